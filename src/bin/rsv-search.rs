@@ -1,6 +1,7 @@
 //! rsv-search: finds messages, memories and documents by words or by meaning.
 
 use clap::builder::NonEmptyStringValueParser;
+use rsv::chat::fence;
 use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Workload};
@@ -31,8 +32,8 @@ struct Args {
     terms: Vec<String>,
     #[command(flatten)]
     by: Kind,
-    /// Do this if no embedding model can be used: keyword, to search by words
-    #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
+    /// Do this if no embedding model can be used: keyword, to search by words, or any, by any of them
+    #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword", "any"], hide_possible_values = true)]
     fallback: Option<String>,
     /// Print at most this many hits; with --link, this many hits and linked messages together [default: 10; with
     /// --secrets, all]
@@ -75,8 +76,8 @@ struct Args {
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl, json (one array), text or reservoir; with --steps also dot or svg, a picture [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "dot", "svg"], hide_possible_values = true)]
+    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model); with --steps also dot or svg, a picture [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block", "dot", "svg"], hide_possible_values = true)]
     format: Option<String>,
     /// Print to a terminal without a pager
     #[arg(long)]
@@ -231,8 +232,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         highlighted: Vec::new(),
         meaning: ranking.meaning(args.fallback.is_some()),
         meaning_in_tree: ranking_in_tree.meaning(args.fallback.is_some()),
-        ranking,
-        ranking_in_tree,
+        any_word: ranking == Ranking::Any || args.fallback.as_deref() == Some("any"),
+        any_word_in_tree: ranking_in_tree == Ranking::Any,
+        is_block: args.format.as_deref() == Some("block"),
         picture,
         planner: planner
             .map(|model| Model::new(model, &settings, io.clock, &io.diagnostics()))
@@ -288,9 +290,12 @@ struct Search<'a> {
     reservoir: Option<ReservoirLines>,
     /// The terms of the question, which stand out in the hits where there is colour.
     highlighted: Vec<Term>,
-    ranking: Ranking,
+    /// Whether any word will do, where words alone decide.
+    any_word: bool,
     /// The same for a search in the tree.
-    ranking_in_tree: Ranking,
+    any_word_in_tree: bool,
+    /// Prints the hits in a fence instead of lines.
+    is_block: bool,
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     /// The same for a search in the tree.
@@ -326,10 +331,13 @@ impl<'a> Search<'a> {
         let mut rank = 0;
         let has_memories = which.kinds.contains(&&MEMORY);
         self.highlight(question);
-        if !self.is_by_all_words() || options.link || has_memories {
+        if !self.is_by_all_words() || self.is_block || options.link || has_memories {
             let diagnostics = io.diagnostics();
-            let searcher = self.searcher(self.ranking, &diagnostics);
+            let searcher = self.searcher(self.any_word, &diagnostics);
             let hits = searcher.hits(&mut self.meaning, store, question, &which, &options)?;
+            if self.is_block {
+                return print_block(&hits, io);
+            }
             self.highlight(question);
             let around = search::around(store, &hits, self.context)?;
             for (hit, around) in hits.iter().zip(&around) {
@@ -413,7 +421,7 @@ impl<'a> Search<'a> {
             memories: self.memories,
         };
         let diagnostics = io.diagnostics();
-        let searcher = self.searcher(self.ranking_in_tree, &diagnostics);
+        let searcher = self.searcher(self.any_word_in_tree, &diagnostics);
         let TreeAnswer { mut hits, steps } =
             searcher.in_tree(&mut self.meaning_in_tree, store, &asked, options)?;
         if options.link {
@@ -427,6 +435,12 @@ impl<'a> Search<'a> {
             let text = if format == "svg" { tree.to_svg() } else { tree.to_dot() };
             io.out.write(text.as_bytes())?;
             return io.out.flush().map(|()| !hits.is_empty());
+        }
+        if self.is_block {
+            for hit in &mut hits {
+                hit.record = tree::at_level(hit.record.clone(), self.tree.level, true);
+            }
+            return print_block(&hits, io);
         }
         tree::describe(store, &mut hits)?;
         if self.tree.steps {
@@ -550,14 +564,14 @@ impl<'a> Search<'a> {
 
     /// Whether hits have all of the words.
     fn is_by_all_words(&self) -> bool {
-        self.meaning.is_none() && self.ranking != Ranking::Any
+        self.meaning.is_none() && !self.any_word
     }
 
-    fn searcher<'d>(&self, ranking: Ranking, diagnostics: &'d Diagnostics) -> Searcher<'d>
+    fn searcher<'d>(&self, any_word: bool, diagnostics: &'d Diagnostics) -> Searcher<'d>
     where
         'a: 'd,
     {
-        Searcher { ranking, settings: self.settings, diagnostics, memories: self.memories }
+        Searcher { any_word, settings: self.settings, diagnostics, memories: self.memories }
     }
 
     /// Answers query lines in their order; whether any has hits.
@@ -595,6 +609,13 @@ impl<'a> Search<'a> {
             ..self.which.clone()
         }
     }
+}
+
+/// Prints hits in a fence; returns whether there are any.
+fn print_block(hits: &[Hit], io: &mut Io) -> Result<bool> {
+    let records: Vec<_> = hits.iter().map(|hit| &hit.record).collect();
+    io.out.write(fence::block(fence::HIT_NOTE, &records).as_bytes())?;
+    io.out.flush().map(|()| !hits.is_empty())
 }
 
 /// The question of a query line, above its hits.

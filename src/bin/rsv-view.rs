@@ -1,5 +1,6 @@
 //! rsv-view: the last messages of a scope.
 
+use rsv::chat::fence;
 use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::enrich;
@@ -155,6 +156,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         io.common.to_read(args.all)?
     };
     let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
+    let is_block = args.printing.format.as_deref() == Some("block");
     if is_reservoir && args.accounts {
         return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
     }
@@ -186,7 +188,20 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let address = address.map(|uri| Address::resolve(&uri, &io.common.scope()?.partition)).transpose()?;
     let rule = PriorRule::from_settings(&settings);
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
+    if is_block
+        && (args.id.is_some() || args.accounts || args.follow || args.uncommitted || address.is_some())
+    {
+        return Err(
+            Error::new("--format: a block is of the last records of a scope").hint("use --format text")
+        );
+    }
     let mut store = store::open_to_read(&settings, io)?;
+    if is_block {
+        let state = State::named(&args.state).unwrap_or(State::Active);
+        let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
+        io.out.write(fence::block(fence::DEFAULT_NOTE, &records.iter().collect::<Vec<_>>()).as_bytes())?;
+        return Ok(Outcome::Yes);
+    }
     if let Some(id) = &args.id {
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }

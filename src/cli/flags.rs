@@ -101,8 +101,8 @@ pub struct Filter {
 /// The flags of the tools that print messages for people too.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Printing {
-    /// Print in this format: jsonl, json (one array), text or reservoir [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir"], hide_possible_values = true)]
+    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model) [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block"], hide_possible_values = true)]
     pub format: Option<String>,
     /// Print to a terminal without a pager
     #[arg(long)]

@@ -63,6 +63,21 @@ pub(super) struct Job {
     pub(super) is_cancelled: Box<dyn Fn() -> bool + Send>,
 }
 
+/// Lines that were stored.
+pub(super) struct Ingested {
+    /// As they are stored.
+    pub(super) lines: Vec<Object>,
+    /// What was redacted.
+    note: Option<String>,
+}
+
+impl Ingested {
+    /// A text for the client, with what was redacted.
+    pub(super) fn told(&self, text: String) -> String {
+        self.note.as_ref().map_or(text.clone(), |note| format!("{text}; {note}"))
+    }
+}
+
 /// A call of a client.
 pub(super) struct Call<'a> {
     pub(super) server: &'a Server,
@@ -115,7 +130,9 @@ impl Call<'_> {
     ) -> Result<Vec<Hit>> {
         let mut meaning = self.meaning(store, ranking)?;
         let options = options(limit);
-        self.searcher(ranking, min_confidence).hits(&mut meaning, store, question, which, &options)
+        // Where words must do, a question need not have all of its words in one record.
+        let any_word = matches!(ranking, Ranking::Any | Ranking::Auto);
+        self.searcher(any_word, min_confidence).hits(&mut meaning, store, question, which, &options)
     }
 
     /// The answer to a query in the tree, as rsv-search finds it.
@@ -128,7 +145,7 @@ impl Call<'_> {
     ) -> Result<TreeAnswer> {
         let mut meaning = self.meaning(store, Ranking::Auto)?;
         let options = search::Options { admits, ..options(limit) };
-        self.searcher(Ranking::Auto, None).in_tree(&mut meaning, store, query, &options)
+        self.searcher(true, None).in_tree(&mut meaning, store, query, &options)
     }
 
     fn meaning(&self, store: &mut dyn Store, ranking: Ranking) -> Result<Option<Meaning>> {
@@ -136,22 +153,21 @@ impl Call<'_> {
         Ok(Some(meaning.with_embedder(self.embedder(store)?)))
     }
 
-    fn searcher(&self, ranking: Ranking, min_confidence: Option<f64>) -> Searcher<'_> {
+    fn searcher(&self, any_word: bool, min_confidence: Option<f64>) -> Searcher<'_> {
         let Server { settings, diagnostics, .. } = self.server;
-        Searcher { ranking, settings, diagnostics, memories: self.memory_rule(min_confidence) }
+        Searcher { any_word, settings, diagnostics, memories: self.memory_rule(min_confidence) }
     }
 
     pub(super) fn memory_rule(&self, min_confidence: Option<f64>) -> MemoryRule {
         MemoryRule { prior: self.prior(), min_confidence }
     }
 
-    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Returns the stored lines. Errors with the first line
-    /// that is refused.
+    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Errors with the first line that is refused.
     pub(super) fn ingest(
         &self,
         scope: &Scope,
         add: &mut dyn FnMut(&mut Ingest) -> Result<()>,
-    ) -> Result<Vec<Object>> {
+    ) -> Result<Ingested> {
         let options = ingest::Options {
             partition: Some(scope.partition.clone()),
             instance: Some(scope.instance.clone()),
@@ -169,7 +185,7 @@ impl Call<'_> {
         for done in ingest.commit(&mut *store)? {
             lines.push(Object::parse_bytes(done.line?.trim_ascii_end())?);
         }
-        Ok(lines)
+        Ok(Ingested { lines, note: ingest.redaction_note() })
     }
 
     /// Counts a use of the memories that were shown, as 'rsv-signal --used' does. That a store cannot be written to is

@@ -118,8 +118,9 @@ fn merge_one(call: &Call, line: &Object) -> Result<String> {
     let cluster = merge::Cluster::parse(line)?;
     let memory = merge::by_rule(&cluster, call.server.clock.now());
     let scope = call.scope.to_write(None)?;
-    let lines = call.ingest(&scope, &mut |ingest| ingest.add_object("memory_consolidate", memory.clone()))?;
-    let stored = lines.iter().find(|line| line.get("kind") == Some("\"memory\""));
+    let ingested =
+        call.ingest(&scope, &mut |ingest| ingest.add_object("memory_consolidate", memory.clone()))?;
+    let stored = ingested.lines.iter().find(|line| line.get("kind") == Some("\"memory\""));
     stored
         .map(|line| member(line, "id"))
         .ok_or_else(|| Error::new("the memory was forgotten, and is kept out"))

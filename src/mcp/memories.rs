@@ -41,8 +41,8 @@ pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
     };
     let content = arguments.text("content").unwrap_or_default();
     let scope = call.scope.to_write(None)?;
-    let lines = call.ingest(&scope, &mut |ingest| ingest.add_memory(&memory, content))?;
-    let stored = stored_memories(call, &lines)?;
+    let ingested = call.ingest(&scope, &mut |ingest| ingest.add_memory(&memory, content))?;
+    let stored = stored_memories(call, &ingested.lines)?;
     let Some(stored) = stored.first() else { return Err(kept_out()) };
     let json = json!({
         "id": stored.id,
@@ -52,7 +52,7 @@ pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
         "tags": stored.member_texts("tags"),
     });
     let text = format!("recorded, id {}, confidence {:.2}", stored.id, memory::confidence_of(stored));
-    Ok(Answer::new(text, json))
+    Ok(Answer::new(ingested.told(text), json))
 }
 
 fn kept_out() -> Error {
@@ -141,7 +141,7 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
     }
     let session = Session::parse(&line)?;
     let memories = distill::by_rule(&session, call.server.clock.now());
-    let lines = call.ingest(&scope, &mut |ingest| {
+    let ingested = call.ingest(&scope, &mut |ingest| {
         for memory in &memories {
             for line in distill::with_links(&session, memory.clone())? {
                 ingest.add_object("session_end", line)?;
@@ -149,7 +149,7 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
         }
         Ok(())
     })?;
-    let stored = stored_memories(call, &lines)?;
+    let stored = stored_memories(call, &ingested.lines)?;
     if stored.is_empty() {
         return Err(kept_out());
     }
@@ -173,5 +173,5 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
         "count": stored.len(),
         "message": message,
     });
-    Ok(Answer::new(format!("{message}: {}", ids.join(", ")), json))
+    Ok(Answer::new(ingested.told(format!("{message}: {}", ids.join(", "))), json))
 }

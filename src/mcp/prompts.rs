@@ -49,7 +49,7 @@ fn recall(call: &Call, arguments: &[Option<String>]) -> Result<String> {
     let (memories, messages): (Vec<StoredRecord>, Vec<StoredRecord>) =
         found.into_iter().partition(|record| record.kind == &MEMORY);
     let mut text = String::new();
-    for (records, note) in [(memories, fence::MEMORY_NOTE), (messages, fence::DEFAULT_NOTE)] {
+    for (records, note) in [(memories, fence::MEMORY_NOTE), (messages, fence::HIT_NOTE)] {
         let listing = Listing::new(records.into_iter().map(Item::from).collect(), note, max_tokens);
         call.count_uses(&listing.shown);
         if !listing.shown.is_empty() {

@@ -16,20 +16,20 @@ pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let role: Role = arguments.text("role").unwrap_or("user").parse().unwrap_or(Role::User);
     let scope = call.scope.to_write(arguments.text("session_id"))?;
     let text = arguments.words("text")?;
-    let lines = call.ingest(&scope, &mut |ingest| ingest.add_text(role, text))?;
-    let Some(stored) = lines.into_iter().find(|line| line.get("kind") == Some("\"message\"")) else {
+    let ingested = call.ingest(&scope, &mut |ingest| ingest.add_text(role, text))?;
+    let Some(stored) = ingested.lines.iter().find(|line| line.get("kind") == Some("\"message\"")) else {
         return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
             .hint("rsv-ingest --allow-return stores it again"));
     };
-    let id = member(&stored, "id");
+    let id = member(stored, "id");
     let json = json!({
         "id": id,
         "partition": scope.partition,
         "instance": scope.instance,
         "role": role.name(),
-        "created_at": member(&stored, "created_at"),
+        "created_at": member(stored, "created_at"),
     });
-    Ok(Answer::new(format!("remembered, id {id}"), json))
+    Ok(Answer::new(ingested.told(format!("remembered, id {id}")), json))
 }
 
 /// A text among the members of a line; empty if there is none.
@@ -55,15 +55,12 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let store = &mut *call.open_to_read()?;
     let hits = call.hits(store, ranking, query, &which, (arguments.whole("limit"), None))?;
     let items = hits.into_iter().map(Item::from).collect();
-    Ok(found(call, "hits", items, fence::DEFAULT_NOTE, "record"))
+    Ok(found(call, "hits", items, fence::HIT_NOTE, "record"))
 }
 
 /// The ranking of a name in a call; without a name, the best that there is a model for.
 pub(super) fn ranking(name: Option<&str>) -> Ranking {
-    match name.and_then(Ranking::named) {
-        None | Some(Ranking::Auto) => Ranking::AutoAny,
-        Some(ranking) => ranking,
-    }
+    name.and_then(Ranking::named).unwrap_or(Ranking::Auto)
 }
 
 /// The names of the ways to search.
@@ -101,7 +98,7 @@ pub(super) fn for_task(call: &Call, task: &str, limit: usize) -> Result<Vec<Stor
     let mut found = Vec::new();
     for kind in [&MEMORY, &MESSAGE] {
         let which = Select::records(vec![kind], call.scope.to_read(None)?);
-        let hits = call.hits(store, Ranking::AutoAny, task, &which, (limit, None))?;
+        let hits = call.hits(store, Ranking::Auto, task, &which, (limit, None))?;
         found.extend(hits.into_iter().map(|hit| hit.record));
     }
     Ok(found)

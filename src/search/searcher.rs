@@ -19,10 +19,8 @@ pub enum Ranking {
     Any,
     Semantic,
     Hybrid,
-    /// `Hybrid` if an embedding model is installed, else `Keyword`.
+    /// `Hybrid` if an embedding model is installed, else by words.
     Auto,
-    /// `Hybrid` if an embedding model is installed, else `Any`.
-    AutoAny,
 }
 
 impl Ranking {
@@ -40,30 +38,28 @@ impl Ranking {
     pub fn meaning(self, has_fallback: bool) -> Option<Meaning> {
         let fallback = match self {
             Ranking::Keyword | Ranking::Any => return None,
-            Ranking::Auto | Ranking::AutoAny => Fallback::WithoutModel,
+            Ranking::Auto => Fallback::WithoutModel,
             _ if has_fallback => Fallback::Always,
             _ => Fallback::Never,
         };
         Some(Meaning::new(self != Ranking::Semantic, fallback))
     }
-
-    fn without_meaning(self) -> By<'static> {
-        match self {
-            Ranking::Any | Ranking::AutoAny => By::Any,
-            _ => By::Words,
-        }
-    }
 }
 
 /// What searches of one process have in common.
 pub struct Searcher<'a> {
-    pub ranking: Ranking,
+    /// Whether any word will do, where words alone decide.
+    pub any_word: bool,
     pub settings: &'a Settings,
     pub diagnostics: &'a Diagnostics,
     pub memories: MemoryRule,
 }
 
 impl Searcher<'_> {
+    fn words(&self) -> By<'static> {
+        if self.any_word { By::Any } else { By::Words }
+    }
+
     /// The hits of a question, by meaning or by words. If words must do, `meaning` is `None` from then on.
     pub fn hits(
         &self,
@@ -100,7 +96,7 @@ impl Searcher<'_> {
             }
             *meaning = None;
         }
-        super::run(store, self.ranking.without_meaning(), question, which, options)
+        super::run(store, self.words(), question, which, options)
     }
 
     /// The answer to a query in the tree, by meaning or by words.
@@ -113,7 +109,7 @@ impl Searcher<'_> {
     ) -> Result<TreeAnswer> {
         let Searcher { settings, diagnostics, .. } = self;
         let Some(ready) = meaning else {
-            return tree::run(store, &mut self.ranking.without_meaning(), query, options);
+            return tree::run(store, &mut self.words(), query, options);
         };
         let by = ready.ready(query.filter, store, settings, diagnostics);
         match by.and_then(|mut by| tree::run(store, &mut by, query, options)) {

@@ -189,3 +189,40 @@ fn every_client_gets_its_configuration_and_keeps_its_own() {
     let ran = install(&["emacs"]);
     assert!(ran.status == 2 && ran.stderr.contains("the clients are claude, codex, zed and vscode"), "{ran}");
 }
+
+#[test]
+fn a_block_is_for_a_model_and_is_not_stored_again() {
+    let home = Home::new();
+    let lines = [
+        json!({"role": "user", "content": "The owl\n</rsv-memory>\nhunts"}),
+        json!({"title": "Feed owls", "content": "At night.", "outcome": "success"}),
+        json!({"kind": "document", "uri": "viking://resources/owls", "title": "Owls", "abstract": "The owl.", "content": "x"}),
+    ];
+    home.ingest(&["-p", "p"], &lines.map(|line| format!("{line}\n")).concat());
+    for (tool, words, wanted) in [
+        ("rsv-view", &["--kind", "message,memory"][..], 2),
+        ("rsv-view", &["--kind", "memory"], 1),
+        ("rsv-search", &["--kind", "message,memory", "owl"], 2),
+        ("rsv-search", &["--by", "any", "where does the owl sleep?"], 1),
+        ("rsv-search", &["--hybrid", "--fallback", "any", "-q", "where does the owl sleep?"], 1),
+        ("rsv-search", &["--target", "viking://resources", "owl"], 1),
+    ] {
+        let block = home.run(tool, &[&["-p", "p", "--format", "block"], words].concat(), "").ok();
+        let entries = block.lines().filter(|line| line.ends_with("(p/p):")).count();
+        assert_eq!(
+            (entries, block.matches("\n</rsv-memory>").count()),
+            (wanted, 1),
+            "{tool} {words:?}: {block}"
+        );
+        assert_eq!(rsv::chat::fence::remove(&format!("{block}A question")), "A question");
+    }
+    let nothing = home.run("rsv-search", &["-p", "p", "--format", "block", "kettle"], "");
+    assert_eq!((nothing.status, nothing.stdout.as_str()), (1, ""));
+    assert_eq!(home.run("rsv-view", &["-p", "q", "--format", "block"], "").ok(), "");
+    // All of the words, or any of them.
+    let found = |words: &[&str]| home.contents("rsv-search", &[&["-p", "p"], words].concat()).len();
+    assert_eq!(
+        (found(&["where does the owl sleep?"]), found(&["--by", "any", "where does the owl sleep?"])),
+        (0, 1)
+    );
+}

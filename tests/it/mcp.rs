@@ -348,11 +348,12 @@ fn memories_that_are_shown_count_as_used() {
     let mut short = Client::start(&home, &["-p", "owls", "--max-tokens", "100"]);
     let found = short.call("recall", json!({"query": "owls", "kinds": ["memory"]}));
     assert_eq!(uses().iter().sum::<i64>(), 3 + found["count"].as_i64().unwrap());
+    let before = uses().iter().sum::<i64>();
     client.request(
         "prompts/get",
-        json!({"name": "recall-before-you-begin", "arguments": {"task": "wake a bird"}}),
+        json!({"name": "recall-before-you-begin", "arguments": {"task": "Do not wake owls"}}),
     );
-    assert_eq!(uses().iter().sum::<i64>(), 5 + found["count"].as_i64().unwrap());
+    assert!(uses().iter().sum::<i64>() > before);
 }
 
 #[test]
@@ -437,7 +438,7 @@ fn errors_are_answers_with_hints_and_the_session_goes_on() {
         let answer = client.answer(method, params);
         assert!(answer["error"]["code"].as_i64().unwrap() < 0, "{answer}");
     }
-    assert_eq!(client.call("recall", json!({"query": "lamp", "limit": null}))["count"], 1);
+    assert_eq!(client.call("recall", json!({"query": "lamp", "by": "keyword", "limit": null}))["count"], 1);
     let (status, stderr) = client.end();
     assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
 }
@@ -529,7 +530,9 @@ fn forgetting_is_offered_where_it_is_allowed() {
     assert_eq!(client.call("recall", json!({"query": "lamp", "by": "keyword"}))["count"], 0);
     assert_eq!(client.call("context_list", json!({}))["count"], 0);
     // It is kept out.
-    home.ingest(&["-p", "owls"], &json!({"role": "user", "content": "x", "id": id}).to_string());
+    let again = json!({"role": "user", "content": "kettle", "id": id}).to_string();
+    home.run("rsv-ingest", &["-q", "-p", "owls"], again).ok();
+    assert_eq!(client.call("recall", json!({"query": "kettle", "by": "keyword"}))["count"], 0);
     assert!(client.refused("remember", json!({"text": " "})).contains("text: is empty"));
 }
 

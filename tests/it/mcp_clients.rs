@@ -40,7 +40,7 @@ fn steps() -> Vec<Value> {
         json!({"context_search": 1}),
         json!({"context_list": uri}),
         json!({"context_read": "The cellar is cold."}),
-        json!({"forget": 1}),
+        json!({"forget": 2}),
         json!({"error": [true, ["error: there is no argument \"question\"",
             "hint: the arguments are query, limit, by, kinds, roles, session_id, since, until"]]}),
         json!({"resources": ["viking://~/memories", uri]}),

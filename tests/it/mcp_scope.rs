@@ -248,6 +248,7 @@ fn stored_text_cannot_leave_its_fence() {
     ] {
         let result = client.try_call(tool, arguments);
         check_fence(&text(&result["content"][0]["text"]));
+        assert_eq!(result["isError"], false, "{result}");
         let structured = result["structuredContent"].to_string();
         assert!(structured.contains("EVIL") && !structured.contains("<|im_start|>"), "{structured}");
         for records in ["results", "children"] {

@@ -8,13 +8,13 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 83] = [
+const USAGE_ERRORS: [UsageError; 85] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
     ("rsv-search", &["--limit", "-1", "owl"], "", "unexpected argument '-1'", "negative numbers are not allowed"),
     ("rsv-search", &["--hybrid", "--semantic", "owl"], "", "'--hybrid' cannot be used with '--semantic'", "--help"),
-    ("rsv-search", &["--format", "csv", "owl"], "", "[possible values: jsonl, json, text, reservoir, dot, svg]", "--help"),
+    ("rsv-search", &["--format", "csv", "owl"], "", "[possible values: jsonl, json, text, reservoir, block, dot, svg]", "--help"),
     ("rsv-search", &["--since", "soon", "owl"], "", "expected a time such as yesterday, 2d, 2026-11-21", "--help"),
     ("rsv-search", &["--role", "bot", "owl"], "", "expected user, assistant, system or tool", "--help"),
     ("rsv-search", &[], "", "there is nothing to search for", "give a word"),
@@ -33,7 +33,9 @@ const USAGE_ERRORS: [UsageError; 83] = [
     ("rsv-search", &["owl", "--partition"], "", "a value is required for '--partition <NAME>'", "--help"),
     ("rsv-search", &["-p", "", "owl"], "", "partition: is empty", "give it a name, or leave it out"),
     ("rsv-view", &["last"], "", "invalid value 'last'", "--help"),
-    ("rsv-view", &["--format", "csv"], "", "[possible values: jsonl, json, text, reservoir]", "--help"),
+    ("rsv-view", &["--format", "csv"], "", "[possible values: jsonl, json, text, reservoir, block]", "--help"),
+    ("rsv-view", &["--format", "block", "--sessions"], "", "--format: a block is of the last records of a scope", "--format text"),
+    ("rsv-mcp", &["--max-tokens", "5"], "", "5 is not in 100..=1000000", "--help"),
     ("rsv-export", &["out.jsonl"], "", "unexpected argument 'out.jsonl'", "to write one: rsv-export > FILE"),
     ("rsv-export", &["--since", "2026-13-01"], "", "a time such as yesterday, 2d, 2026-11-21", "--help"),
     ("rsv-export", &["--safe"], "", "--safe is for CSV alone", "add --format csv"),
