@@ -1,7 +1,7 @@
 //! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
 //! none that the request already holds.
 
-use super::candidate::{CONSIDERED, Candidate, Recalled};
+use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::record::{
     DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
+use crate::search::tree::set_passage;
 use crate::search::{self, By, CatchUp, MemoryRule};
-use crate::store::Select;
+use crate::store::{Phrasing, Select};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -76,6 +77,14 @@ pub(super) fn recall(
     // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
     Ok(recalled)
+}
+
+/// Sets the passages of the documents, archives aside, for a question: the same in all requests of a turn.
+pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
+    let phrasing = Phrasing::of(&fence::remove(&chat::text(question)));
+    for candidate in candidates.iter_mut().filter(|one| one.block() == Block::Documents) {
+        set_passage(&mut candidate.record, &phrasing);
+    }
 }
 
 /// The memories of the partition that are related to a question, best first.
