@@ -17,8 +17,8 @@ pub use report::ImportReport;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Commit, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record,
-    Role, Scopes, SourceLocation, quote,
+    Clock, Commit, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LineContent, LocatedLine, MEMORY, Object,
+    Record, Role, Scopes, SourceLocation, quote,
 };
 use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
 use completion::Completion;
@@ -86,13 +86,13 @@ impl Ingest {
     /// and may break off the input. An import does not stop at a pause, unless its options say so.
     pub fn gather(
         &mut self,
-        feed: &mut Feed,
+        feed: &mut Feed<LocatedLine>,
         on_line: &mut dyn FnMut(Result<()>) -> ControlFlow<()>,
     ) -> Gathered {
         loop {
             let line = match feed.next() {
-                FeedEvent::Object(Ok(LocatedObject { location: place, object })) => {
-                    self.add_line(place.clone(), object).map_err(|error| error.at(place))
+                FeedEvent::Object(Ok(LocatedLine { location: place, names_kind, content })) => {
+                    self.add_line(place.clone(), names_kind, content).map_err(|error| error.at(place))
                 }
                 FeedEvent::Object(Err(error)) => Err(error),
                 FeedEvent::Pause if self.completion.options.reads_on() => continue,
@@ -140,14 +140,16 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(memory)], None, false)
     }
 
-    /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
-    fn add_line(&mut self, place: SourceLocation, line: Object) -> Result<()> {
-        let own = line.has("kind");
-        if !self.completion.options.keep_system && line.get("role") == Some("\"system\"") {
-            self.add(Some(place), Vec::new(), Some(line), false);
-            return Ok(());
-        }
-        let line = Line::parse(line)?;
+    /// Adds a line of any kind; `own` is whether it names that. Errors, which begin with the member at fault, leave the batch as it was.
+    fn add_line(&mut self, place: SourceLocation, own: bool, content: LineContent) -> Result<()> {
+        let line = match content {
+            LineContent::System(line) if !self.completion.options.keep_system => {
+                self.add(Some(place), Vec::new(), Some(line), false);
+                return Ok(());
+            }
+            LineContent::System(line) => Line::parse(line)?,
+            LineContent::Parsed(line) => line?,
+        };
         self.completion.options.check(&line)?;
         match line {
             Line::Record(draft) => self.add_draft(place, draft, own)?,

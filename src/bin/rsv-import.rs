@@ -92,7 +92,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let sources = sources(&args, &settings, io)?;
     let skipped = sources.skipped();
-    let mut feed = Feed::of_sources(sources)?;
+    let mut feed = Feed::lines_of(sources)?;
     let (_copied_to, mut store) = open_store(&args, &settings)?;
     let mut ingest = Ingest::new(options, io.clock);
     let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
@@ -144,7 +144,7 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     cli::on_stop(move || stop.stop())?;
     io.note(format_args!("watching {}", names.join(", ")));
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
-    let (mut feed, mut ingest) = (Feed::of_sources(watch)?, Ingest::new(options, io.clock));
+    let (mut feed, mut ingest) = (Feed::lines_of(watch)?, Ingest::new(options, io.clock));
     let diagnostics = io.diagnostics();
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {

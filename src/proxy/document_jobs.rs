@@ -175,7 +175,7 @@ impl DocumentJobs {
         let limit = self.config.settings.max_line();
         let lines =
             NamedLines { inner: Reader::new("rsv-parse", file, limit), source: upload.upload.name.clone() };
-        let mut feed = Feed::of_sources([lines].into_iter())?;
+        let mut feed = Feed::lines_of([lines].into_iter())?;
         let partition = Some(upload.upload.user_id.clone());
         let mut ingest = Ingest::new(Options { partition, ..Options::default() }, self.config.clock);
         let mut refusal = None;

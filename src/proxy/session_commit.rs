@@ -98,7 +98,7 @@ impl SessionCommits {
         let mut line = commit.into_line().to_json().into_bytes();
         line.push(b'\n');
         let mut feed =
-            Feed::new(vec![("the commit".to_owned(), Cursor::new(line))], self.config.settings.max_line())?;
+            Feed::lines(vec![("the commit".to_owned(), Cursor::new(line))], self.config.settings.max_line())?;
         let mut ingest = Ingest::new(Options::default(), self.config.clock);
         let mut refused = None;
         while ingest.gather(&mut feed, &mut |line| {

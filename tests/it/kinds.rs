@@ -167,7 +167,7 @@ const NOT_OURS: &str = "MATCH (n) WHERE NOT any(label IN labels(n) WHERE label S
 /// Ingests lines: what is passed on, and how many records were new.
 fn ingest(store: &mut dyn Store, options: Options, lines: &str) -> (Vec<String>, usize) {
     let mut feed =
-        Feed::new(vec![("lines".to_owned(), Cursor::new(lines.to_owned().into_bytes()))], 1 << 20).unwrap();
+        Feed::lines(vec![("lines".to_owned(), Cursor::new(lines.to_owned().into_bytes()))], 1 << 20).unwrap();
     let mut ingest = Ingest::new(options, Clock::fixed(7000));
     let (mut passed_on, mut new) = (Vec::new(), 0);
     loop {
