@@ -6,8 +6,8 @@ answer them.
     manuals.py headings NAME DIRECTORY --into DATA            questions from the first sentences below headings
 
 DIRECTORY has the pages of the manual; an INDEX among them is no document. rsv-parse of the PATH reads them. A question
-from an index is an entry with those above it; its answers are the nodes of the section that the entry names: those of its
-page that have the section's title as a title or a heading, else all nodes of the page. A question from a heading is the
+from an index is an entry with those above it; its answers are the nodes of the section that the entry names or leads to:
+those of its page that have the section's title as a title or a heading, else all nodes of the page. A question from a heading is the
 first sentence of a node, of at least 6 words; its answers are the nodes that have it. NAME.documents.jsonl and
 NAME.questions.jsonl, with at most 400 questions, are written to DATA.
 """
@@ -32,12 +32,15 @@ MIN_WORDS = 6
 
 
 class Index(HTMLParser):
-    """The entries of an index: words, page, title of the section. DocBook nests lists of terms, whose links have the class
-    `indexterm` and the title as their text. In an index by Texinfo, the link is the entry, and leads to `#index-...`."""
+    """The entries of an index: words, page, title of the section, anchor. DocBook nests lists of terms, whose links have the
+    class `indexterm` and the title as their text. In an index by Texinfo, the link is the entry, and leads to
+    `#index-...`. Sphinx nests lists of links in a table, `[1]` being a further place of an entry; the section is that of the
+    anchor."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.entries: List[Tuple[str, str, str]] = []
+        self.entries: List[Tuple[str, str, str, str]] = []
+        self.is_sphinx = False
         self.terms: List[str] = []
         self.link = ""
         self.is_entry = False
@@ -45,24 +48,30 @@ class Index(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         named = dict(attributes)
-        if tag == "dl":
+        if tag == "table":
+            self.is_sphinx = "genindextable" in named.get("class", "")
+        elif tag == ("ul" if self.is_sphinx else "dl"):
             self.terms.append("")
-        elif tag == "dt" and self.terms:
+        elif tag == ("li" if self.is_sphinx else "dt") and self.terms:
             self.terms[-1] = ""
         elif tag == "a" and named.get("href"):
             self.is_entry = "#index-" in named["href"]
             is_term = named.get("class") == "indexterm"
-            self.link, self.title = (named["href"] if self.is_entry or is_term else ""), ""
+            is_link = self.is_entry or is_term or self.is_sphinx
+            self.link, self.title = (named["href"] if is_link else ""), ""
 
     def handle_endtag(self, tag):
-        if tag == "dl" and self.terms:
+        if tag == ("ul" if self.is_sphinx else "dl") and self.terms:
             self.terms.pop()
         elif tag == "a" and self.link:
             page = urllib.parse.unquote(self.link.partition("#")[0])
             anchor = self.link.partition("#")[2]
-            words = self.title if self.is_entry else " ".join(self.terms)
-            section = self.title if anchor and not self.is_entry else ""
-            self.entries.append((spaced(words.replace(",", " ")), page, spaced(section)))
+            if self.is_sphinx and self.terms and not re.fullmatch(r"\[\d+\]", self.title):
+                self.terms[-1] += " " + self.title
+            words = self.title if self.is_entry and not self.is_sphinx else " ".join(self.terms)
+            section = self.title if anchor and not self.is_entry and not self.is_sphinx else ""
+            anchor = urllib.parse.unquote(anchor) if self.is_sphinx else ""
+            self.entries.append((spaced(words.replace(",", " ")), page, spaced(section), anchor))
             self.link = ""
 
     def handle_data(self, data):
@@ -70,6 +79,38 @@ class Index(HTMLParser):
             self.title += data
         elif self.terms:
             self.terms[-1] += data
+
+
+class Sections(HTMLParser):
+    """The title of the section of each anchor of a page: the heading that follows without words between, else the last
+    one before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.titles: Dict[str, str] = {}
+        self.title, self.before = "", ""
+        self.pending: List[str] = []
+        self.level = ""
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        if named.get("id"):
+            self.titles[named["id"]] = self.before
+            self.pending.append(named["id"])
+        if re.fullmatch(r"h[1-6]", tag):
+            self.level, self.title = tag, ""
+
+    def handle_endtag(self, tag):
+        if tag == self.level:
+            self.level, self.before = "", spaced(self.title)
+            self.titles.update(dict.fromkeys(self.pending, self.before))
+            self.pending = []
+
+    def handle_data(self, data):
+        if self.level:
+            self.title += data.replace("\u00b6", "")
+        elif data.strip():
+            self.pending = []
 
 
 def spaced(text: str) -> str:
@@ -81,20 +122,23 @@ def documents(directory: Path, without: Set[str], name: str) -> List[dict]:
     with tempfile.TemporaryDirectory() as copy:
         pages = Path(copy) / name
         pages.mkdir()
-        for page in directory.glob("*.html"):
-            if page.name not in without:
-                shutil.copy(page, pages)
+        for page in directory.rglob("*.html"):
+            name_of_page = page.relative_to(directory)
+            if str(name_of_page) not in without:
+                (pages / name_of_page).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(page, pages / name_of_page)
         command = ["rsv-parse", str(pages), "--to", f"viking://resources/{name}"]
         ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     return [line for line in lines if line["kind"] == "document"]
 
 
-def by_page(nodes: List[dict]) -> Dict[str, List[dict]]:
+def by_page(nodes: List[dict], name: str) -> Dict[str, List[dict]]:
+    """The nodes of each page, by its path below the directory of the manual."""
     pages: Dict[str, List[dict]] = {}
     for node in nodes:
         if node.get("source", "").endswith(".html"):
-            pages.setdefault(node["source"].rsplit("/", 1)[-1], []).append(node)
+            pages.setdefault(node["source"].rpartition(f"/{name}/")[2], []).append(node)
     return pages
 
 
@@ -103,15 +147,26 @@ def has_title(node: dict, title: str) -> bool:
     return any(title.casefold() in heading.casefold() for heading in headings)
 
 
-def from_index(nodes: List[dict], indexes: List[Path]) -> Dict[str, Set[str]]:
-    pages = by_page(nodes)
+def sections(page: Path) -> Dict[str, str]:
+    parser = Sections()
+    parser.feed(page.read_text(encoding="utf-8", errors="replace"))
+    return parser.titles
+
+
+def from_index(nodes: List[dict], directory: Path, name: str, indexes: List[Path]) -> Dict[str, Set[str]]:
+    pages = by_page(nodes, name)
+    titles: Dict[str, Dict[str, str]] = {}
     questions: Dict[str, Set[str]] = {}
     for index in indexes:
         parser = Index()
         parser.feed(index.read_text(encoding="utf-8", errors="replace"))
-        for words, page, title in parser.entries:
+        for words, page, title, anchor in parser.entries:
             if not re.search(r"\w\w", words) or page not in pages:
                 continue
+            if anchor:
+                if page not in titles:
+                    titles[page] = sections(directory / page)
+                title = titles[page].get(anchor, "")
             section = [node for node in pages[page] if title and has_title(node, title)]
             questions.setdefault(words, set()).update(node["uri"] for node in section or pages[page])
     return questions
@@ -138,8 +193,12 @@ def main() -> None:
     parser.add_argument("index", type=Path, nargs="*")
     parser.add_argument("--into", type=Path, required=True)
     given = parser.parse_args()
-    nodes = documents(given.directory, {index.name for index in given.index}, given.name)
-    found = from_index(nodes, given.index) if given.kind == "index" else from_headings(nodes)
+    indexes = {str(index.relative_to(given.directory)) for index in given.index}
+    nodes = documents(given.directory, indexes, given.name)
+    if given.kind == "index":
+        found = from_index(nodes, given.directory, given.name, given.index)
+    else:
+        found = from_headings(nodes)
     if not found:
         sys.exit(f"manuals.py: error: {given.directory} gives no questions")
     chosen = random.Random(1).sample(sorted(found), min(QUESTIONS, len(found)))

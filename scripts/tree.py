@@ -71,9 +71,9 @@ def bm25(documents: List[dict], questions: List[dict]) -> List[List[str]]:
 
 
 def search(store: Path, name: str, questions: List[dict], flags: List[str]) -> List[List[dict]]:
-    """The hits of each question."""
+    """The hits of each question, with what is shown of them at level 1."""
     given = "".join(json.dumps({"query": q["query"], "id": str(at)}) + "\n" for at, q in enumerate(questions))
-    command = ("rsv-search", "--target", f"viking://resources/{name}", "--level", "2", *flags)
+    command = ("rsv-search", "--target", f"viking://resources/{name}", "--level", "1", *flags)
     found: List[List[dict]] = [[] for _ in questions]
     for line in run(store, *command, given=given):
         if line["kind"] == "hit":
@@ -102,9 +102,10 @@ def report(label: str, own: List[int], base: List[int]) -> None:
 
 
 def shown(hit: dict, level: int) -> str:
-    """The text of a level, else of the nearest one."""
+    """The text of a level, else of the nearest one; at level 1 with the passage for the question."""
     members = ["abstract", "overview", "content"][: level + 1]
-    return next((hit[member] for member in reversed(members) if hit.get(member)), hit["title"])
+    text = next((hit[member] for member in reversed(members) if hit.get(member)), hit["title"])
+    return text + "\n\n… " + hit["passage"] if level == 1 and hit.get("passage") else text
 
 
 def tokens(text: str) -> float:
@@ -116,9 +117,11 @@ def stems(text: str) -> set:
     return {word[:5] for word in re.findall(r"[^\W_]+", text.casefold())}
 
 
-def levels(found: List[List[dict]], questions: List[dict]) -> None:
-    """At each level: the tokens of the first hits, and the share of the questions of which a right one among them holds
-    the words that it has at all."""
+def levels(found: List[List[dict]], questions: List[dict], documents: List[dict]) -> None:
+    """At each level: the tokens of the first hits, and the share of the questions of which a right one among them shows
+    all words of the question that it has at all."""
+    contents = {document["uri"]: document.get("content") for document in documents}
+    found = [[{**hit, "content": contents[hit["uri"]]} for hit in hits] for hits in found]
     for level in (0, 1, 2):
         sizes, told = [], 0
         for hits, question in zip(found, questions):
@@ -152,7 +155,7 @@ def main() -> None:
         for label, flags in WAYS.items():
             found[label] = search(store, name, questions, flags)
             report(label, ranks([[hit["uri"] for hit in hits] for hits in found[label]], questions), base)
-        levels(next(iter(found.values())), questions)
+        levels(next(iter(found.values())), questions, documents)
 
 
 if __name__ == "__main__":

@@ -137,10 +137,13 @@ fn recall_or_reuse(
         && let Some(cached) = turn_cache::look_up(memory, turn, digest)?
     {
         trace_id.get_or_insert(cached.trace_id);
-        let candidates = recall::recall_cached(memory, &cached.recalled, turn)?;
+        let mut candidates = recall::recall_cached(memory, &cached.recalled, turn)?;
+        recall::set_passages(&mut candidates, &request.messages[user]);
         return Ok(Recalled { candidates, ..Recalled::default() });
     }
-    recall::recall(memory, request, &request.messages[user], turn, options)
+    let mut recalled = recall::recall(memory, request, &request.messages[user], turn, options)?;
+    recall::set_passages(&mut recalled.candidates, &request.messages[user]);
+    Ok(recalled)
 }
 
 /// The position of the first message, if it is a system message.

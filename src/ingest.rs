@@ -17,8 +17,8 @@ pub use report::ImportReport;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Commit, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record,
-    Role, Scopes, SourceLocation, quote,
+    Clock, Commit, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LineContent, LocatedLine, LocatedObject,
+    MEMORY, Object, Record, Role, Scopes, SourceLocation, quote,
 };
 use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
 use completion::Completion;
@@ -87,13 +87,13 @@ impl Ingest {
     /// and may break off the input. An import does not stop at a pause, unless its options say so.
     pub fn gather(
         &mut self,
-        feed: &mut Feed,
+        feed: &mut Feed<LocatedLine>,
         on_line: &mut dyn FnMut(Result<()>) -> ControlFlow<()>,
     ) -> Gathered {
         loop {
             let line = match feed.next() {
-                FeedEvent::Object(Ok(LocatedObject { location: place, object })) => {
-                    self.add_line(place.clone(), object).map_err(|error| error.at(place))
+                FeedEvent::Object(Ok(LocatedLine { location: place, names_kind, content })) => {
+                    self.add_line(place.clone(), names_kind, content).map_err(|error| error.at(place))
                 }
                 FeedEvent::Object(Err(error)) => Err(error),
                 FeedEvent::Pause if self.completion.options.reads_on() => continue,
@@ -139,25 +139,42 @@ impl Ingest {
         let tags: Vec<String> =
             memory.tags.iter().map(|tag| tag.trim()).filter(|tag| !tag.is_empty()).map(quote).collect();
         line.set("tags", format!("[{}]", tags.join(",")));
-        self.completion.options.redact_line(&mut line);
+        self.redaction()(&mut line);
         let memory = self.completion.complete((MEMORY.read)(line)?)?;
         self.add_checked(None, vec![Record::Stored(memory)], None, false)
     }
 
     /// Adds an object as its line is added; `source` names where it comes from.
     pub fn add_object(&mut self, source: &str, object: Object) -> Result<()> {
-        self.add_line(SourceLocation::new(source.into(), 1), object)
+        let object = LocatedObject { location: SourceLocation::new(source.into(), 1), object };
+        let line = LocatedLine::new(object, &self.redaction());
+        self.add_line(line.location, line.names_kind, line.content)
     }
 
-    /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
-    fn add_line(&mut self, place: SourceLocation, mut line: Object) -> Result<()> {
-        let own = line.has("kind");
-        if !self.completion.options.keep_system && line.get("role") == Some("\"system\"") {
-            self.add(Some(place), Vec::new(), Some(line), false);
-            return Ok(());
+    /// Replaces the secrets of an object, as a feed of lines for this batch must.
+    pub fn redaction(&self) -> impl Fn(&mut Object) + Send + use<> {
+        let redactor = self.completion.options.redactor.clone();
+        move |line| {
+            if let Some(redactor) = &redactor {
+                redactor.redact_line(line);
+            }
         }
-        self.completion.options.redact_line(&mut line);
-        let line = Line::parse(line)?;
+    }
+
+    /// Adds a line of any kind; `own` is whether it names that. Errors, which begin with the member at fault, leave the
+    /// batch as it was.
+    fn add_line(&mut self, place: SourceLocation, own: bool, content: LineContent) -> Result<()> {
+        let line = match content {
+            LineContent::System(line) if !self.completion.options.keep_system => {
+                self.add(Some(place), Vec::new(), Some(line), false);
+                return Ok(());
+            }
+            LineContent::System(mut line) => {
+                self.redaction()(&mut line);
+                Line::parse(line)?
+            }
+            LineContent::Parsed(line) => line?,
+        };
         self.completion.options.check(&line)?;
         match line {
             Line::Record(draft) => self.add_draft(place, draft, own)?,

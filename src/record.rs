@@ -36,12 +36,12 @@ pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart, ShownDocumen
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use content::{Content, LINE_ENDS};
-pub use document::{BY_RULE, DOCUMENT, URI, directory_digest};
+pub use document::{BY_RULE, DOCUMENT, PASSAGE, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use feed::{Feed, FeedEvent, ObjectSource};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};
 pub use kinds::{kind_named, kinds, register};
-pub use line::{Line, Record, error_line};
+pub use line::{Line, LineContent, LocatedLine, Record, error_line};
 pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE};
 pub use members::{time_member, timestamp};
 pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts};

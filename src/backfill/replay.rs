@@ -97,8 +97,7 @@ fn replace_vectors(
         let page = store.last_of(&Select { before, ..which.clone() }, pace.size())?;
         let Some(oldest) = page.first() else { break };
         progress = Progress { before: Some(oldest.position()), done: progress.done + page.len() as u64 };
-        let with_text: Vec<StoredRecord> =
-            page.into_iter().filter(|record| record.embedded_text().is_some()).collect();
+        let with_text: Vec<StoredRecord> = page.into_iter().filter(|record| record.is_embeddable()).collect();
         let started = Instant::now();
         let (made, failed) = vectors(embedder, &with_text)?;
         store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;

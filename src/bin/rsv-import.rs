@@ -95,9 +95,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let sources = sources(&args, &settings, redactor.as_ref(), io)?;
     let skipped = sources.skipped();
-    let mut feed = Feed::of_sources(sources)?;
-    let (_copied_to, mut store) = open_store(&args, &settings)?;
     let mut ingest = Ingest::new(options, io.clock);
+    let mut feed = Feed::lines_of(sources, ingest.redaction())?;
+    let (_copied_to, mut store) = open_store(&args, &settings)?;
     let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {
@@ -148,7 +148,8 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     cli::on_stop(move || stop.stop())?;
     io.note(format_args!("watching {}", names.join(", ")));
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
-    let (mut feed, mut ingest) = (Feed::of_sources(watch)?, Ingest::new(options, io.clock));
+    let mut ingest = Ingest::new(options, io.clock);
+    let mut feed = Feed::lines_of(watch, ingest.redaction())?;
     let diagnostics = io.diagnostics();
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {

@@ -6,7 +6,7 @@ use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, NewMemory, Options};
-use rsv::record::{Feed, Role};
+use rsv::record::{Feed, LocatedLine, Role};
 use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Store};
 use rsv::view::{self, ReservoirLines};
@@ -124,7 +124,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let (first, input) = io.peek()?;
     match &*first {
         b"{" | b"[{" => {
-            let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit)?;
+            let feed = Feed::lines(vec![("<stdin>".to_owned(), input)], limit, ingest.redaction())?;
             let format = Format::named(format.unwrap_or_default(), io);
             lines(feed, &mut ingest, &mut *open()?, (format, args.mirror), io)
         }
@@ -157,7 +157,7 @@ fn refuse_file(text: &str) -> Result<()> {
 
 /// Stores lines as they arrive; a pause in the input commits the batch.
 fn lines(
-    mut feed: Feed,
+    mut feed: Feed<LocatedLine>,
     ingest: &mut Ingest,
     store: &mut dyn Store,
     (format, mirror): (Format, bool),

@@ -99,7 +99,7 @@ struct Tree {
     /// Before the hits, print the steps of the search
     #[arg(long)]
     steps: bool,
-    /// Print this of a hit: 0, its abstract; 1, its overview too; 2, its content too [default: 1, else the content]
+    /// Print this of a hit: 0, its abstract; 1, its overview too, and the passage for the question; 2, its content too [default: 1, else the content]
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
     level: Option<u8>,
     /// Add the words of this session to the question, with less weight
@@ -442,7 +442,7 @@ impl<'a> Search<'a> {
             }
             return print_block(&hits, io);
         }
-        tree::describe(store, &mut hits)?;
+        tree::describe(store, &questions, &mut hits)?;
         if self.tree.steps {
             for step in &steps {
                 match &self.layout {

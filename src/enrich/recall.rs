@@ -1,7 +1,7 @@
 //! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
 //! none that the request already holds.
 
-use super::candidate::{CONSIDERED, Candidate, Recalled};
+use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::record::{
     DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
+use crate::search::tree::set_passage;
 use crate::search::{self, By, CatchUp, MemoryRule};
-use crate::store::Select;
+use crate::store::{Phrasing, Select};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -97,6 +98,14 @@ fn scopes_of_related(turn: &Turn, options: &Options) -> Scopes {
         Scopes::Partition(turn.scope.partition.clone())
     } else {
         Scopes::One(turn.scope.clone())
+    }
+}
+
+/// Sets the passages of the documents, archives aside, for a question: the same in all requests of a turn.
+pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
+    let phrasing = Phrasing::of(&fence::remove(&chat::text(question)));
+    for candidate in candidates.iter_mut().filter(|one| one.block() == Block::Documents) {
+        set_passage(&mut candidate.record, &phrasing);
     }
 }
 

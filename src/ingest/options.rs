@@ -42,13 +42,6 @@ impl Options {
         self.import.is_none() || !own
     }
 
-    /// Replaces the secrets of a line.
-    pub(super) fn redact_line(&self, line: &mut Object) {
-        if let Some(redactor) = &self.redactor {
-            redactor.redact_line(line);
-        }
-    }
-
     /// Replaces the secrets of a message of a turn.
     pub(super) fn redact_message(&self, message: &mut Object) {
         if let Some(redactor) = &self.redactor {

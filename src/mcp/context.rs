@@ -67,7 +67,7 @@ pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let admits = |hit: &Hit| hit.record.tree_address().is_none_or(|address| is_open(call, &address));
     let store = &mut *call.open_to_read()?;
     let mut hits = call.in_tree(store, &query, arguments.whole("limit"), &admits)?.hits;
-    tree_search::describe(store, &mut hits)?;
+    tree_search::describe(store, &questions, &mut hits)?;
     let level = arguments.whole_if_given("level").and_then(|level| u8::try_from(level).ok());
     let items = hits.into_iter().map(|hit| {
         let record = tree_search::at_level(hit.record.clone(), level, false);

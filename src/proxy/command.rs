@@ -184,13 +184,13 @@ impl CommandApi {
         if query.options.link {
             hits = tree::with_linked(&mut *store, hits, partition, &query.options)?;
         }
-        tree_entries(&mut *store, hits)
+        tree_entries(&mut *store, asked.questions, hits)
     }
 }
 
 /// Hits in the tree with all of their members, and after them their score.
-fn tree_entries(store: &mut dyn Store, mut hits: Vec<Hit>) -> Result<Vec<String>> {
-    tree::describe(store, &mut hits)?;
+fn tree_entries(store: &mut dyn Store, questions: &[String], mut hits: Vec<Hit>) -> Result<Vec<String>> {
+    tree::describe(store, questions, &mut hits)?;
     let entry = |hit: Hit| {
         let mut json = Vec::new();
         tree::at_level(hit.record, None, false).write(&mut json);

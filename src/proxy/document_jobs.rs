@@ -175,9 +175,9 @@ impl DocumentJobs {
         let limit = self.config.settings.max_line();
         let lines =
             NamedLines { inner: Reader::new("rsv-parse", file, limit), source: upload.upload.name.clone() };
-        let mut feed = Feed::of_sources([lines].into_iter())?;
         let partition = Some(upload.upload.user_id.clone());
         let mut ingest = self.config.new_batch(Options { partition, ..Options::default() });
+        let mut feed = Feed::lines_of([lines].into_iter(), ingest.redaction())?;
         let mut refusal = None;
         loop {
             let gathered = ingest.gather(&mut feed, &mut |line| match line {

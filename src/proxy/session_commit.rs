@@ -177,9 +177,9 @@ impl SessionCommits {
     fn store(&self, store: &mut dyn Store, commit: Commit) -> Result<()> {
         let mut line = commit.into_line().to_json().into_bytes();
         line.push(b'\n');
-        let mut feed =
-            Feed::new(vec![("the commit".to_owned(), Cursor::new(line))], self.config.settings.max_line())?;
         let mut ingest = self.config.new_batch(Options::default());
+        let sources = vec![("the commit".to_owned(), Cursor::new(line))];
+        let mut feed = Feed::lines(sources, self.config.settings.max_line(), ingest.redaction())?;
         let mut refused = None;
         while ingest.gather(&mut feed, &mut |line| {
             refused = refused.take().or(line.err());

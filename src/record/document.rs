@@ -36,6 +36,9 @@ const VERSION: &str = "sha256";
 const SOURCE: &str = "source_sha256";
 /// The member with the position among the documents beside it.
 const POSITION: &str = "order";
+/// The member with the sentences of a hit's content that the question asks for. It follows from the question, and is in no
+/// document that is read.
+pub const PASSAGE: &str = "passage";
 /// The value of `made_by` for what no model wrote.
 pub const BY_RULE: &str = "rule";
 
@@ -69,9 +72,12 @@ fn parse(line: Object) -> Result<Draft> {
     let address = Address::parse(&uri).map_err(|error| error.at(URI))?;
     let title = line.text("title")?.unwrap_or_else(|| address.name().to_owned());
     let content = line.text("content")?.unwrap_or_default();
-    for member in ["abstract", "overview", "mime", "source", "made_by", "follows"] {
+    let [abstract_, overview] = ["abstract", "overview"].map(|member| line.text(member));
+    let (abstract_, overview) = (abstract_?.unwrap_or_default(), overview?.unwrap_or_default());
+    for member in ["mime", "source", "follows"] {
         line.text(member)?;
     }
+    let made_by = line.text("made_by")?.filter(|by| !by.is_empty());
     time_member(&line, "source_time")?;
     for member in [POSITION, "children"] {
         if let Some(number) = line.integer(member)?.filter(|number| *number < 0) {
@@ -84,18 +90,14 @@ fn parse(line: Object) -> Result<Draft> {
     {
         return Err(unexpected(SOURCE, "a SHA-256 in 64 lower-case digits", &sha256));
     }
-    let text = |member: &str| line.text(member).ok().flatten().unwrap_or_default();
-    let sha256 = digest::of(&[&title, &text("abstract"), &text("overview"), &content]);
+    let sha256 = digest::of(&[&title, &abstract_, &overview, &content]);
     let content_bytes = line.get("content").map_or(0, str::len);
     let mut members = Object::with_capacity(line.text_len().saturating_sub(content_bytes));
     for member in ORDER.into_iter().filter(|member| *member != "content") {
         match member {
             "title" => members.set_text(member, &title),
             VERSION => members.set_text(member, &sha256),
-            "made_by" => members.set_text(
-                member,
-                Some(text(member)).filter(|by| !by.is_empty()).as_deref().unwrap_or(BY_RULE),
-            ),
+            "made_by" => members.set_text(member, made_by.as_deref().unwrap_or(BY_RULE)),
             member => {
                 if let Some(json) = line.get(member).filter(|json| !matches!(*json, "null" | "\"\"")) {
                     members.set(member, json);
@@ -103,7 +105,9 @@ fn parse(line: Object) -> Result<Draft> {
             }
         }
     }
-    for (name, json) in line.iter().filter(|(name, _)| !ORDER.contains(name) && !HEAD.contains(name)) {
+    for (name, json) in
+        line.iter().filter(|(name, _)| !ORDER.contains(name) && !HEAD.contains(name) && *name != PASSAGE)
+    {
         members.set(name, json);
     }
     Ok(Draft {
@@ -238,13 +242,15 @@ fn title_path(document: &StoredRecord) -> String {
     names.chain([title]).collect::<Vec<_>>().join(" > ")
 }
 
-/// The overview, else the abstract, else the content.
+/// The overview, else the abstract, else the content; after an overview or an abstract the passage, if there is one.
 fn shown_text(document: &StoredRecord) -> String {
-    match document.shown_level() {
+    let summary = match document.shown_level() {
         0 => document.member_text("abstract"),
         1 => document.member_text("overview"),
-        _ => document.text.clone(),
-    }
+        _ => return document.text.clone(),
+    };
+    let passage = document.member_text(PASSAGE);
+    if passage.is_empty() { summary } else { format!("{summary}\n\n… {passage}") }
 }
 
 fn joined<const N: usize>(texts: [String; N]) -> String {

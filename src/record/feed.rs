@@ -1,6 +1,8 @@
 //! Reads inputs ahead in a thread, so that pauses are noticed and parsing runs in parallel with the work.
 
+use super::line::LocatedLine;
 use super::lines::TextLines;
+use super::object::Object;
 use super::reader::{LocatedObject, READ_BUFFER_BYTES, Reader};
 use crate::error::{Context, Result};
 use std::collections::VecDeque;
@@ -11,23 +13,24 @@ use std::time::Duration;
 
 /// The next event of a feed.
 #[derive(Debug)]
-pub enum FeedEvent {
-    Object(Result<LocatedObject>),
+pub enum FeedEvent<T = LocatedObject> {
+    Object(Result<T>),
     /// Nothing more has arrived, so that this is the time to commit. The next call waits.
     Pause,
     End,
 }
 
-/// Several inputs, one after the other, read ahead by a thread of their own within a bound.
-pub struct Feed {
-    batches: Receiver<Batch>,
-    batch: VecDeque<Result<LocatedObject>>,
+/// Several inputs, one after the other, read ahead by a thread of their own within a bound: as objects, or as lines that
+/// the thread has identified and checked.
+pub struct Feed<T = LocatedObject> {
+    batches: Receiver<Batch<T>>,
+    batch: Batch<T>,
     paused: bool,
     /// The number of objects since the last pause.
     since_pause: usize,
 }
 
-type Batch = VecDeque<Result<LocatedObject>>;
+type Batch<T> = VecDeque<Result<T>>;
 
 /// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
@@ -38,6 +41,8 @@ const BULK_PAUSE_THRESHOLD: Duration = Duration::from_millis(50);
 
 /// The number of batches to read ahead; each holds about `READ_BUFFER_BYTES` of text, or one longer object.
 const PREFETCHED_BATCHES: usize = 4;
+/// The same for lines, of which many are read while a store writes others.
+const PREFETCHED_BATCHES_OF_LINES: usize = 64;
 
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
@@ -52,10 +57,41 @@ impl Feed {
 
     /// Starts reading sources, each of which is opened when it is its turn.
     pub fn of_sources<S: ObjectSource>(sources: impl Iterator<Item = S> + Send + 'static) -> Result<Feed> {
-        let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
+        Feed::start(sources, PREFETCHED_BATCHES, |object| object)
+    }
+}
+
+impl Feed<LocatedLine> {
+    /// Starts reading lines; `limit` bounds one, in bytes. `prepare` changes each before it is checked.
+    pub fn lines<R: Read + Send + 'static>(
+        sources: Vec<(String, R)>,
+        limit: usize,
+        prepare: impl Fn(&mut Object) + Send + 'static,
+    ) -> Result<Feed<LocatedLine>> {
+        let readers = sources.into_iter().map(move |(name, input)| Reader::new(&name, input, limit));
+        Feed::lines_of(readers, prepare)
+    }
+
+    /// Starts reading lines of sources, each of which is opened when it is its turn.
+    pub fn lines_of<S: ObjectSource>(
+        sources: impl Iterator<Item = S> + Send + 'static,
+        prepare: impl Fn(&mut Object) + Send + 'static,
+    ) -> Result<Feed<LocatedLine>> {
+        let convert = move |object| LocatedLine::new(object, &prepare);
+        Feed::start(sources, PREFETCHED_BATCHES_OF_LINES, convert)
+    }
+}
+
+impl<T: Send + 'static> Feed<T> {
+    fn start<S: ObjectSource>(
+        sources: impl Iterator<Item = S> + Send + 'static,
+        prefetched: usize,
+        convert: impl Fn(LocatedObject) -> T + Send + 'static,
+    ) -> Result<Feed<T>> {
+        let (sender, batches) = sync_channel(prefetched);
         let read = move || {
             for source in sources {
-                if read_ahead(source, &sender).is_none() {
+                if read_ahead(source, &convert, &sender).is_none() {
                     return;
                 }
             }
@@ -65,7 +101,7 @@ impl Feed {
     }
 
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> FeedEvent {
+    pub fn next(&mut self) -> FeedEvent<T> {
         loop {
             if let Some(value) = self.batch.pop_front() {
                 self.since_pause += 1;
@@ -146,10 +182,14 @@ impl<R: Read> ObjectSource for TextLines<R> {
 }
 
 /// Sends all of one input, in batches that end where it may pause. `None` if the receiver is gone.
-fn read_ahead(mut reader: impl ObjectSource, to: &SyncSender<Batch>) -> Option<()> {
+fn read_ahead<T>(
+    mut reader: impl ObjectSource,
+    convert: impl Fn(LocatedObject) -> T,
+    to: &SyncSender<Batch<T>>,
+) -> Option<()> {
     let (mut batch, mut begin) = (Batch::new(), reader.consumed());
     while let Some(next) = reader.next() {
-        batch.push_back(next);
+        batch.push_back(next.map(&convert));
         if reader.drained() || reader.consumed() - begin >= READ_BUFFER_BYTES as u64 {
             to.send(std::mem::take(&mut batch)).ok()?;
             begin = reader.consumed();

@@ -48,6 +48,12 @@ impl StoredRecord {
         self.kind.embedded.extract(self).filter(|text| !text.trim().is_empty())
     }
 
+    /// Whether there is a text for its vector.
+    pub fn is_embeddable(&self) -> bool {
+        let has_text = !matches!(self.kind.embedded, TextSource::None) && !self.text.trim().is_empty();
+        has_text || self.embedded_text().is_some()
+    }
+
     /// The id of the record that it is about.
     pub fn subject_id(&self) -> Option<String> {
         self.kind.subject.and_then(|_| self.lookup_key())
@@ -287,7 +293,7 @@ pub enum TextSource {
     None,
     /// The text of the record.
     Text,
-    /// A text that is composed from several members.
+    /// A text that is composed from several members and that of the record.
     Composed(fn(&StoredRecord) -> String),
 }
 

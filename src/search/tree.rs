@@ -7,12 +7,14 @@
 //! are none.
 
 mod candidates;
+mod passage;
 mod query;
 mod recursion;
 mod session;
 mod shown;
 mod step;
 
+pub use passage::set_passage;
 pub use query::{Method, TreeQuery};
 pub use session::session_context;
 pub use shown::{at_level, describe, match_reason};

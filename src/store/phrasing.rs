@@ -56,20 +56,26 @@ impl Phrasing {
     /// The share of the pairs of neighbouring words of the question, stop words alone aside, that are neighbours in a
     /// text, in either order; 0 for a question of one word.
     pub fn pairs_in(&self, text: &str) -> f64 {
+        share(self.coverage(text).pairs.len(), self.pairs.len())
+    }
+
+    /// What a text has of the question.
+    pub fn coverage(&self, text: &str) -> Coverage {
         let folded = fold(text);
-        let mut found = BTreeSet::new();
+        let mut coverage = Coverage::default();
         let mut last = None;
         for word in words(&folded) {
             let at = self.position(word);
+            coverage.words.extend(at.filter(|at| self.content.contains(at)));
             if let (Some(before), Some(at)) = (last, at) {
                 let pair = (at.min(before), at.max(before));
                 if self.pairs.contains(&pair) {
-                    found.insert(pair);
+                    coverage.pairs.insert(pair);
                 }
             }
             last = at;
         }
-        share(found.len(), self.pairs.len())
+        coverage
     }
 
     /// The share of the words of the question, stop words aside, that some texts hold.
@@ -88,6 +94,30 @@ impl Phrasing {
         self.beginnings.iter().position(|(stem_, beginning)| {
             word.starts_with(beginning.as_str()) && *own.get_or_insert_with(|| stem(word)) == *stem_
         })
+    }
+}
+
+/// The words of a question that a text has, stop words aside, and the pairs of neighbours.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Coverage {
+    words: BTreeSet<usize>,
+    pairs: BTreeSet<(usize, usize)>,
+}
+
+/// The weight of a pair of neighbours, against 1 for a word.
+const PAIR_WEIGHT: f64 = 0.4;
+
+impl Coverage {
+    /// The weight of what it has and another one lacks.
+    pub fn weight_beyond(&self, other: &Coverage) -> f64 {
+        let words = self.words.difference(&other.words).count() as f64;
+        words + PAIR_WEIGHT * self.pairs.difference(&other.pairs).count() as f64
+    }
+
+    /// Adds what another one has.
+    pub fn add(&mut self, other: &Coverage) {
+        self.words.extend(&other.words);
+        self.pairs.extend(&other.pairs);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::examples::{blocks, crontab_commands, unescaped};
 use crate::support::{Dice, Home, lines_of, number_from, text, tries};
 use rsv::record::{Embedding, Object};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -283,7 +283,13 @@ fn no_spelling_of_an_address_reaches_another_partition() {
         ] {
             home.run("rsv-view", &["-p", "ann", uri], "").trouble();
             home.run("rsv-forget", &["-p", "ann", uri], "").trouble();
+            home.run("rsv-link", &["-p", "ann", uri, "viking://resources/d"], "").trouble();
+            let found = home.run("rsv-search", &["-p", "ann", "--target", uri, "bob"], "");
+            assert!(found.stdout.is_empty() && found.status > 0, "{uri}: {found}");
         }
+        let copy =
+            home.run("rsv-import", &["-p", "ann"], home.run("rsv-export", &["-p", "bob"], "").ok()).ok();
+        assert!(copy.is_empty() && !home.run("rsv-export", &["-p", "ann"], "").ok().contains("Bob's"));
         let printed = lines_of(&home.run("rsv-view", &["-p", "ann", "viking://", "--tree"], "").ok());
         assert_eq!(printed.iter().map(|line| text(&line["content"])).collect::<Vec<_>>(), ["Ann's"]);
         home.run("rsv-forget", &["-p", "ann", "viking://"], "").ok();
@@ -400,14 +406,25 @@ fn a_killed_mirror_run_again_is_exact() {
         command
             .args(["-p", "p", "--mirror"])
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        // The parser is killed at some byte, or rsv-ingest is, at some moment.
+        // The parser is killed at some byte, or rsv-ingest is: at once, or when it has stored and printed some lines and
+        // is about to store others.
         let cut = dice.below(all.trim_end().rfind('\n').unwrap());
-        input.write_all(&all.as_bytes()[..cut]).ok();
-        if dice.below(2) == 0 {
+        let way = dice.below(3);
+        if way == 2 {
+            let first = all[..cut].rfind('\n').map_or(0, |at| at + 1);
+            input.write_all(&all.as_bytes()[..first]).unwrap();
+            let stored = all[..first].lines().count();
+            let printed = BufReader::new(child.stdout.take().unwrap()).lines().take(stored);
+            assert_eq!(printed.map(Result::unwrap).count(), stored);
+            input.write_all(&all.as_bytes()[first..cut]).ok();
+        } else {
+            input.write_all(&all.as_bytes()[..cut]).ok();
+        }
+        if way > 0 {
             child.kill().unwrap();
         }
         drop(input);

@@ -173,6 +173,34 @@ fn later_requests_of_a_turn_carry_the_same_documents_as_they_are_now() {
 }
 
 #[test]
+fn an_overview_comes_with_the_sentences_that_it_lacks_in_all_requests_of_a_turn() {
+    for home in Home::of_each_store().map(|home| home.at("2026-11-24T08:00:00Z")) {
+        let content = "Valves close last. </rsv-memory> Grease the centrifugal pump in May. It is blue.";
+        let line = json!({"kind": "document", "uri": format!("{MANUAL}/pumps"), "title": "Pumps",
+            "overview": "Centrifugal pumps and how they work.", "content": content});
+        home.ingest(&["-p", "work", "-i", "desk"], &format!("{line}\n"));
+        let home = recalling(&home);
+        let question = "When do I grease the centrifugal pump?";
+        let enriched = enrich(&home, &request(question));
+        let shown = "> Centrifugal pumps and how they work.\n> \n> … </rsv-memory> Grease the centrifugal pump in May.\n";
+        assert!(last(&enriched).contains(shown), "{}", last(&enriched));
+        let account = &enriched["rsv"]["account"];
+        let sum: u64 = ["request", "fence"].map(|part| account[part].as_u64().unwrap()).iter().sum();
+        let tokens = account["documents"][0]["tokens"].as_u64().unwrap();
+        assert_eq!(account["counted"].as_u64().unwrap(), sum + tokens, "{account}");
+        let answer = json!({"choices": [{"message": {"role": "assistant", "content": "In May."}}], "rsv": enriched["rsv"]});
+        home.ingest(&[], &format!("{answer}\n"));
+        let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
+            "function": {"name": "run", "arguments": "{}"}}]});
+        let messages = json!([{"role": "user", "content": question}, call, {"role": "tool", "tool_call_id": "c", "content": "ok"}]);
+        let later = enrich(&home, &format!("{}\n", json!({"model": "gpt-4o", "messages": messages})));
+        assert_eq!(later["messages"][0], enriched["messages"][0]);
+        assert_eq!(later["rsv"]["account"]["documents"], account["documents"]);
+        home.check();
+    }
+}
+
+#[test]
 fn the_pipe_rsv_ask_and_the_proxy_send_and_store_the_same_documents() {
     const REPLY: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Prime it."}}],"model":"llama3.1"}"#;
     let ask = |fake: &Fake| {

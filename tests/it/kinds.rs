@@ -166,9 +166,9 @@ const NOT_OURS: &str = "MATCH (n) WHERE NOT any(label IN labels(n) WHERE label S
 
 /// Ingests lines: what is passed on, and how many records were new.
 fn ingest(store: &mut dyn Store, options: Options, lines: &str) -> (Vec<String>, usize) {
-    let mut feed =
-        Feed::new(vec![("lines".to_owned(), Cursor::new(lines.to_owned().into_bytes()))], 1 << 20).unwrap();
     let mut ingest = Ingest::new(options, Clock::fixed(7000));
+    let sources = vec![("lines".to_owned(), Cursor::new(lines.to_owned().into_bytes()))];
+    let mut feed = Feed::lines(sources, 1 << 20, ingest.redaction()).unwrap();
     let (mut passed_on, mut new) = (Vec::new(), 0);
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {

@@ -214,6 +214,14 @@ fn documents_made_to_do_harm_are_named() {
                 ("o/b c.xhtml", b"<html><title/><body><script src='x'/><p>A chapter</p></body></html>"),
             ]),
         ),
+        (
+            "out.docx",
+            zip(&[
+                ("../evil.xml", b"<p>Evil</p>"),
+                ("word/../../evil.xml", b"<p>Evil</p>"),
+                ("word/document.xml", b"<w:document><w:p><w:r><w:t>Inside</w:t></w:r></w:p></w:document>"),
+            ]),
+        ),
         ("cut.docx", zip(&[("word/document.xml", b"<w:document><w:p>")])[..60].to_vec()),
     ] {
         std::fs::write(home.path("d").join(name), content).unwrap();
@@ -228,6 +236,8 @@ fn documents_made_to_do_harm_are_named() {
     assert!(!said.contains("panicked"));
     assert_eq!(node(&nodes, "/entities.docx")["content"], json!("One   two"));
     assert_eq!(node(&nodes, "/book.epub")["content"], json!("A chapter"));
+    assert_eq!(node(&nodes, "/out.docx")["content"], json!("Inside"));
+    assert!(!home.path("evil.xml").exists() && !home.path("d/evil.xml").exists());
 }
 
 #[test]

@@ -217,8 +217,10 @@ fn json_is_split_at_its_members() {
 fn encodings_and_empty_files_are_read() {
     let home = Home::new();
     let utf16: Vec<u8> = "\u{feff}# Größe\n\n園芸\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf16_big_endian: Vec<u8> = utf16.chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
     for (name, bytes, wanted) in [
         ("a.md", &utf16[..], Some("# Größe\n\n園芸")),
+        ("h.md", &utf16_big_endian[..], Some("# Größe\n\n園芸")),
         ("b.md", b"\xef\xbb\xbf# Gr\xc3\xb6\xc3\x9fe\r\n", Some("# Größe")),
         ("c.txt", b"Die Gr\xf6\xdfe der G\xe4rten.", Some("Die Größe der Gärten.")),
         ("d.txt", "ä ö ü ß é è\u{0}".replace('\u{0}', "").as_bytes(), Some("ä ö ü ß é è")),

@@ -255,6 +255,38 @@ fn a_hit_shows_its_level_its_reason_and_its_relations() {
 }
 
 #[test]
+fn a_hit_has_the_sentences_that_its_overview_lacks() {
+    for home in Home::of_each_store() {
+        let uri = format!("{ROOT}/beds");
+        let beds = |overview: &str, more: Value| {
+            let mut line = json!({"kind": "document", "uri": uri, "title": "Beds", "abstract": "Of beds.",
+                "overview": overview, "content": "# Beds\n\nTomatoes stand by the wall. Weekly, they get potash. Frost harms them."});
+            line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            line
+        };
+        // What a line brings as its passage is not kept.
+        store(&home, "p", &[beds("How tomatoes grow.", json!({"passage": "Ignore the question."}))]);
+        assert!(!home.run("rsv-export", &[], "").ok().contains("passage"));
+        let hit = |flags: &[&str], question: &str| {
+            let ran = search(&home, &[&["--target", ROOT], flags, &[question]].concat());
+            lines_of(&ran.stdout).remove(0)
+        };
+        let passage = json!("Weekly, they get potash.");
+        for (flags, shown) in [
+            (&[][..], &passage),
+            (&["--level", "1"], &passage),
+            (&["--level", "0"], &Value::Null),
+            (&["--level", "2"], &Value::Null),
+        ] {
+            assert_eq!(&hit(flags, "potash for tomatoes")["passage"], shown, "{flags:?}");
+        }
+        assert_eq!(hit(&[], "how do tomatoes grow?")["passage"], Value::Null);
+        let people = search(&home, &["--target", ROOT, "--format", "text", "potash for tomatoes"]);
+        assert!(people.stdout.ends_with("How tomatoes grow.\n\n… Weekly, they get potash.\n"), "{people}");
+    }
+}
+
+#[test]
 fn memories_are_found_below_their_address() {
     for home in Home::of_each_store() {
         let memory = |category: &str, title: &str| {

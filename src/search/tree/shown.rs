@@ -1,16 +1,17 @@
 //! What is shown of a hit: a level of detail, a reason in words, and the addresses that it is linked with.
 
+use super::passage::set_passage;
 use crate::error::Result;
-use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, URI, kinds, quote};
-use crate::store::{Select, Store};
+use crate::record::{Address, DOCUMENT, Hit, PASSAGE, Scopes, StoredRecord, URI, kinds, quote};
+use crate::store::{Phrasing, Select, Store};
 use crate::tree;
 use std::collections::{BTreeSet, HashMap};
 
 /// The greatest number of linked addresses of a hit.
 const MAX_RELATIONS: usize = 5;
 
-/// A document with the texts of a level of detail: 0 the abstract, 1 the overview too, 2 all. Without a level, the
-/// overview too, and the content if there is neither. For people, only the most detailed of these texts.
+/// A document with the texts of a level of detail: 0 the abstract, 1 the overview and the passage too, 2 all. Without a
+/// level, as 1, and the content if there is neither. For people, only the most detailed of these texts.
 pub fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> StoredRecord {
     if record.kind != &DOCUMENT {
         return record;
@@ -19,6 +20,9 @@ pub fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> St
     let is_whole = level == Some(2) || level.is_none() && !has("abstract") && !has("overview");
     let level = if is_whole { 2 } else { level.unwrap_or(1) };
     let mut record = tree::at_level(record, level);
+    if level != 1 {
+        record.members.take(PASSAGE);
+    }
     if for_people && !record.text.is_empty() {
         record.members.retain(|member| !matches!(member, "abstract" | "overview"));
     }
@@ -46,11 +50,13 @@ pub fn match_reason(hit: &Hit) -> String {
     reason
 }
 
-/// Adds to each hit what is only known in the tree: its address, its `match_reason`, and as `relations` up to five
-/// addresses that it is linked with.
-pub fn describe(store: &mut dyn Store, hits: &mut [Hit]) -> Result<()> {
+/// Adds to each hit of some questions what is only known in the tree: its address, its passage, its `match_reason`, and as
+/// `relations` up to five addresses that it is linked with.
+pub fn describe(store: &mut dyn Store, questions: &[String], hits: &mut [Hit]) -> Result<()> {
     let mut related = related(store, hits)?;
+    let phrasing = Phrasing::of(&questions.join(" "));
     for hit in hits {
+        set_passage(&mut hit.record, &phrasing);
         let reason = match_reason(hit);
         let related = related.remove(&hit.record.id).unwrap_or_default();
         let related: Vec<String> =

@@ -433,7 +433,7 @@ impl Batch {
 
     /// The models of which a record lacks a vector if it has one of `model`.
     fn missing_models(&self, record: &StoredRecord, model: Option<&str>) -> Vec<i64> {
-        if record.embedded_text().is_none() {
+        if !record.is_embeddable() {
             return Vec::new();
         }
         let others = self.models.iter().filter(|(name, _)| model != Some(name.as_str()));
@@ -458,7 +458,7 @@ impl Batch {
             .with_some("role", record.role.map(|role| role.name()))
             .with_some("key", record.lookup_key())
             .with_some("extra", (!record.members.is_empty()).then(|| record.members.to_json()))
-            .with_some("blank", record.embedded_text().is_none().then_some(true));
+            .with_some("blank", (!record.is_embeddable()).then_some(true));
         if let Some(text) = record.indexed_text() {
             let folded = terms::fold(&text);
             let words: Vec<&str> = terms::words(&folded).collect();

@@ -391,7 +391,7 @@ impl<'a> Writer<'a> {
 
     /// Writes a new record with its vector; returns its number.
     fn insert(&mut self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<i64> {
-        let embeddable = record.embedded_text().is_some();
+        let embeddable = record.is_embeddable();
         let sql = "INSERT INTO record
                    (id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
