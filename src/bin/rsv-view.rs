@@ -188,9 +188,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let address = address.map(|uri| Address::resolve(&uri, &io.common.scope()?.partition)).transpose()?;
     let rule = PriorRule::from_settings(&settings);
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
-    if is_block
-        && (args.id.is_some() || args.accounts || args.follow || args.uncommitted || address.is_some())
-    {
+    let prints_others = args.id.is_some()
+        || args.accounts
+        || args.follow
+        || args.scopes
+        || args.sessions
+        || args.uncommitted
+        || address.is_some();
+    if is_block && prints_others {
         return Err(
             Error::new("--format: a block is of the last records of a scope").hint("use --format text")
         );

@@ -177,9 +177,6 @@ impl Call<'_> {
         };
         let mut ingest = Ingest::new(options, self.server.clock);
         add(&mut ingest)?;
-        if let Some(note) = ingest.redaction_note() {
-            self.server.diagnostics.note(note);
-        }
         let mut store = self.open_to_write()?;
         let mut lines = Vec::new();
         for done in ingest.commit(&mut *store)? {

@@ -190,7 +190,7 @@ impl AutoCommit {
     async fn look_at(self: Arc<AutoCommit>, session: Scope, occasion: Occasion) {
         let mut backoff = MIN_BACKOFF;
         for attempt in 1.. {
-            self.queue.settled(&session).await;
+            self.queue.stored(&session).await;
             let failure =
                 if attempt < MODEL_ATTEMPTS { ModelFailure::Fails } else { ModelFailure::LeadsToRule };
             let (own, name) = (self.clone(), session.clone());

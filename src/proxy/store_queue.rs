@@ -144,6 +144,11 @@ impl StoreQueue {
         .await;
     }
 
+    /// Waits until all turns of a scope are stored that were answered before, also while the store fails.
+    pub(super) async fn stored(&self, scope: &Scope) {
+        self.wait_until(|state| state.waiting.iter().all(|turn| turn.scope != *scope)).await;
+    }
+
     async fn wait_until(&self, mut is_reached: impl FnMut(&mut QueueState) -> bool) {
         loop {
             let changed = self.changed.notified();

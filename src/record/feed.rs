@@ -41,8 +41,6 @@ const BULK_PAUSE_THRESHOLD: Duration = Duration::from_millis(50);
 
 /// The number of batches to read ahead; each holds about `READ_BUFFER_BYTES` of text, or one longer object.
 const PREFETCHED_BATCHES: usize = 4;
-/// The same for lines, of which many are read while a store writes others.
-const PREFETCHED_BATCHES_OF_LINES: usize = 64;
 
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
@@ -57,7 +55,7 @@ impl Feed {
 
     /// Starts reading sources, each of which is opened when it is its turn.
     pub fn of_sources<S: ObjectSource>(sources: impl Iterator<Item = S> + Send + 'static) -> Result<Feed> {
-        Feed::start(sources, PREFETCHED_BATCHES, |object| object)
+        Feed::start(sources, |object| object)
     }
 }
 
@@ -78,17 +76,16 @@ impl Feed<LocatedLine> {
         prepare: impl Fn(&mut Object) + Send + 'static,
     ) -> Result<Feed<LocatedLine>> {
         let convert = move |object| LocatedLine::new(object, &prepare);
-        Feed::start(sources, PREFETCHED_BATCHES_OF_LINES, convert)
+        Feed::start(sources, convert)
     }
 }
 
 impl<T: Send + 'static> Feed<T> {
     fn start<S: ObjectSource>(
         sources: impl Iterator<Item = S> + Send + 'static,
-        prefetched: usize,
         convert: impl Fn(LocatedObject) -> T + Send + 'static,
     ) -> Result<Feed<T>> {
-        let (sender, batches) = sync_channel(prefetched);
+        let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
         let read = move || {
             for source in sources {
                 if read_ahead(source, &convert, &sender).is_none() {

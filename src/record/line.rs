@@ -37,6 +37,8 @@ pub struct LocatedLine {
 
 /// A line of input, as far as it can be read without knowing what it is for.
 #[derive(Debug)]
+// Most lines are of the larger variant.
+#[allow(clippy::large_enum_variant)]
 pub enum LineContent {
     /// A message of the system, which may be passed on unchecked.
     System(Object),

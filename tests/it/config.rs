@@ -247,6 +247,7 @@ fn every_tool_names_unknown_keys_once_on_a_terminal() {
         "rsv-search owl",
         "rsv-signal --stats",
         "rsv-distill request",
+        "rsv-mcp < message",
         "rsv-merge request",
         "rsv-parse request --to viking://resources/request",
         "rsv-view",

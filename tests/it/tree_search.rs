@@ -150,17 +150,18 @@ fn trees_of_every_shape_are_searched() {
 
 #[test]
 fn the_one_of_ten_thousand_children_is_found() {
-    let home = Home::new();
     let child = |n: usize| {
         let content = if n == 7777 { "The potash is here." } else { "Nothing but common words." };
         document(&format!("{ROOT}/wide/c{n}"), &format!("Child {n}"), content)
     };
     let children: Vec<Value> = (0..10_000).map(child).collect();
-    store(&home, "p", &children);
-    for flag in ["--flat", "--recursive"] {
-        assert_eq!(found(&home, &["--target", ROOT, flag, "potash"]), [format!("{ROOT}/wide/c7777")]);
-        let common = found(&home, &["--target", ROOT, flag, "-n", "40", "common words"]);
-        assert_eq!(common.len(), 40, "{flag}");
+    for home in Home::of_each_store() {
+        store(&home, "p", &children);
+        for flag in ["--flat", "--recursive"] {
+            assert_eq!(found(&home, &["--target", ROOT, flag, "potash"]), [format!("{ROOT}/wide/c7777")]);
+            let common = found(&home, &["--target", ROOT, flag, "-n", "40", "common words"]);
+            assert_eq!(common.len(), 40, "{flag}");
+        }
     }
 }
 
@@ -169,9 +170,8 @@ fn documents_without_a_vector_are_found_by_words() {
     let documents: Vec<Value> = (0..6)
         .map(|n| document(&format!("{ROOT}/n{n}"), &format!("Part {n}"), "Tomatoes like a warm wall."))
         .collect();
-    let without_model = Home::new();
-    store(&without_model, "p", &documents);
-    for home in [without_model, Home::with_model().env("RSV_EMBED_CATCH_UP", "0")] {
+    let with_model = Home::of_each_store().map(|home| home.and_model().env("RSV_EMBED_CATCH_UP", "0"));
+    for home in Home::of_each_store().chain(with_model) {
         store(&home, "p", &documents[..3]);
         if home.path(".local/share/rsv/models").exists() {
             home.run("rsv-embed", &["--quiet", "--pending"], "").ok();
@@ -187,7 +187,6 @@ fn documents_without_a_vector_are_found_by_words() {
 
 #[test]
 fn a_search_while_a_mirror_runs_finds_what_is_there() {
-    let home = Home::new();
     let version = |n: usize| {
         let mut nodes: Vec<Value> = (n % 2..20 + n % 2)
             .map(|at| document(&format!("{ROOT}/n{at}"), &format!("Part {at}"), &format!("Tomatoes {n}.")))
@@ -195,24 +194,26 @@ fn a_search_while_a_mirror_runs_finds_what_is_there() {
         nodes.push(json!({"kind": "tree", "uri": ROOT, "nodes": nodes.len(), "complete": true}));
         lines(&nodes)
     };
-    home.run("rsv-ingest", &["-p", "p", "--mirror"], version(0)).ok();
-    std::thread::scope(|scope| {
-        let mirrors = scope.spawn(|| {
-            for n in 1..8 {
-                home.run("rsv-ingest", &["-p", "p", "--mirror"], version(n)).ok();
+    for home in Home::of_each_store() {
+        home.run("rsv-ingest", &["-p", "p", "--mirror"], version(0)).ok();
+        std::thread::scope(|scope| {
+            let mirrors = scope.spawn(|| {
+                for n in 1..8 {
+                    home.run("rsv-ingest", &["-p", "p", "--mirror"], version(n)).ok();
+                }
+            });
+            while !mirrors.is_finished() {
+                for flag in ["--flat", "--recursive"] {
+                    let hits = found(&home, &["--target", ROOT, flag, "-n", "50", "tomatoes"]);
+                    let unique: BTreeSet<&String> = hits.iter().collect();
+                    assert!(hits.len() >= 19 && unique.len() == hits.len(), "{hits:?}");
+                }
+                std::thread::sleep(Duration::from_millis(1));
             }
+            mirrors.join().unwrap();
         });
-        while !mirrors.is_finished() {
-            for flag in ["--flat", "--recursive"] {
-                let hits = found(&home, &["--target", ROOT, flag, "-n", "50", "tomatoes"]);
-                let unique: BTreeSet<&String> = hits.iter().collect();
-                assert!(hits.len() >= 19 && unique.len() == hits.len(), "{hits:?}");
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        mirrors.join().unwrap();
-    });
-    home.check();
+        home.check();
+    }
 }
 
 #[test]
@@ -282,7 +283,10 @@ fn a_hit_has_the_sentences_that_its_overview_lacks() {
         }
         assert_eq!(hit(&[], "how do tomatoes grow?")["passage"], Value::Null);
         let people = search(&home, &["--target", ROOT, "--format", "text", "potash for tomatoes"]);
-        assert!(people.stdout.ends_with("How tomatoes grow.\n\n… Weekly, they get potash.\n"), "{people}");
+        assert!(
+            people.stdout.ends_with("How tomatoes grow.\n\n    … Weekly, they get potash.\n"),
+            "{people}"
+        );
     }
 }
 
