@@ -35,6 +35,12 @@ impl Request {
         Ok(Request { body, messages })
     }
 
+    /// A request of these turns; `body` has the other members.
+    pub fn of_turns(mut body: Object, turns: Vec<Object>) -> Request {
+        body.set("messages", "[]");
+        Request { body, messages: turns }
+    }
+
     /// The requested model, if the request names one.
     pub fn model(&self) -> Result<Option<String>> {
         self.body.text("model")

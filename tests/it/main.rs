@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod activity;
+mod agents;
+mod apis;
 mod ask;
 mod backup;
 mod browse;
