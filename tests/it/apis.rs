@@ -17,8 +17,8 @@ pub(crate) struct Shape {
     /// The member with the turns.
     pub(crate) turns: &'static str,
     text_part: &'static str,
-    whole: &'static str,
-    events: &'static str,
+    pub(crate) whole: &'static str,
+    pub(crate) events: &'static str,
 }
 
 pub(crate) const MESSAGES: Shape = Shape {

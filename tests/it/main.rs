@@ -3,6 +3,8 @@
 
 mod activity;
 mod agents;
+mod api_clients;
+mod api_mutations;
 mod apis;
 mod ask;
 mod backup;
@@ -107,6 +109,7 @@ mod support;
 mod surroundings;
 mod terminal;
 mod terminal_text;
+mod translation;
 mod tree_search;
 mod usage_errors;
 mod vectors;
