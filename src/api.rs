@@ -10,6 +10,7 @@ mod messages;
 mod protocol;
 mod reading;
 mod responses;
+mod scan;
 mod splice;
 mod stream_from_chat;
 mod to_chat;

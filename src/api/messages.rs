@@ -1,10 +1,10 @@
 //! Requests for Anthropic's Messages.
 
 use super::reading::{Reading, UserMessage, opaque, text_part, tool_message, url_part};
-use super::splice;
+use super::{scan, splice};
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, quote};
+use crate::record::{Content, Object, quote, unexpected};
 
 /// A hint: the smallest valid request.
 const REQUEST_HINT: &str =
@@ -15,19 +15,23 @@ const SUBAGENT_SIGN: &str = "cc_is_subagent=true";
 
 /// Reads the turns of a request. Errors name the member at fault.
 pub(super) fn read(body: &Object) -> Result<Reading> {
-    let messages = match body.objects("messages")? {
-        Some(messages) if !messages.is_empty() => messages,
-        Some(_) => return Err(Error::new("messages: is empty").hint(REQUEST_HINT)),
-        None => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
+    let json = match body.get("messages") {
+        Some(json) if json.starts_with('[') => json,
+        None | Some("null") => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
+        Some(json) => return Err(unexpected("messages", "an array of objects", json)),
     };
+    let mut earlier = scan::element_ranges(json);
+    if earlier.is_empty() {
+        return Err(Error::new("messages: is empty").hint(REQUEST_HINT));
+    }
     let mut reading = Reading { session: session(body), ..Reading::default() };
     // Newest first.
     let mut after = Vec::new();
     let (mut goes_on, mut systems) = (false, Vec::new());
-    let mut earlier = messages;
-    while let Some(message) = earlier.pop() {
+    while let Some(range) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("messages[{at}]"));
+        let message = Object::parse(&json[range]).map_err(place)?;
         let role = message.text("role").map_err(place)?;
         match role.as_deref().ok_or_else(|| place(Error::new("role: is missing")))? {
             "user" => {
@@ -62,10 +66,9 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         };
         reading.turns.push(message);
     }
-    for (at, message) in earlier.iter().enumerate() {
-        Content::from_message(message).map_err(|e| e.at(format_args!("messages[{at}]")))?;
+    for range in earlier {
+        reading.add_earlier(&json[range]);
     }
-    reading.turns.extend(earlier);
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
     let is_agent = reading.session.is_some();
@@ -135,7 +138,7 @@ fn unmarked(block: &Object) -> Object {
 /// The request with a text before the user's own words in the message at `user`.
 pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object> {
     let json = body.get("messages").unwrap_or("[]");
-    let ranges = splice::element_ranges(json);
+    let ranges = scan::element_ranges(json);
     let Some(range) = ranges.get(user).cloned() else { return Ok(body) };
     let mut message = Object::parse(&json[range.clone()])?;
     let content = message.get("content").unwrap_or("\"\"").to_owned();
@@ -159,14 +162,14 @@ pub(super) fn with_text(content: &str, part: &Object, is_own: impl Fn(&Object) -
         return Ok(quote(&(text + &fence::remove(&own))));
     }
     let mut content = content.to_owned();
-    for range in splice::element_ranges(&content).into_iter().rev() {
+    for range in scan::element_ranges(&content).into_iter().rev() {
         let old = Object::parse(&content[range.clone()]).ok().and_then(|old| old.text("text").ok().flatten());
         if old.is_some_and(|old| fence::is_all(&old)) {
             let end = range.end + usize::from(content[range.end..].starts_with(','));
             content = splice::replace(&content, range.start..end, "");
         }
     }
-    let own = splice::element_ranges(&content)
+    let own = scan::element_ranges(&content)
         .into_iter()
         .find(|range| Object::parse(&content[range.clone()]).is_ok_and(|block| is_own(&block)));
     Ok(match own {

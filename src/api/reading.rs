@@ -1,6 +1,7 @@
 //! The turns of a request as its reader found them, before they become those of chat completions.
 
 use super::client_text;
+use super::scan;
 use crate::chat;
 use crate::record::{Content, Object, quote};
 
@@ -17,6 +18,56 @@ pub(super) struct Reading {
     pub(super) session: Option<String>,
     /// Whether the program asks for something of its own: nothing of it is recalled or stored.
     pub(super) is_side_call: bool,
+    /// The tokens of what is in no turn, about: what tools returned before the user's last turn, thinking, images.
+    pub(super) unread_tokens: usize,
+}
+
+/// The bytes of JSON text that a token has, about, as a fraction; programs and their output have fewer than prose.
+const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
+/// The tokens of an image, about: its bytes say nothing.
+const IMAGE_TOKENS: usize = 1600;
+
+impl Reading {
+    /// Adds a turn before the user's last one, as JSON text: its text is read, the rest only counted.
+    pub(super) fn add_earlier(&mut self, json: &str) {
+        let role = scan::member(json, "role");
+        let content = scan::member(json, "content");
+        let mut turn = Object::default();
+        turn.set("role", role.unwrap_or("\"assistant\""));
+        match content {
+            Some(text) if text.starts_with('"') => turn.set("content", text),
+            Some(parts) if parts.starts_with('[') => {
+                let parts: Vec<&str> =
+                    scan::element_ranges(parts).into_iter().map(|range| &parts[range]).collect();
+                let (texts, others): (Vec<&str>, Vec<&str>) =
+                    parts.into_iter().partition(|part| is_text(part));
+                for part in others {
+                    self.count(part);
+                }
+                turn.set("content", format!("[{}]", texts.join(",")));
+            }
+            _ => {
+                self.count(json);
+                return;
+            }
+        }
+        if role.is_some_and(|role| role.starts_with('"')) {
+            self.turns.push(turn);
+        }
+    }
+
+    fn count(&mut self, json: &str) {
+        let is_image =
+            ["\"image\"", "\"input_image\""].iter().any(|kind| scan::member(json, "type") == Some(kind));
+        self.unread_tokens +=
+            if is_image { IMAGE_TOKENS } else { json.len() * BYTES_PER_TOKENS.1 / BYTES_PER_TOKENS.0 };
+    }
+}
+
+/// Whether a part is a text that somebody said.
+fn is_text(part: &str) -> bool {
+    let kinds = ["\"text\"", "\"input_text\"", "\"output_text\""];
+    scan::member(part, "type").is_some_and(|kind| kinds.contains(&kind))
 }
 
 /// A message in the role of the user.

@@ -3,7 +3,7 @@
 use super::client_text::is_element;
 use super::messages::with_text;
 use super::reading::{Reading, UserMessage, opaque, text_part, tool_message, url_part};
-use super::splice;
+use super::{scan, splice};
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, quote, unexpected};
@@ -34,21 +34,22 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
             reading.turns.extend(reading.said.clone());
         }
         Some(json) if json.starts_with('[') => {
-            let items = body.objects("input")?.unwrap_or_default();
-            read_items(&mut reading, items, metadata.is_some())?;
+            read_items(&mut reading, json, metadata.is_some())?;
         }
         Some(json) => return Err(unexpected("input", "a text or an array of items", json)),
     }
     Ok(reading)
 }
 
-/// Reads items; `adds_elements` is whether the program tells the model of its surroundings by elements.
-fn read_items(reading: &mut Reading, mut earlier: Vec<Object>, adds_elements: bool) -> Result<()> {
+/// Reads an array of items; `adds_elements` is whether the program tells the model of its surroundings by elements.
+fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
+    let mut earlier = scan::element_ranges(json);
     // Newest first.
     let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
-    while let Some(item) = earlier.pop() {
+    while let Some(range) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("input[{at}]"));
+        let item = Object::parse(&json[range]).map_err(place)?;
         match Item::of(&item) {
             Item::User => {
                 let user = user_message(&item, adds_elements).map_err(place)?;
@@ -71,7 +72,9 @@ fn read_items(reading: &mut Reading, mut earlier: Vec<Object>, adds_elements: bo
         }
     }
     reading.is_side_call |= reading.user.is_none() && !goes_on;
-    reading.turns.extend(earlier.into_iter().map(turn_of));
+    for range in earlier {
+        reading.add_earlier(&json[range]);
+    }
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
     Ok(())
@@ -172,7 +175,7 @@ pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object
         return Ok(body);
     }
     let adds_elements = body.has(METADATA);
-    let ranges = splice::element_ranges(json);
+    let ranges = scan::element_ranges(json);
     let Some(range) = ranges.get(user).cloned() else { return Ok(body) };
     let mut item = Object::parse(&json[range.clone()])?;
     let content = item.get("content").unwrap_or("\"\"").to_owned();

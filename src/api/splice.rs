@@ -1,18 +1,6 @@
 //! Changes one element of a JSON array, and leaves all bytes around it as they are.
 
-use serde_json::value::RawValue;
 use std::ops::Range;
-
-/// The places of the elements of an array in its text; none for a text that is no array.
-pub(super) fn element_ranges(json: &str) -> Vec<Range<usize>> {
-    let elements: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
-    let start = json.as_ptr() as usize;
-    let range = |element: &&RawValue| {
-        let begin = element.get().as_ptr() as usize - start;
-        begin..begin + element.get().len()
-    };
-    elements.iter().map(range).collect()
-}
 
 /// The array with another text at a place in it.
 pub(super) fn replace(json: &str, place: Range<usize>, new: &str) -> String {
@@ -60,6 +48,7 @@ fn object_length(json: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scan::element_ranges;
     use super::*;
 
     #[test]

@@ -43,7 +43,7 @@ impl Request {
             Api::Responses => responses::read,
         };
         let rsv = body.take("rsv");
-        let Reading { turns, user, said, session, is_side_call } = read(&body)?;
+        let Reading { turns, user, said, session, is_side_call, unread_tokens } = read(&body)?;
         let mut rest = Object::default();
         for (name, from) in [
             ("model", "model"),
@@ -58,7 +58,7 @@ impl Request {
         if let Some(rsv) = rsv {
             rest.set("rsv", rsv);
         }
-        let turns = chat::Request::of_turns(rest, turns);
+        let turns = chat::Request::of_turns(rest, turns, unread_tokens);
         Ok(Request { api, turns, wire: Some(Wire { body, user, said, session, is_side_call }) })
     }
 

@@ -143,6 +143,7 @@ fn over_fifty_turns_all_before_the_last_words_is_byte_for_byte_the_clients() {
     for (shape, first) in [(&MESSAGES, claude_code().swap_remove(1)), (&RESPONSES, codex().swap_remove(0))] {
         let provider = provider(shape);
         let home = home_at(&provider.url());
+        home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls")).ok();
         let proxy = Proxy::start(&home);
         let mut body = first["body"].clone();
         for at in 0..50 {
@@ -162,11 +163,7 @@ fn over_fifty_turns_all_before_the_last_words_is_byte_for_byte_the_clients() {
                 .unwrap();
             assert!(sent.text().starts_with(&text[..begin]), "turn {at}");
             assert!(sent.text().ends_with(&text[begin..]), "turn {at}");
-            assert_eq!(
-                sent.text().contains("<rsv-memory>"),
-                at > 1 || sent.body.len() > text.len(),
-                "turn {at}"
-            );
+            assert!(sent.text().contains("<rsv-memory>"), "turn {at}");
             let answer = format!("Answer {at}.");
             body[shape.turns].as_array_mut().unwrap().push(json!({"role": "assistant", "content": answer}));
         }

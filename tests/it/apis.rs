@@ -370,25 +370,29 @@ fn a_stream_passes_byte_for_byte_and_its_turn_is_stored() {
 #[test]
 fn a_stream_that_breaks_off_ends_in_an_error_of_its_api_and_is_stored_once() {
     for shape in BOTH {
-        let end = shape
-            .events
-            .find("event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":1}")
-            .or_else(|| shape.events.find("event: response.completed"))
-            .unwrap();
-        let provider = Fake::new(
-            [0, 1, 2]
-                .map(|_| Answer::new(200, &shape.events[..end]).header("Content-Type", "text/event-stream")),
-        );
-        let home = home_at(&provider.url());
+        let ends = [
+            "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":1}",
+            "event: response.completed",
+        ];
+        let end = ends.iter().find_map(|end| shape.events.find(end)).unwrap();
+        let wire = Wire::new();
+        let home = home_at(&wire.url());
         let proxy = Proxy::start(&home);
         for _ in 0..3 {
-            let (status, body) = proxy.post(shape.path, "", &shape.asking("Where?", true));
-            assert_eq!(status, 200);
+            let mut stream = proxy.connect();
+            stream.write_all(&post(shape.path, "", &shape.asking("Where?", true))).unwrap();
+            let mut call = wire.accept();
+            call.begin("");
+            assert!(call.piece(&shape.events[..end]));
+            drop(call);
+            let mut body = String::new();
+            stream.read_to_string(&mut body).unwrap();
             let event = body.split("event: error\ndata: ").nth(1).unwrap_or_else(|| panic!("{body}"));
             let event: Value = serde_json::from_str(event.lines().next().unwrap()).unwrap();
             assert_eq!(event["type"], "error");
             let message = event["error"]["message"].as_str().or(event["message"].as_str()).unwrap();
             assert!(message.contains("broke off"), "{message}");
+            proxy.settle();
         }
         assert_eq!(said(&home, &[]), turn("Where?"));
         assert_eq!(home.export().matches("\"partial\":true").count(), 1);
