@@ -96,11 +96,8 @@ pub fn enrich(
         }
     };
     let plan = Plan::new(&request.turns, found.candidates, found.left_out, turn, options);
-    let account = Account {
-        digest,
-        degraded: found.degraded.map(|why| why.to_string()),
-        ..plan.account(&request.turns)
-    };
+    let degraded = found.degraded.map(|why| why.to_string());
+    let account = Account { digest, degraded, session: options.session, ..plan.account(&request.turns) };
     let account = account.to_record(&trace_id, turn.scope, turn.clock.now());
     plan.drop_from(&mut request.turns);
     let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();

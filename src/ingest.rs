@@ -24,6 +24,7 @@ use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 use mirror::Mirror;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 /// Gathers lines into batches and writes them. A caller that may have to write a batch again clones it first.
@@ -120,7 +121,9 @@ impl Ingest {
         if role == Role::System && !self.completion.options.keep_system {
             return Err(Error::new("system messages are not stored").hint("store it with --keep-system"));
         }
-        let message = self.completion.complete(Draft::message(role, Content::Text(text.to_owned())))?;
+        let redactor = self.completion.options.redactor.as_ref();
+        let text = redactor.map_or(Cow::Borrowed(text), |redactor| redactor.redact(text));
+        let message = self.completion.complete(Draft::message(role, Content::Text(text.into_owned())))?;
         self.add_checked(None, vec![Record::Stored(message)], None, true)
     }
 
@@ -136,17 +139,24 @@ impl Ingest {
         let tags: Vec<String> =
             memory.tags.iter().map(|tag| tag.trim()).filter(|tag| !tag.is_empty()).map(quote).collect();
         line.set("tags", format!("[{}]", tags.join(",")));
+        self.completion.options.redact_line(&mut line);
         let memory = self.completion.complete((MEMORY.read)(line)?)?;
         self.add_checked(None, vec![Record::Stored(memory)], None, false)
     }
 
+    /// Adds an object as its line is added; `source` names where it comes from.
+    pub fn add_object(&mut self, source: &str, object: Object) -> Result<()> {
+        self.add_line(SourceLocation::new(source.into(), 1), object)
+    }
+
     /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
-    fn add_line(&mut self, place: SourceLocation, line: Object) -> Result<()> {
+    fn add_line(&mut self, place: SourceLocation, mut line: Object) -> Result<()> {
         let own = line.has("kind");
         if !self.completion.options.keep_system && line.get("role") == Some("\"system\"") {
             self.add(Some(place), Vec::new(), Some(line), false);
             return Ok(());
         }
+        self.completion.options.redact_line(&mut line);
         let line = Line::parse(line)?;
         self.completion.options.check(&line)?;
         match line {
@@ -280,6 +290,11 @@ impl Ingest {
     /// A note on the records that were kept out or removed so far because they were forgotten.
     pub fn forgetting_note(&self) -> Option<String> {
         self.forgetting.note()
+    }
+
+    /// A note on the secrets that were redacted since the last one.
+    pub fn redaction_note(&self) -> Option<String> {
+        self.completion.options.redactor.as_ref()?.take_note()
     }
 
     /// The number of records so far that took the place of others, and of these.

@@ -13,6 +13,7 @@ pub mod config; // 2  every setting as one row, from file, environment and flags
 
 pub mod api; // 3  requests and answers of the three APIs, as turns
 pub mod http; // 3  one client, its errors in words
+pub mod redact; // 3  secrets in what is to be stored
 pub mod tokens; // 3  counting, and what a model takes
 pub mod view; // 3  messages as text for people
 
@@ -46,4 +47,5 @@ pub mod distill; // 12  sessions into memories
 pub mod merge; // 12  similar memories into one
 pub mod plan; // 12  the questions of a message, by a model
 
+pub mod mcp; // 13  the tools of the suite for clients of the Model Context Protocol
 pub mod proxy; // 13  the same steps chained behind HTTP

@@ -6,6 +6,8 @@ mod meaning;
 mod memories;
 mod nearby;
 mod options;
+mod searcher;
+mod secrets;
 pub mod tree;
 mod visit;
 
@@ -13,6 +15,8 @@ pub use meaning::{Fallback, Meaning};
 pub use memories::{MemoryRule, run_with_memories};
 pub use nearby::{is_in_words, nothing_found};
 pub use options::{By, CatchUp, LinkNewest, Options};
+pub use searcher::{Ranking, Searcher};
+pub use secrets::visit_secrets;
 pub use visit::{around, visit_around_words, visit_by_words};
 
 use crate::backfill;

@@ -111,17 +111,18 @@ fn call(id: &Option<String>, name: &Option<String>, arguments: &str) -> Object {
     call
 }
 
-/// The tokens of its request that an answer reports.
+/// The tokens of its request that an answer reports. An answer that was translated has 0 where its provider reports
+/// none.
 pub fn prompt_tokens(answer: &Object) -> Option<usize> {
     let usage = answer.object("usage").ok()??;
     let tokens = |name| usage.integer(name).ok().flatten().and_then(|n| usize::try_from(n).ok());
     match Api::of_answer(answer) {
         Api::Chat => tokens("prompt_tokens"),
-        Api::Responses => tokens("input_tokens"),
+        Api::Responses => tokens("input_tokens").filter(|tokens| *tokens > 0),
         Api::Messages => {
             let cached = ["cache_read_input_tokens", "cache_creation_input_tokens"];
-            let cached: usize = cached.into_iter().filter_map(tokens).sum();
-            tokens("input_tokens").map(|new| new.saturating_add(cached))
+            let cached: usize = cached.into_iter().filter_map(tokens).fold(0, usize::saturating_add);
+            tokens("input_tokens").map(|new| new.saturating_add(cached)).filter(|tokens| *tokens > 0)
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, quote, unexpected};
 
+/// A hint: the smallest valid request.
+const REQUEST_HINT: &str = r#"a request has {"input": "..."}, or an array of items in its place"#;
+
 /// The member in which Codex describes a request, and what it says of one that a user's turn makes.
 const METADATA: &str = "client_metadata";
 const TURN_METADATA: &str = "x-codex-turn-metadata";
@@ -24,7 +27,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         reading.turns.push(opaque("system", &text_part(&instructions).to_json()));
     }
     match body.get("input") {
-        None | Some("null") => reading.is_side_call = true,
+        None | Some("null") => return Err(Error::new("input: is missing").hint(REQUEST_HINT)),
         Some(json) if json.starts_with('"') => {
             let mut user = UserMessage::default();
             user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()), false);

@@ -252,7 +252,7 @@ fn add_item(item: &Object, turns: &mut Vec<Object>) -> Result<()> {
             };
             let call = function_call(&id, &text_of(item, "name"), &arguments);
             // Calls that belong together are one turn.
-            if !turns.last().is_some_and(|turn| turn.get("role") == Some("\"assistant\"")) {
+            if turns.last().is_none_or(|turn| turn.get("role") != Some("\"assistant\"")) {
                 let mut turn = message("assistant");
                 turn.set("content", "null");
                 turns.push(turn);

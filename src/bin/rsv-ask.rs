@@ -8,6 +8,7 @@ use rsv::error::{Error, Result};
 use rsv::forward::{Caller, Event, Forwarder, StreamEnd};
 use rsv::ingest::{Ingest, Options};
 use rsv::record::Object;
+use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode};
 use rsv::{chat, http, view};
 use std::process::ExitCode;
@@ -118,7 +119,8 @@ fn print(text: &str, io: &mut Io) -> Result<()> {
 
 /// Stores the turn of a response.
 fn keep(response: &Object, settings: &Settings, io: &mut Io) -> Result<()> {
-    let options = Options { max_line: Some(settings.max_line()), ..Options::default() };
+    let redactor = Redactor::from_settings(settings)?;
+    let options = Options { max_line: Some(settings.max_line()), redactor, ..Options::default() };
     let mut ingest = Ingest::new(options, io.clock);
     ingest.add_response(response)?;
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
@@ -129,6 +131,9 @@ fn keep(response: &Object, settings: &Settings, io: &mut Io) -> Result<()> {
         if let Some(note) = stored.note {
             io.note(note);
         }
+    }
+    if let Some(note) = ingest.redaction_note() {
+        io.note(note);
     }
     Ok(())
 }

@@ -270,13 +270,15 @@ fn mention_other_programs(settings: &Settings, io: &Io) {
 
 /// The setting that says what a search goes by.
 const SEARCH_BY: &str = "search.by";
+/// The setting that says whether secrets are kept out of the store.
+const REDACT: &str = "ingest.redact";
 
 /// Makes the first settings. Asks everything before anything is written.
 fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let (model, mut key, mut fetch_small) = (Key::parse("model")?, None, false);
     let there = settings.text("model");
-    let mut by_meaning = false;
+    let (mut by_meaning, mut redacts) = (false, false);
     if init.model.is_none() && init.fetch.is_none() {
         if !io.can_ask() {
             return Err(Error::new(
@@ -298,6 +300,10 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         if (fetch_small || !has_none) && !settings.is_set(SEARCH_BY) {
             by_meaning = io.ask(question, "y")?.to_lowercase().starts_with('y');
         }
+        let question = "Keep secrets (keys, tokens, card numbers) out of what is stored? y or n";
+        if !settings.is_set(REDACT) {
+            redacts = io.ask(question, "y")?.to_lowercase().starts_with('y');
+        }
     }
     if let Some(name) = &init.model {
         let in_file = config::in_file(&io.common, &model).map(|value| value.to_string());
@@ -307,6 +313,9 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
             );
         }
         config::set(&io.common, &model, name)?;
+    }
+    if redacts {
+        config::set(&io.common, &Key::parse(REDACT)?, "true")?;
     }
     if by_meaning {
         config::set(&io.common, &Key::parse(SEARCH_BY)?, "auto")?;

@@ -8,6 +8,7 @@ use rsv::forget;
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::project::Projects;
 use rsv::record::Feed;
+use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Store};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -77,6 +78,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.find {
         return find(&settings, io);
     }
+    let redactor = Redactor::from_settings(&settings)?;
     let options = Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
@@ -85,12 +87,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         commit_at_pause: args.watch,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
+        redactor: redactor.clone(),
         ..Options::default()
     };
     if args.watch {
         return watch(&args, options, &settings, io);
     }
-    let sources = sources(&args, &settings, io)?;
+    let sources = sources(&args, &settings, redactor.as_ref(), io)?;
     let skipped = sources.skipped();
     let mut feed = Feed::of_sources(sources)?;
     let (_copied_to, mut store) = open_store(&args, &settings)?;
@@ -107,7 +110,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
     }
     bad_lines.end(io);
-    if let Some(note) = ingest.forgetting_note() {
+    for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
         io.note(note);
     }
     if ingest.has_removed()
@@ -140,7 +143,8 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     let directories = directories(args, settings)?;
     let format = args.from.as_deref().map(foreign::named).transpose()?;
     let names: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
-    let (watch, stop) = Watch::begin(directories, format, import_options(args, settings, io)?)?;
+    let sources = import_options(args, settings, options.redactor.as_ref(), io)?;
+    let (watch, stop) = Watch::begin(directories, format, sources)?;
     cli::on_stop(move || stop.stop())?;
     io.note(format_args!("watching {}", names.join(", ")));
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
@@ -160,6 +164,9 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
             if let Err(error) = done.line {
                 diagnostics.fault(&error);
             }
+        }
+        if let Some(note) = ingest.redaction_note() {
+            io.note(note);
         }
         for line in report.summary() {
             io.detail(line);
@@ -222,9 +229,9 @@ fn open_store(args: &Args, settings: &Settings) -> Result<(Option<TempDir>, Box<
 }
 
 /// The inputs that the command line names.
-fn sources(args: &Args, settings: &Settings, io: &Io) -> Result<Sources> {
+fn sources(args: &Args, settings: &Settings, redactor: Option<&Redactor>, io: &Io) -> Result<Sources> {
     let format = args.from.as_deref().map(foreign::named).transpose()?;
-    let options = import_options(args, settings, io)?;
+    let options = import_options(args, settings, redactor, io)?;
     let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
     let no_streams = operands.is_empty() && !args.files.is_empty();
     let mut streams = if no_streams { Vec::new() } else { io.sources(&operands)? }.into_iter();
@@ -241,7 +248,12 @@ fn sources(args: &Args, settings: &Settings, io: &Io) -> Result<Sources> {
     Ok(Sources::new(args.files.iter().filter_map(input).collect(), format, options))
 }
 
-fn import_options(args: &Args, settings: &Settings, io: &Io) -> Result<ImportOptions> {
+fn import_options(
+    args: &Args,
+    settings: &Settings,
+    redactor: Option<&Redactor>,
+    io: &Io,
+) -> Result<ImportOptions> {
     let projects = Projects::open(settings.places().data.as_deref())?;
     let projects = if args.dry_run { projects.without_writing() } else { projects };
     Ok(ImportOptions {
@@ -253,6 +265,7 @@ fn import_options(args: &Args, settings: &Settings, io: &Io) -> Result<ImportOpt
         map: args.map.clone(),
         max_line: settings.max_line(),
         projects: Arc::new(Mutex::new(projects)),
+        redactor: redactor.cloned(),
     })
 }
 

@@ -7,6 +7,7 @@ use rsv::error::{Error, Result};
 use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, NewMemory, Options};
 use rsv::record::{Feed, Role};
+use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Store};
 use rsv::view::{self, ReservoirLines};
 use serde::de::IgnoredAny;
@@ -79,6 +80,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         mirror: args.mirror,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
+        redactor: Redactor::from_settings(&settings)?,
     };
     io.common.scope()?;
     let mut ingest = Ingest::new(options, io.clock);
@@ -101,7 +103,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
         let default = if io.stdout_is_tty() { "text" } else { "jsonl" };
         let format = Format::named(format.unwrap_or(default), io);
-        commit(&mut ingest, &mut *open()?, format, &mut BadLines::default(), io)
+        let done = commit(&mut ingest, &mut *open()?, format, &mut BadLines::default(), io)?;
+        if let Some(note) = ingest.redaction_note() {
+            io.note(note);
+        }
+        Ok(done)
     };
     if let Some(text) = args.text {
         if args.role.is_none() && args.title.is_none() {
@@ -170,7 +176,7 @@ fn lines(
                     None => io.fault(&no_tree()),
                 }
             }
-            if let Some(note) = ingest.forgetting_note() {
+            for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
                 io.note(note);
             }
             let (created, archived) = ingest.consolidated();

@@ -1,16 +1,17 @@
 //! rsv-search: finds messages, memories and documents by words or by meaning.
 
 use clap::builder::NonEmptyStringValueParser;
-use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
+use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{Address, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
+use rsv::record::{self, Address, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
+use rsv::redact::Redactor;
 use rsv::search::tree::{self, TreeAnswer, TreeQuery};
-use rsv::search::{self, By, Fallback, LinkNewest, Meaning, MemoryRule, Options};
+use rsv::search::{self, Meaning, MemoryRule, Options, Ranking, Searcher};
 use rsv::store::{self, Around, Except, Question, Select, Store, Term};
 use rsv::structured::Model;
 use rsv::view::{self, ReservoirLines};
@@ -33,9 +34,10 @@ struct Args {
     /// Do this if no embedding model can be used: keyword, to search by words
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
-    /// Print at most this many hits; with --link, this many hits and linked messages together
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
+    /// Print at most this many hits; with --link, this many hits and linked messages together [default: 10; with
+    /// --secrets, all]
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    limit: Option<usize>,
     /// Drop hits with a lower score
     #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
     min_score: Option<f64>,
@@ -67,6 +69,9 @@ struct Args {
     /// Find memories with at least this confidence [default: 0.7 for those that were written, 0.5 for those that were made]
     #[arg(long, value_name = "CONFIDENCE", value_parser = score)]
     min_confidence: Option<f64>,
+    /// Find the records that hold secrets, such as keys and tokens, and print them without these
+    #[arg(long, conflicts_with_all = ["terms", "Kind", "Tree", "link", "context", "min_score", "deduplicate"])]
+    secrets: bool,
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -142,16 +147,16 @@ struct Kind {
     /// Find messages by words and by meaning together
     #[arg(long)]
     hybrid: bool,
-    /// Find messages by this: keyword, semantic, hybrid or auto (hybrid where an embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by; with --target, auto]
-    #[arg(long, value_name = "WHAT", value_parser = ["keyword", "semantic", "hybrid", "auto"], hide_possible_values = true)]
+    /// Find messages by this: keyword, any (any of the words), semantic, hybrid or auto (hybrid where an embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by; with --target, auto]
+    #[arg(long, value_name = "WHAT", value_parser = Ranking::NAMES, hide_possible_values = true)]
     by: Option<String>,
 }
 
 impl Kind {
     /// What the search goes by. In a pipe only the flags decide, so that what reads it gets the same everywhere.
-    fn name(&self, settings: &Settings, io: &Io) -> String {
+    fn ranking(&self, settings: &Settings, io: &Io) -> Ranking {
         let setting = || settings.text("search.by").filter(|_| io.stdout_is_tty());
-        self.flag().or_else(setting).unwrap_or_else(|| "keyword".to_owned())
+        self.flag().or_else(setting).and_then(|name| Ranking::named(&name)).unwrap_or(Ranking::Keyword)
     }
 
     fn flag(&self) -> Option<String> {
@@ -161,21 +166,13 @@ impl Kind {
     }
 
     /// What a search in the tree goes by: a question rarely has all of its words in one document.
-    fn name_in_tree(&self) -> String {
-        self.flag().unwrap_or_else(|| "auto".to_owned())
+    fn ranking_in_tree(&self) -> Ranking {
+        self.flag().and_then(|name| Ranking::named(&name)).unwrap_or(Ranking::Auto)
     }
 }
 
-/// The model of a search that goes by something; `None` for a search by words.
-fn meaning(by: &str, has_fallback: bool) -> Option<Meaning> {
-    let fallback = match by {
-        "keyword" => return None,
-        "auto" => Fallback::WithoutModel,
-        _ if has_fallback => Fallback::Always,
-        _ => Fallback::Never,
-    };
-    Some(Meaning::new(by != "semantic", fallback))
-}
+/// The number of hits that are printed if no other is given.
+const DEFAULT_LIMIT: usize = 10;
 
 fn score(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
@@ -197,15 +194,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let printing = Printing { format: args.format.clone(), no_pager: args.no_pager || picture.is_some() };
     let layout = io.print_as(&printing).map(|layout| Layout { scopes: args.all, ..layout });
+    let searched = kinds(&args);
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
         except: Except { traces: args.exclude_trace, ids: args.exclude },
-        ..Select::records(
-            if args.kind.is_empty() { vec![&MESSAGE] } else { args.kind.clone() },
-            io.common.to_read(args.all)?,
-        )
+        ..Select::records(searched, io.common.to_read(args.all)?)
     };
     if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
@@ -217,10 +212,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
     let planner = args.tree.plan.as_deref();
+    let (ranking, ranking_in_tree) = (args.by.ranking(&settings, io), args.by.ranking_in_tree());
     let mut search = Search {
         which,
         options: Options {
-            limit: args.limit,
+            limit: args.limit.unwrap_or(DEFAULT_LIMIT),
             min_score: args.min_score,
             deduplicate: args.deduplicate,
             link: args.link,
@@ -233,8 +229,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         layout,
         reservoir: (args.format.as_deref() == Some("reservoir")).then_some(reservoir),
         highlighted: Vec::new(),
-        meaning: meaning(&args.by.name(&settings, io), args.fallback.is_some()),
-        meaning_in_tree: meaning(&args.by.name_in_tree(), args.fallback.is_some()),
+        meaning: ranking.meaning(args.fallback.is_some()),
+        meaning_in_tree: ranking_in_tree.meaning(args.fallback.is_some()),
+        ranking,
+        ranking_in_tree,
         picture,
         planner: planner
             .map(|model| Model::new(model, &settings, io.clock, &io.diagnostics()))
@@ -247,7 +245,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             min_confidence: args.min_confidence,
         },
     };
-    let found = if !args.terms.is_empty() {
+    let found = if args.secrets {
+        search.print_secrets(
+            args.limit.unwrap_or(usize::MAX),
+            &mut *store::open_to_read(&settings, io)?,
+            io,
+        )?
+    } else if !args.terms.is_empty() {
         search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
     } else {
         let (first, input) = io.peek()?;
@@ -260,6 +264,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
     };
     Ok(if found { Outcome::Yes } else { Outcome::No })
+}
+
+/// The kinds of records to search.
+fn kinds(args: &Args) -> Vec<&'static RecordKind> {
+    match (args.kind.is_empty(), args.secrets) {
+        (false, _) => args.kind.clone(),
+        (true, false) => vec![&MESSAGE],
+        (true, true) => record::kinds().into_iter().filter(|kind| kind.indexed.is_some()).collect(),
+    }
 }
 
 /// The options of the command line for every question.
@@ -275,6 +288,9 @@ struct Search<'a> {
     reservoir: Option<ReservoirLines>,
     /// The terms of the question, which stand out in the hits where there is colour.
     highlighted: Vec<Term>,
+    ranking: Ranking,
+    /// The same for a search in the tree.
+    ranking_in_tree: Ranking,
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     /// The same for a search in the tree.
@@ -291,7 +307,7 @@ struct Search<'a> {
     memories: MemoryRule,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     /// Prints the hits of a question; returns whether there are any. The members of a query line override the flags.
     fn answer(
         &mut self,
@@ -310,15 +326,10 @@ impl Search<'_> {
         let mut rank = 0;
         let has_memories = which.kinds.contains(&&MEMORY);
         self.highlight(question);
-        if self.meaning.is_some() || options.link || has_memories {
-            let hits = if has_memories {
-                let rule = self.memories;
-                search::run_with_memories(store, &which.scopes, &options, rule, |store, options| {
-                    self.find(question, &which, options, store, io)
-                })?
-            } else {
-                self.find(question, &which, &options, store, io)?
-            };
+        if !self.is_by_all_words() || options.link || has_memories {
+            let diagnostics = io.diagnostics();
+            let searcher = self.searcher(self.ranking, &diagnostics);
+            let hits = searcher.hits(&mut self.meaning, store, question, &which, &options)?;
             self.highlight(question);
             let around = search::around(store, &hits, self.context)?;
             for (hit, around) in hits.iter().zip(&around) {
@@ -343,6 +354,23 @@ impl Search<'_> {
             if query.is_none() && limit > 0 && io.stdout_is_tty() {
                 self.explain_nothing(question, &which, store, io)?;
             }
+        }
+        io.out.flush().map(|()| rank > 0)
+    }
+
+    /// Prints the records that hold secrets, without these; returns whether there are any.
+    fn print_secrets(&self, limit: usize, store: &mut dyn Store, io: &mut Io) -> Result<bool> {
+        let redactor = Redactor::of_patterns(self.settings)?;
+        let mut rank = 0;
+        search::visit_secrets(store, &self.which, &redactor, &mut |hit| {
+            if rank < limit {
+                rank += 1;
+                self.print(rank, &hit, &Around::default(), None, io)?;
+            }
+            Ok(())
+        })?;
+        if rank > 0 && self.layout.is_some() {
+            io.note("the hits are printed without their secrets; to remove them: rsv-search --secrets | rsv-forget");
         }
         io.out.flush().map(|()| rank > 0)
     }
@@ -384,7 +412,10 @@ impl Search<'_> {
             method: self.tree.method(),
             memories: self.memories,
         };
-        let TreeAnswer { mut hits, steps } = self.find_in_tree(&asked, which, options, store, io)?;
+        let diagnostics = io.diagnostics();
+        let searcher = self.searcher(self.ranking_in_tree, &diagnostics);
+        let TreeAnswer { mut hits, steps } =
+            searcher.in_tree(&mut self.meaning_in_tree, store, &asked, options)?;
         if options.link {
             hits = tree::with_linked(store, hits, &partition, options)?;
         }
@@ -430,27 +461,6 @@ impl Search<'_> {
         }
     }
 
-    /// The answer to a question in the tree, by meaning or by words.
-    fn find_in_tree(
-        &mut self,
-        asked: &TreeQuery,
-        which: &Select,
-        options: &Options,
-        store: &mut dyn Store,
-        io: &Io,
-    ) -> Result<TreeAnswer> {
-        let diagnostics = io.diagnostics();
-        let Some(meaning) = &mut self.meaning_in_tree else {
-            return tree::run(store, &mut By::Words, asked, options);
-        };
-        let by = meaning.ready(which, store, self.settings, &diagnostics);
-        match by.and_then(|mut by| tree::run(store, &mut by, asked, options)) {
-            Err(why) => meaning.fall_back(why, store, self.settings, &diagnostics)?,
-            found => return found,
-        }
-        tree::run(store, &mut By::Any, asked, options)
-    }
-
     /// Prints what answers a query line without hits.
     fn print_miss(&self, query: Option<&Query>, io: &mut Io) -> Result<()> {
         match (query.filter(|_| self.reservoir.is_none()), &self.layout) {
@@ -462,7 +472,7 @@ impl Search<'_> {
 
     /// Tells a person what is near, where nothing was found.
     fn explain_nothing(&self, question: &str, which: &Select, store: &mut dyn Store, io: &Io) -> Result<()> {
-        let terms = self.meaning.is_none().then(|| Term::parse(question));
+        let terms = self.is_by_all_words().then(|| Term::parse(question));
         for note in search::nothing_found(store, which, terms.as_deref())? {
             io.note(note);
         }
@@ -538,27 +548,16 @@ impl Search<'_> {
         };
     }
 
-    /// The hits of a question, by meaning or by words.
-    fn find(
-        &mut self,
-        question: &str,
-        which: &Select,
-        options: &Options,
-        store: &mut dyn Store,
-        io: &Io,
-    ) -> Result<Vec<Hit>> {
-        let diagnostics = io.diagnostics();
-        let link_newest = Some(LinkNewest { settings: self.settings, diagnostics: &diagnostics });
-        let options = &Options { link_newest, ..options.clone() };
-        if let Some(meaning) = &mut self.meaning {
-            let by = meaning.ready(which, store, self.settings, &diagnostics);
-            match by.and_then(|by| search::run(store, by, question, which, options)) {
-                Err(why) => meaning.fall_back(why, store, self.settings, &diagnostics)?,
-                found => return found,
-            }
-            self.meaning = None;
-        }
-        search::run(store, By::Words, question, which, options)
+    /// Whether hits have all of the words.
+    fn is_by_all_words(&self) -> bool {
+        self.meaning.is_none() && self.ranking != Ranking::Any
+    }
+
+    fn searcher<'d>(&self, ranking: Ranking, diagnostics: &'d Diagnostics) -> Searcher<'d>
+    where
+        'a: 'd,
+    {
+        Searcher { ranking, settings: self.settings, diagnostics, memories: self.memories }
     }
 
     /// Answers query lines in their order; whether any has hits.

@@ -20,7 +20,7 @@ const fn tool(word: &'static str, tool: &'static str, about: &'static str) -> Ro
     Row { word, tool, arguments: &[], about }
 }
 
-static ROWS: [Row; 19] = [
+static ROWS: [Row; 20] = [
     tool("ask", "rsv-ask", "Ask a model with memory, and print its answer"),
     tool("ingest", "rsv-ingest", "Store messages"),
     tool("view", "rsv-view", "Print the last messages of a scope"),
@@ -29,6 +29,7 @@ static ROWS: [Row; 19] = [
     tool("enrich", "rsv-enrich", "Add related and recent messages to chat requests"),
     tool("forward", "rsv-forward", "Send chat requests to the providers of their models"),
     tool("proxy", "rsv-proxy", "Serve chat completions with memory to any client"),
+    tool("mcp", "rsv-mcp", "Serve the memory to a client of the Model Context Protocol"),
     tool("export", "rsv-export", "Write everything in a store"),
     tool("import", "rsv-import", "Read exports into a store"),
     tool("forget", "rsv-forget", "Remove messages, and keep them out from then on"),

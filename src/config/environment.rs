@@ -70,7 +70,7 @@ pub(super) fn default_store() -> Result<Option<String>> {
 }
 
 /// The working directory, as the shell has it.
-pub(super) fn working_directory() -> Result<String> {
+pub fn working_directory() -> Result<String> {
     let directory = std::env::current_dir().context("cannot find the working directory")?;
     let directory = directory.into_os_string().into_string();
     directory.map_err(|_| {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 18] = [
+pub const TOOLS: [&str; 19] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
@@ -22,6 +22,7 @@ pub const TOOLS: [&str; 18] = [
     "rsv-import",
     "rsv-ingest",
     "rsv-link",
+    "rsv-mcp",
     "rsv-merge",
     "rsv-parse",
     "rsv-proxy",

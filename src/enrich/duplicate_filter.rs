@@ -1,7 +1,8 @@
 //! Leaves out candidates whose text the request or another candidate already holds.
 
 use crate::chat::{self, Request, fence};
-use crate::record::{LeftOut, Role, StoredRecord};
+use crate::record::{Content, LeftOut, Object, Role, StoredRecord};
+use crate::redact::Redactor;
 use memchr::memmem;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use std::collections::HashMap;
 pub(super) struct DuplicateFilter {
     /// The request's own turns, by role.
     request: HashMap<Role, String>,
+    /// Knows the same text with and without its secrets.
+    redactor: Option<Redactor>,
     /// The ids of the messages that passed, by role and text.
     seen: RefCell<HashMap<(Option<Role>, String), String>>,
     left_out: RefCell<Vec<LeftOut>>,
@@ -19,16 +22,22 @@ pub(super) struct DuplicateFilter {
 const TURN_SEPARATOR: char = '\0';
 
 impl DuplicateFilter {
-    pub(super) fn new(request: &Request) -> DuplicateFilter {
+    /// A filter for a request, which is known in the form in which the redactor would have it stored too.
+    pub(super) fn new(request: &Request, redactor: Option<&Redactor>) -> DuplicateFilter {
         let mut turns: HashMap<Role, String> = HashMap::new();
         for turn in &request.messages {
             if let Some(role) = chat::role(turn) {
                 let texts = turns.entry(role).or_default();
                 texts.push_str(&fence::remove(&chat::text(turn)));
                 texts.push(TURN_SEPARATOR);
+                if let Some(redacted) = redactor.and_then(|redactor| redacted(redactor, turn)) {
+                    texts.push_str(&redacted);
+                    texts.push(TURN_SEPARATOR);
+                }
             }
         }
-        DuplicateFilter { request: turns, seen: RefCell::default(), left_out: RefCell::default() }
+        let redactor = redactor.cloned();
+        DuplicateFilter { request: turns, redactor, seen: RefCell::default(), left_out: RefCell::default() }
     }
 
     pub(super) fn passes(&self, record: &StoredRecord) -> bool {
@@ -41,13 +50,22 @@ impl DuplicateFilter {
             "fragment"
         } else if role.and_then(|role| self.request.get(&role)).is_some_and(contains_text) {
             "in_request"
-        } else if *self.seen.borrow_mut().entry((role, text)).or_insert(record.id.clone()) != record.id {
+        } else if *self.seen.borrow_mut().entry((role, self.redacted(text))).or_insert(record.id.clone())
+            != record.id
+        {
             "duplicate"
         } else {
             return true;
         };
         self.leave_out(record, reason);
         false
+    }
+
+    fn redacted(&self, text: String) -> String {
+        match &self.redactor {
+            Some(redactor) => redactor.redacted(&text).into_owned(),
+            None => text,
+        }
     }
 
     pub(super) fn leave_out(&self, record: &StoredRecord, reason: &str) {
@@ -61,4 +79,11 @@ impl DuplicateFilter {
     pub(super) fn into_left_out(self) -> Vec<LeftOut> {
         self.left_out.into_inner()
     }
+}
+
+/// The text of a turn without its secrets, if it has any.
+fn redacted(redactor: &Redactor, turn: &Object) -> Option<String> {
+    let content = Content::from_message(turn).ok()?;
+    let redacted = redactor.redacted_content(content.clone());
+    (redacted != content).then(|| fence::remove(&redacted.into_text()).to_string())
 }

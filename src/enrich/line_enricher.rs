@@ -9,6 +9,7 @@ use crate::embed::{Embedder, Workload};
 use crate::error::{Error, Result};
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Object, Scope};
+use crate::redact::Redactor;
 use crate::search::LinkNewest;
 use crate::store::{self, OpenMode, Store};
 
@@ -27,6 +28,7 @@ pub struct LineEnricher {
     windows: ServedWindows,
     memory: std::result::Result<LoadedMemory, Degraded>,
     settings: Settings,
+    redactor: Option<Redactor>,
 }
 
 /// The store and its embedder.
@@ -56,6 +58,7 @@ impl LineEnricher {
             windows: ServedWindows::new(&settings)?,
             memory: LoadedMemory::open(&settings, &diagnostics),
             diagnostics,
+            redactor: Redactor::from_settings(&settings)?,
             settings,
         })
     }
@@ -84,6 +87,7 @@ impl LineEnricher {
         let scope = own.as_ref().unwrap_or(&self.scope);
         let mut options = Options::for_request(&self.settings, &request, scope)?;
         options.session = self.continues_session;
+        options.redactor = self.redactor.clone();
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let trace_id = self.trace_id.clone();
         let turn =

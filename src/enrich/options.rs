@@ -7,6 +7,7 @@ use crate::config::Settings;
 use crate::error::Result;
 use crate::memory::PriorRule;
 use crate::record::{Address, Scope};
+use crate::redact::Redactor;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub struct Options {
     pub prior: PriorRule,
     /// Whether the results of tools are stored with the turn.
     pub keep_tools: bool,
+    /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
+    pub redactor: Option<Redactor>,
 }
 
 impl Options {
@@ -113,6 +116,7 @@ impl Options {
                 recent: settings.text("enrich.recent_note").unwrap_or(own.recent),
             },
             keep_tools: settings.boolean("keep_tools") == Some(true),
+            redactor: None,
         })
     }
 

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::project::Projects;
 use crate::record::{Object, Role};
+use crate::redact::Redactor;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an import takes from the files of other programs, and where it goes.
@@ -23,6 +24,8 @@ pub struct ImportOptions {
     /// The longest line or object, in bytes.
     pub max_line: usize,
     pub projects: Arc<Mutex<Projects>>,
+    /// Replaces the secrets of records that keep their ids.
+    pub redactor: Option<Redactor>,
 }
 
 /// The member of [`ImportOptions::map`] and its source that make a conversation a trace.

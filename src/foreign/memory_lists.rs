@@ -85,6 +85,10 @@ fn mem0(options: &ImportOptions, memory: Object) -> Result<Object> {
 
 /// A memory of contextd has the members of rsv's own.
 fn contextd(options: &ImportOptions, mut memory: Object) -> Result<Object> {
+    // Its id is kept, as that of a line of rsv's own is, whose text stays.
+    if let Some(redactor) = &options.redactor {
+        redactor.redact_foreign(&mut memory);
+    }
     memory.set_text("kind", "memory");
     for (member, value) in [("partition", &options.partition), ("instance", &options.instance)] {
         if let Some(value) = value {

@@ -1,7 +1,8 @@
 //! The defaults from the command line or the request, and the filter of what is stored.
 
 use crate::error::{Error, Result};
-use crate::record::{Draft, Line, Record, Scope, Scopes, StoredRecord, too_long};
+use crate::record::{Draft, Line, Object, Record, Scope, Scopes, StoredRecord, too_long};
+use crate::redact::Redactor;
 
 /// The defaults from the command line or the request for the fields that a line lacks.
 #[derive(Clone, Default, Debug)]
@@ -21,6 +22,8 @@ pub struct Options {
     pub allow_return: bool,
     /// The greatest length of a record's line in bytes, so that what is exported can be imported.
     pub max_line: Option<usize>,
+    /// Replaces secrets in what brings no id of its own.
+    pub redactor: Option<Redactor>,
 }
 
 /// The greatest number of bytes by which one byte grows in JSON (`\u0000`).
@@ -37,6 +40,20 @@ impl Options {
     /// An import brings its own links, except where lines without `kind` come from another tool.
     pub(super) fn pairs(&self, own: bool) -> bool {
         self.import.is_none() || !own
+    }
+
+    /// Replaces the secrets of a line.
+    pub(super) fn redact_line(&self, line: &mut Object) {
+        if let Some(redactor) = &self.redactor {
+            redactor.redact_line(line);
+        }
+    }
+
+    /// Replaces the secrets of a message of a turn.
+    pub(super) fn redact_message(&self, message: &mut Object) {
+        if let Some(redactor) = &self.redactor {
+            redactor.redact_message(message);
+        }
     }
 
     /// Whether records of a scope are to be stored.

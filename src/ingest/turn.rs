@@ -71,7 +71,10 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         Some(trace) => trace,
         None => id::fresh(&completion.clock, &response.to_json())?,
     };
-    let scoped = |message: Object| -> Result<Draft> {
+    let options = completion.options.clone();
+    let scoped = |mut message: Object| -> Result<Draft> {
+        // The id follows from what is left.
+        options.redact_message(&mut message);
         let mut draft = Draft::from_body(message)?;
         (draft.partition, draft.instance) = (rsv.partition.clone(), rsv.instance.clone());
         draft.trace_id = Some(trace_id.clone());

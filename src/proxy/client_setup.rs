@@ -4,13 +4,16 @@ use crate::record::quote;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+/// Variables with their values.
+type Variables = Vec<(&'static str, String)>;
+
 /// A program that has a way of its own.
 struct ClientRow {
     name: &'static str,
     /// Its further arguments, which come first; `base` is the address of the proxy with the scope.
     arguments: fn(base: &str) -> Vec<String>,
     /// Its further variables; `token` is the proxy's.
-    variables: fn(base: &str, token: Option<&str>) -> Vec<(&'static str, String)>,
+    variables: fn(base: &str, token: Option<&str>) -> Variables,
 }
 
 const CLIENTS: [ClientRow; 4] = [
@@ -36,12 +39,12 @@ pub(super) fn arguments(program: &OsStr, base: &str) -> Vec<OsString> {
 }
 
 /// The further variables of a program.
-pub(super) fn variables(program: &OsStr, base: &str, token: Option<&str>) -> Vec<(&'static str, String)> {
+pub(super) fn variables(program: &OsStr, base: &str, token: Option<&str>) -> Variables {
     row(program).map_or(Vec::new(), |row| (row.variables)(base, token))
 }
 
 /// Claude Code sends its own key, or that of a subscription, so that the token has a header of its own.
-fn claude_variables(_: &str, token: Option<&str>) -> Vec<(&'static str, String)> {
+fn claude_variables(_: &str, token: Option<&str>) -> Variables {
     token.map(|token| ("ANTHROPIC_CUSTOM_HEADERS", format!("x-rsv-token: {token}"))).into_iter().collect()
 }
 
@@ -56,7 +59,7 @@ fn codex_arguments(base: &str) -> Vec<String> {
 }
 
 /// opencode reads settings from a variable, which it merges over those in its files.
-fn opencode_variables(base: &str, token: Option<&str>) -> Vec<(&'static str, String)> {
+fn opencode_variables(base: &str, token: Option<&str>) -> Variables {
     let address = quote(&format!("{base}/v1"));
     let headers =
         token.map_or(String::new(), |token| format!(",\"headers\":{{\"x-rsv-token\":{}}}", quote(token)));

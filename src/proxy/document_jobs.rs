@@ -6,7 +6,7 @@ use super::spool::{ClaimedUpload, Spool, UploadState};
 use super::store_pool::StorePool;
 use crate::error::{Context, Result};
 use crate::forget;
-use crate::ingest::{Gathered, Ingest, Options};
+use crate::ingest::{Gathered, Options};
 use crate::record::{Address, Feed, LocatedObject, ObjectSource, Reader};
 use crate::store::Store;
 use crate::tree;
@@ -177,7 +177,7 @@ impl DocumentJobs {
             NamedLines { inner: Reader::new("rsv-parse", file, limit), source: upload.upload.name.clone() };
         let mut feed = Feed::of_sources([lines].into_iter())?;
         let partition = Some(upload.upload.user_id.clone());
-        let mut ingest = Ingest::new(Options { partition, ..Options::default() }, self.config.clock);
+        let mut ingest = self.config.new_batch(Options { partition, ..Options::default() });
         let mut refusal = None;
         loop {
             let gathered = ingest.gather(&mut feed, &mut |line| match line {
@@ -187,6 +187,7 @@ impl DocumentJobs {
                     ControlFlow::Break(())
                 }
             });
+            self.config.note_redaction(&ingest);
             let stored = ingest.commit(&mut *store)?;
             let error = stored.into_iter().find_map(|line| line.line.err());
             refusal = refusal.or(error.map(|error| error.to_string()));

@@ -194,7 +194,7 @@ struct Recorder {
 impl Recorder {
     /// Stores the answer of these bytes. The end has the error to append if it came to no end.
     fn record(mut self, bytes: &[u8], is_whole: bool) -> End {
-        let ProxyConfig { settings, clock, diagnostics } = &*self.config;
+        let ProxyConfig { settings, clock, diagnostics, .. } = &*self.config;
         let mut plain = Vec::new();
         let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
         let (mut response, is_partial) = self.method.to_response(&plain);

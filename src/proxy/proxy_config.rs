@@ -2,7 +2,9 @@
 
 use crate::cli::Diagnostics;
 use crate::config::Settings;
+use crate::ingest::{Ingest, Options};
 use crate::record::Clock;
+use crate::redact::Redactor;
 
 /// The configuration that all parts share.
 pub(super) struct ProxyConfig {
@@ -10,12 +12,26 @@ pub(super) struct ProxyConfig {
     pub(super) clock: Clock,
     /// The diagnostics of the proxy for people.
     pub(super) diagnostics: Diagnostics,
+    /// Replaces the secrets in what is stored.
+    pub(super) redactor: Option<Redactor>,
 }
 
 impl ProxyConfig {
     /// The value of a setting that limits something; `None` if there is no limit.
     pub(super) fn limit(&self, key: &str) -> Option<usize> {
         self.settings.integer(key).and_then(|n| usize::try_from(n).ok())
+    }
+
+    /// A batch for what comes in.
+    pub(super) fn new_batch(&self, options: Options) -> Ingest {
+        Ingest::new(Options { redactor: self.redactor.clone(), ..options }, self.clock)
+    }
+
+    /// Tells of the secrets that a batch was redacted of.
+    pub(super) fn note_redaction(&self, batch: &Ingest) {
+        if let Some(note) = batch.redaction_note() {
+            self.diagnostics.note(note);
+        }
     }
 
     /// Whether a turn is stored before its answer ends.

@@ -38,6 +38,7 @@ use crate::forward::Forwarder;
 use crate::http::EventLoops;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Scope};
+use crate::redact::Redactor;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -82,7 +83,8 @@ impl Proxy {
     /// Takes everything from the settings, and raises the limit of descriptors; nothing is opened yet. Errors name the
     /// setting.
     pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
-        let config = ProxyConfig { settings, clock, diagnostics };
+        let redactor = Redactor::from_settings(&settings)?;
+        let config = ProxyConfig { settings, clock, diagnostics, redactor };
         let ProxyConfig { settings, diagnostics, .. } = &config;
         let max_clients = config.limit("proxy.connections").unwrap_or(Semaphore::MAX_PERMITS);
         let limits = ConnectionLimits::claim(max_clients);
@@ -196,6 +198,7 @@ impl Proxy {
         let commits = Arc::new(SessionCommits::new(&config, &stores, &embedder));
         let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
         let auto_commit = Arc::new(auto_commit);
+        auto_commit.resume();
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
         let pipeline = pipeline.committing(&auto_commit);
         let pipeline = Arc::new(pipeline);

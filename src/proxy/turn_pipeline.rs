@@ -16,7 +16,7 @@ use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
-use crate::ingest::{Ingest, Options};
+use crate::ingest::Options;
 use crate::provider::ServedWindows;
 use crate::record::{Account, Clock, Object, Scope};
 use crate::search::LinkNewest;
@@ -132,6 +132,7 @@ impl TurnPipeline {
         let pending = self.queue.announce();
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
+        options.redactor = self.config.redactor.clone();
         let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
         let account = &enriched.account;
         self.dedup.identify(&attempt, &account.trace_id, account.timestamp);
@@ -168,9 +169,10 @@ impl TurnPipeline {
         }
         let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
         let options = Options { max_line: Some(self.config.settings.max_line()), ..Options::default() };
-        let mut ingest = Ingest::new(options, self.config.clock);
+        let mut ingest = self.config.new_batch(options);
         match ingest.add_response(response) {
             Ok(()) => {
+                self.config.note_redaction(&ingest);
                 let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
                 let scope = turn.scope.clone();
                 self.queue.push(QueuedTurn { ingest, scope: turn.scope, trace_id, bytes }).await;

@@ -30,6 +30,8 @@ pub struct HitEvidence {
     pub relevance: Option<f64>,
     /// The link by which it was reached, unless it is a hit itself.
     pub via: Option<LinkHop>,
+    /// The kinds of the secrets that it holds, where secrets are searched for.
+    pub secrets: Vec<String>,
 }
 
 /// The last step on the way from a hit to a record along links.
@@ -56,6 +58,10 @@ impl HitEvidence {
                 object.set(name, number.to_string());
             }
         }
+        if !self.secrets.is_empty() {
+            let secrets: Vec<String> = self.secrets.iter().map(|kind| quote(kind)).collect();
+            object.set("secrets", format!("[{}]", secrets.join(",")));
+        }
         if let Some(LinkHop { hop, from }) = &self.via {
             object.set("hop", hop.to_string());
             object.set_text("via", from);
@@ -80,6 +86,12 @@ impl Hit {
     pub fn by_meaning(record: StoredRecord, cosine: f64) -> Hit {
         let why = HitEvidence { similarity: Some(cosine), ..HitEvidence::default() };
         Hit { record, score: cosine, why, parts: vec![(SIMILARITY.to_owned(), cosine)] }
+    }
+
+    /// A record, without its secrets, that holds secrets of these kinds.
+    pub fn by_secrets(record: StoredRecord, secrets: Vec<String>) -> Hit {
+        let score = secrets.len() as f64;
+        Hit { record, score, why: HitEvidence { secrets, ..HitEvidence::default() }, parts: Vec::new() }
     }
 
     /// The number of links from a hit to this record; 0 for a hit itself.

@@ -2,6 +2,7 @@
 
 use super::link::CONSOLIDATED_INTO;
 use super::members::{name, time_member, timestamp};
+use super::message::seq;
 use super::object::{Object, quote, unexpected, write_text};
 use super::stored::{Draft, RecordKind, Replaces, StoredRecord, TextSource, write_time};
 use crate::error::{Error, Result};
@@ -109,8 +110,8 @@ const ORDER: [&str; 14] = [
 pub const DERIVED: [&str; 5] = ["confidence", "usage_count", "state", "consolidation_id", "updated_at"];
 
 /// The members with a field of their own.
-const HEAD: [&str; 8] =
-    ["kind", "id", "partition", "instance", "project_id", "content", "timestamp", "created_at"];
+const HEAD: [&str; 9] =
+    ["kind", "id", "partition", "instance", "project_id", "content", "timestamp", "created_at", "seq"];
 
 /// Reads a memory line, also as ReasoningBank writes it: with `project_id`, and without `prior`, whose place its
 /// confidence takes. Errors begin with the member at fault.
@@ -174,6 +175,7 @@ fn parse(line: Object) -> Result<Draft> {
         partition,
         instance: name(&line, "instance")?,
         timestamp: timestamp(&line)?,
+        seq: seq(&line)?,
         members,
         ..Draft::new(&MEMORY, content)
     })
@@ -225,6 +227,9 @@ fn write(memory: &StoredRecord, out: &mut Vec<u8>) {
         }
     }
     write_time(memory.timestamp, out);
+    if memory.seq != 0 {
+        out.extend_from_slice(format!(",\"seq\":{}", memory.seq).as_bytes());
+    }
     memory.members.write_members_except(&ORDER, out);
 }
 

@@ -185,7 +185,8 @@ fn message_id(line: &Object) -> Result<Option<String>> {
     }
 }
 
-fn seq(line: &Object) -> Result<Option<u32>> {
+/// The order within one timestamp.
+pub(super) fn seq(line: &Object) -> Result<Option<u32>> {
     let seq = line.integer("seq")?;
     seq.map(|n| u32::try_from(n).map_err(|_| unexpected("seq", "a whole number from 0", &n.to_string())))
         .transpose()

@@ -91,6 +91,7 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     let hit = |(at, score): (usize, f64)| {
         let Candidate { record, keyword, similarity, .. } = candidates[at].clone();
         let why = HitEvidence {
+            secrets: Vec::new(),
             keyword: Some(keyword).filter(|keyword| *keyword > 0.0),
             similarity,
             around: Some(from_neighbours(at)).filter(|around| *around > 0.0),

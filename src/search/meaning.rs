@@ -36,6 +36,16 @@ impl Meaning {
         Meaning { embedder: None, hybrid, fallback, filled: Vec::new() }
     }
 
+    /// The same with an embedder that is loaded already, if there is one.
+    pub fn with_embedder(self, embedder: Option<Embedder>) -> Meaning {
+        Meaning { embedder, ..self }
+    }
+
+    /// The embedder, once it is loaded.
+    pub fn embedder(&self) -> Option<&Embedder> {
+        self.embedder.as_ref()
+    }
+
     /// Prepares the ranking of a search; records without a vector are embedded first, in each scope.
     pub fn ready<'a>(
         &'a mut self,

@@ -47,6 +47,11 @@ fn provider(shape: &'static Shape) -> Fake {
     })
 }
 
+/// A home whose clock goes on, so that what was said is in order.
+fn ticking(provider: &Fake) -> Home {
+    home_at(&provider.url()).without("RSV_TEST_NOW")
+}
+
 /// The stored messages of a role.
 fn of(role: &str, stored: &[(String, Value)]) -> Vec<Value> {
     stored.iter().filter(|(other, _)| other == role).map(|(_, content)| content.clone()).collect()
@@ -55,7 +60,7 @@ fn of(role: &str, stored: &[(String, Value)]) -> Vec<Value> {
 /// What was sent but for the recalled block and the marks of the provider's cache.
 fn without_block(mut sent: Value, turns: &str) -> Value {
     for turn in sent[turns].as_array_mut().unwrap() {
-        if let Some(blocks) = turn["content"].as_array_mut() {
+        if let Some(blocks) = turn.get_mut("content").and_then(Value::as_array_mut) {
             blocks
                 .retain(|block| !block["text"].as_str().is_some_and(|text| text.starts_with("<rsv-memory>")));
         }
@@ -71,7 +76,7 @@ fn without_block(mut sent: Value, turns: &str) -> Value {
 #[test]
 fn a_session_of_claude_code_is_stored_as_its_user_had_it() {
     let (provider, requests) = (provider(&MESSAGES), claude_code());
-    let home = home_at(&provider.url());
+    let home = ticking(&provider);
     home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls and tomatoes")).ok();
     let sent = play(&requests, &MESSAGES, &home, &provider);
     let stored = said(&home, &["-p", "p"]);
@@ -97,7 +102,7 @@ fn a_session_of_claude_code_is_stored_as_its_user_had_it() {
 #[test]
 fn a_session_of_codex_is_stored_as_its_user_had_it() {
     let (provider, requests) = (provider(&RESPONSES), codex());
-    let home = home_at(&provider.url());
+    let home = ticking(&provider);
     home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls and tomatoes")).ok();
     let sent = play(&requests, &RESPONSES, &home, &provider);
     let stored = said(&home, &["-p", "p"]);
@@ -115,7 +120,7 @@ fn a_session_of_codex_is_stored_as_its_user_had_it() {
 fn within_a_turn_each_request_of_an_agent_continues_the_one_before() {
     for (shape, requests, turns) in [(&MESSAGES, claude_code(), 1..5), (&RESPONSES, codex(), 0..4)] {
         let provider = provider(shape);
-        let home = home_at(&provider.url());
+        let home = ticking(&provider);
         home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls")).ok();
         let sent = play(&requests[turns], shape, &home, &provider);
         let turns: Vec<Vec<Value>> = sent.into_iter().map(|sent| unmarked(shape, &sent)).collect();
@@ -130,7 +135,7 @@ fn within_a_turn_each_request_of_an_agent_continues_the_one_before() {
 fn unmarked(shape: &Shape, sent: &Value) -> Vec<Value> {
     let mut turns = sent[shape.turns].as_array().unwrap().clone();
     for turn in &mut turns {
-        for block in turn["content"].as_array_mut().into_iter().flatten() {
+        for block in turn.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
             block.as_object_mut().unwrap().remove("cache_control");
         }
     }
@@ -142,7 +147,7 @@ fn unmarked(shape: &Shape, sent: &Value) -> Vec<Value> {
 fn over_fifty_turns_all_before_the_last_words_is_byte_for_byte_the_clients() {
     for (shape, first) in [(&MESSAGES, claude_code().swap_remove(1)), (&RESPONSES, codex().swap_remove(0))] {
         let provider = provider(shape);
-        let home = home_at(&provider.url());
+        let home = ticking(&provider);
         home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls")).ok();
         let proxy = Proxy::start(&home);
         let mut body = first["body"].clone();
@@ -182,7 +187,7 @@ fn a_turn_that_an_agent_sends_again_after_529_is_one_turn() {
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         );
         let provider = Fake::new([busy.clone(), busy, events]);
-        let home = home_at(&provider.url());
+        let home = ticking(&provider);
         let proxy = Proxy::start(&home);
         let post = || proxy.post(&format!("/partition/p{}", shape.path), "", &request["body"].to_string()).0;
         assert_eq!([post(), post(), post()], [529, 529, 200]);

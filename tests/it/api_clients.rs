@@ -13,8 +13,8 @@ use std::process::Command;
 /// The user's last words in a request.
 fn question(request: &Value) -> String {
     let turns = request.get("messages").unwrap_or(&request["input"]);
-    let users = turns.as_array().into_iter().flatten().filter(|turn| turn["role"] == "user");
-    let last = users.filter(|turn| !turn.to_string().contains("tool_result")).last();
+    let mut users = turns.as_array().into_iter().flatten().filter(|turn| turn["role"] == "user");
+    let last = users.rfind(|turn| !turn.to_string().contains("tool_result"));
     let content = last.map_or(turns, |turn| &turn["content"]);
     let mut texts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     let text = content.as_str().or(texts.next_back()).unwrap_or_default();
@@ -67,7 +67,7 @@ fn provider() -> Fake {
 fn story(part: &str, program: &str, script: &str, printed: &str, last: &str) {
     let Some(clients) = clients(part) else { return };
     let provider = provider();
-    let home = home_at(&provider.url());
+    let home = home_at(&provider.url()).without("RSV_TEST_NOW");
     let proxy = Proxy::start(&home);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clients").join(script);
     // Neither Python nor Node may take it for what it imports; Node looks for that beside it.
@@ -170,7 +170,7 @@ fn claude_code_runs_with_the_memory_of_its_project() {
         return;
     }
     let provider = provider();
-    let home = home_at(&provider.url());
+    let home = home_at(&provider.url()).without("RSV_TEST_NOW");
     let key = [("ANTHROPIC_API_KEY", "sk-ant-api03-mine")];
     let said_by = |words: &[&str]| agent(&home, &[&["claude", "-p"], words].concat(), &key);
     assert_eq!(said_by(&["Where are the owls?"]), "In Évora.\n");
@@ -192,7 +192,7 @@ fn codex_runs_with_the_memory_of_its_project() {
         return;
     }
     let provider = provider();
-    let home = home_at(&provider.url());
+    let home = home_at(&provider.url()).without("RSV_TEST_NOW");
     let said_by = |words: &[&str]| {
         agent(&home, &[&["codex", "exec", "--skip-git-repo-check", "-m", "gpt-5"], words].concat(), &[])
     };

@@ -26,9 +26,9 @@ pub(crate) const MESSAGES: Shape = Shape {
     model: "claude-sonnet-4-5",
     turns: "messages",
     text_part: "text",
-    whole: r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"thinking","thinking":"A riddle.","signature":"c2ln"},{"type":"text","text":"In \u00c9vora."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"cache_read_input_tokens":3,"output_tokens":5.0},"of_tomorrow":[1.0]}"#,
+    whole: r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"thinking","thinking":"A riddle.","signature":"c2ln"},{"type":"text","text":"In \u00c9vora."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1709,"cache_read_input_tokens":3,"output_tokens":5.0},"of_tomorrow":[1.0]}"#,
     events: r#"event: message_start
-data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":1}}}
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1709,"output_tokens":1}}}
 
 event: content_block_start
 data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
@@ -71,12 +71,15 @@ pub(crate) const RESPONSES: Shape = Shape {
     model: "gpt-5",
     turns: "input",
     text_part: "input_text",
-    whole: r#"{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"gpt-5","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"A riddle."}]},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"In \u00c9vora.","annotations":[]}]}],"usage":{"input_tokens":12,"output_tokens":5.0},"of_tomorrow":[1.0]}"#,
+    whole: r#"{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"gpt-5","output":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"A riddle."}]},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"In \u00c9vora.","annotations":[]}]}],"usage":{"input_tokens":1712,"output_tokens":5.0,"total_tokens":1717},"of_tomorrow":[1.0]}"#,
     events: r#"event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"gpt-5","output":[]}}
 
 event: response.output_item.added
 data: {"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","status":"in_progress","content":[]}}
+
+event: response.content_part.added
+data: {"type":"response.content_part.added","sequence_number":2,"output_index":0,"content_index":0,"item_id":"msg_1","part":{"type":"output_text","text":"","annotations":[]}}
 
 event: response.of_tomorrow
 data: {"type":"response.of_tomorrow","sequence_number":2}
@@ -87,8 +90,11 @@ data: {"type":"response.output_text.delta","sequence_number":3,"output_index":0,
 event: response.output_text.delta
 data: {"type":"response.output_text.delta","sequence_number":4,"output_index":0,"content_index":0,"item_id":"msg_1","delta":"\u00c9vora."}
 
+event: response.output_item.done
+data: {"type":"response.output_item.done","sequence_number":5,"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"In \u00c9vora.","annotations":[]}]}}
+
 event: response.completed
-data: {"type":"response.completed","sequence_number":5,"response":{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","output":[{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"In \u00c9vora.","annotations":[]}]}],"usage":{"input_tokens":12,"output_tokens":5}}}
+data: {"type":"response.completed","sequence_number":6,"response":{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","output":[{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"In \u00c9vora.","annotations":[]}]}],"usage":{"input_tokens":1712,"output_tokens":5,"total_tokens":1717}}}
 
 "#,
 };
@@ -197,7 +203,7 @@ fn the_pipe_and_the_proxy_give_the_same_bytes_in_every_api() {
             assert!(by_pipe.seen()[0].text().contains("<rsv-memory>"), "{}", by_pipe.seen()[0].text());
             let said = said(&pipe, &["-p", "p"]);
             assert_eq!(said.len(), 4, "{said:?}");
-            assert_eq!(said[1], ("assistant".to_owned(), json!("In Évora.")));
+            assert!(said.contains(&("assistant".to_owned(), json!("In Évora."))), "{said:?}");
         }
     }
 }
@@ -372,7 +378,7 @@ fn a_stream_that_breaks_off_ends_in_an_error_of_its_api_and_is_stored_once() {
     for shape in BOTH {
         let ends = [
             "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":1}",
-            "event: response.completed",
+            "event: response.output_item.done",
         ];
         let end = ends.iter().find_map(|end| shape.events.find(end)).unwrap();
         let wire = Wire::new();

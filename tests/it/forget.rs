@@ -420,11 +420,15 @@ const VECTOR_MARK: [u8; 2] = [0x56, 0x42];
 
 /// A message whose text repeats one word of its own, and its vector, which repeats one number of its own.
 fn marked(number: u16, words: usize) -> String {
+    marked_in("default/default", number, words)
+}
+
+fn marked_in(scope: &str, number: u16, words: usize) -> String {
     let id = format!("n{number}");
     let content = format!("Zqwört{number:05} ").repeat(words);
     let vector = vec![f32::from_bits(u32::from(number) | 0x4256_0000); 64];
     let embedding = json!({"kind": "embedding", "of": id, "model": "m", "dim": 64, "vector": vector});
-    message(&id, "default/default", &id, "user", &content, i64::from(number)) + &format!("{embedding}\n")
+    message(&id, scope, &id, "user", &content, i64::from(number)) + &format!("{embedding}\n")
 }
 
 #[test]
@@ -435,13 +439,18 @@ fn no_file_of_the_store_has_what_was_forgotten() {
     let (mut there, mut gone) = (Vec::<u16>::new(), BTreeSet::new());
     let mut next = 0;
     for step in 0..40 {
-        let new = if step < 25 { dice.below(25) } else { 0 };
+        let new = if step < 25 { dice.below(50) } else { 0 };
         let lines: String = (0..new)
             .map(|_| {
                 next += 1;
                 there.push(next);
                 let words = [3, 30, 300, 3000][dice.below(4)];
-                marked(next, 1 + dice.below(words))
+                // Half of them are in small scopes, which are indexed together.
+                let scope = match next % 22 {
+                    small if small % 2 == 1 => format!("p{}/i{small}", next % 3),
+                    _ => "default/default".to_owned(),
+                };
+                marked_in(&scope, next, 1 + dice.below(words))
             })
             .collect();
         home.run("rsv-import", &[], lines).ok();
@@ -454,7 +463,7 @@ fn no_file_of_the_store_has_what_was_forgotten() {
             })
             .collect();
         if !ids.is_empty() {
-            let words: Vec<&str> = ids.iter().map(String::as_str).chain(["--yes"]).collect();
+            let words: Vec<&str> = ids.iter().map(String::as_str).chain(["--all", "--yes"]).collect();
             home.run("rsv-forget", &words, "").ok();
         }
         let found = traces(&home, &gone);

@@ -1,10 +1,13 @@
 //! Imports and exports that are killed: what is there is whole, and running them again makes it complete.
 
 use crate::import_formats::messages;
+use crate::import_watch::Watching;
 use crate::support::{Dice, Home, number_from};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -76,6 +79,52 @@ fn an_import_that_is_killed_is_completed_by_the_next() {
             home.check();
         }
     }
+}
+
+#[allow(clippy::print_stdout)] // Shown where the test fails.
+#[test]
+fn a_watch_that_is_killed_reads_on_when_it_is_started_again() {
+    let kills = number_from("RSV_TEST_KILLS").unwrap_or(6);
+    let seed = number_from("RSV_TEST_SEED").unwrap_or(73);
+    println!("RSV_TEST_SEED={seed}");
+    let mut dice = Dice(seed);
+    let wanted = Home::new();
+    sessions(&wanted);
+    let begin = Instant::now();
+    wanted.run("rsv-import", &["sessions"], "").ok();
+    let whole = begin.elapsed();
+    let wanted = said(&wanted);
+    let home = Home::new();
+    sessions(&home);
+    let mut rest: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    for name in names(&home.path("sessions")) {
+        let path = home.path("sessions").join(name);
+        rest.push((path.clone(), std::fs::read(&path).unwrap()));
+        File::create(path).unwrap();
+    }
+    for kill in (0..kills).rev() {
+        let watching = Watching::begin(&home, &["--quiet", "sessions"]);
+        // What a program writes, and not always to the end of a line.
+        let begin = Instant::now();
+        let end = whole.mul_f64(dice.below(1000) as f64 / 900.0);
+        while begin.elapsed() < end {
+            let (path, bytes) = &mut rest[dice.below(SESSIONS)];
+            let count = dice.below(1 + 2 * bytes.len() / (kill as usize + 1)).min(bytes.len());
+            let mut file = File::options().append(true).open(path).unwrap();
+            file.write_all(&bytes.drain(..count).collect::<Vec<_>>()).unwrap();
+            std::thread::yield_now();
+        }
+        watching.kill();
+        assert!(said(&home).is_subset(&wanted));
+    }
+    let mut watching = Watching::begin(&home, &["--quiet", "sessions"]);
+    for (path, bytes) in rest {
+        File::options().append(true).open(path).unwrap().write_all(&bytes).unwrap();
+    }
+    watching.until_count(wanted.len());
+    assert_eq!(watching.end().status, 0);
+    assert_eq!(said(&home), wanted);
+    home.check();
 }
 
 /// The names in a directory, hidden ones aside.

@@ -10,13 +10,13 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// A running watch.
-struct Watching {
+pub(crate) struct Watching {
     home: Home,
     child: Child,
 }
 
 impl Watching {
-    fn begin(home: &Home, words: &[&str]) -> Watching {
+    pub(crate) fn begin(home: &Home, words: &[&str]) -> Watching {
         let mut command = home.command("rsv-import");
         command.arg("--watch").args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Watching { home: home.clone(), child: command.spawn().unwrap() }
@@ -38,7 +38,7 @@ impl Watching {
     }
 
     /// Waits until there are so many messages.
-    fn until_count(&mut self, wanted: usize) {
+    pub(crate) fn until_count(&mut self, wanted: usize) {
         let begin = Instant::now();
         while messages(&self.home).len() < wanted {
             assert!(begin.elapsed() < Duration::from_secs(60), "{}", messages(&self.home).len());
@@ -47,8 +47,14 @@ impl Watching {
         }
     }
 
+    /// Kills it.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Asks it to end, and waits for that.
-    fn end(self) -> Ran {
+    pub(crate) fn end(self) -> Ran {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         self.home.ran(self.child.wait_with_output().unwrap())
     }

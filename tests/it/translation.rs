@@ -16,7 +16,7 @@ data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{
 
 data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","type":"function","function":{"name":"patch","arguments":"{\"input\":\"a b\"}"}}]},"finish_reason":"tool_calls"}]}
 
-data: {"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17}}
+data: {"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":1900,"completion_tokens":5,"total_tokens":1905}}
 
 data: [DONE]
 
@@ -179,7 +179,7 @@ fn a_stream_of_chat_completions_arrives_as_events_of_the_api() {
                 ]
             );
             assert_eq!(of("message_delta")[0]["delta"]["stop_reason"], "tool_use");
-            assert_eq!(of("message_delta")[0]["usage"], json!({"input_tokens": 12, "output_tokens": 5}));
+            assert_eq!(of("message_delta")[0]["usage"], json!({"input_tokens": 1900, "output_tokens": 5}));
             assert_eq!(
                 events[5]["content_block"],
                 json!({"type": "tool_use", "id": "call_1", "name": "look", "input": {}})
@@ -203,7 +203,7 @@ fn a_stream_of_chat_completions_arrives_as_events_of_the_api() {
             assert_eq!(whole["output"][0]["content"][0]["text"], "I look.");
             assert_eq!(whole["output"][1]["arguments"], "{\"at\":\"roof\"}");
             assert_eq!(whole["output"][2]["input"], "a b");
-            assert_eq!(whole["usage"]["total_tokens"], 17);
+            assert_eq!(whole["usage"]["total_tokens"], 1905);
             let numbers: Vec<u64> =
                 events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
             assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());

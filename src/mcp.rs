@@ -1,0 +1,78 @@
+//! The Model Context Protocol on standard input and output: tools, resources and prompts over the store.
+//!
+//! A transport and nothing more: each tool calls what a tool of the command line calls. Every answer stays in the scope of
+//! the client (`client_scope.rs`) and within a number of tokens, and what was stored stands in a fence (`answer.rs`).
+//! The store is opened for each call, on a thread of its own (`call.rs`), and the embedding model is loaded for the first
+//! call that needs it.
+
+mod answer;
+mod arguments;
+mod call;
+mod client_scope;
+mod consolidate;
+mod context;
+mod forgetting;
+mod handler;
+mod memories;
+mod options;
+mod prompts;
+mod recall;
+mod resources;
+mod tool_table;
+
+pub use options::{DEFAULT_MAX_TOKENS, Options};
+
+use crate::cli::Diagnostics;
+use crate::config::Settings;
+use crate::error::{Error, Result};
+use crate::record::Clock;
+use client_scope::ScopeRule;
+use handler::Handler;
+use rmcp::service::{ServerInitializeError, serve_server};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::stdio_pipes;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+/// Serves one client on standard input and output until the input ends. Errors if the client does not speak the protocol,
+/// or the output cannot be written.
+pub fn serve(settings: Settings, options: Options, clock: Clock, diagnostics: Diagnostics) -> Result<()> {
+    let max_line = settings.max_line();
+    let scope = ScopeRule::new(&options)?;
+    let server = call::Server::new(settings, options, clock, diagnostics);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new("cannot start").because(error))?;
+    let ended = runtime.block_on(async {
+        let (input, output) = stdio_pipes();
+        let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(max_line);
+        match serve_server(Handler::new(Arc::new(server), scope), transport).await {
+            Ok(service) => match service.waiting().await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(Error::new("the server broke off").because(error)),
+            },
+            Err(error) => refused(error),
+        }
+    });
+    // A thread that waits for input, or reads the store for a call that was given up, ends with the process.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Why no session began; an input or an output that was closed is no error.
+fn refused(error: ServerInitializeError) -> Result<()> {
+    match error {
+        ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled => Ok(()),
+        ServerInitializeError::TransportError { error, .. } => {
+            match error.error.downcast_ref::<std::io::Error>() {
+                Some(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
+                Some(cause) => Err(Error::new("cannot write to standard output").because(cause)),
+                None => Err(Error::new("cannot answer the client").because(error.error)),
+            }
+        }
+        ServerInitializeError::InitializeFailed(error) => {
+            Err(Error::new("the session did not begin").because(error.message))
+        }
+        _ => Err(Error::new("the input does not begin as the Model Context Protocol does")
+            .hint("a client starts rsv-mcp; see 'man rsv-mcp'")),
+    }
+}

@@ -1,0 +1,195 @@
+//! The arguments of tools: what they may be, as JSON Schema, and as values that are read from a call.
+
+use crate::error::{Error, Result};
+use serde_json::{Map, Value, json};
+
+/// The type of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Type {
+    Text,
+    /// One of some words.
+    Choice(&'static [&'static str]),
+    Texts,
+    /// A list of words.
+    Choices(&'static [&'static str]),
+    Flag,
+    /// A whole number from one to another.
+    Whole(usize, usize),
+    /// A number from 0 to 1.
+    Share,
+}
+
+/// A parameter of a tool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) value_type: Type,
+    pub(super) is_required: bool,
+    /// JSON; empty if there is no default.
+    pub(super) default: &'static str,
+    pub(super) about: &'static str,
+}
+
+impl Parameter {
+    pub(super) const fn required(name: &'static str, value_type: Type, about: &'static str) -> Parameter {
+        Parameter { name, value_type, is_required: true, default: "", about }
+    }
+
+    pub(super) const fn optional(name: &'static str, value_type: Type, about: &'static str) -> Parameter {
+        Parameter { name, value_type, is_required: false, default: "", about }
+    }
+
+    pub(super) const fn with_default(self, default: &'static str) -> Parameter {
+        Parameter { default, ..self }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = match self.value_type {
+            Type::Text => json!({"type": "string"}),
+            Type::Choice(words) => json!({"type": "string", "enum": words}),
+            Type::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            Type::Choices(words) => json!({"type": "array", "items": {"type": "string", "enum": words}}),
+            Type::Flag => json!({"type": "boolean"}),
+            Type::Whole(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+            Type::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
+        };
+        schema["description"] = self.about.into();
+        if let Ok(default) = serde_json::from_str::<Value>(self.default) {
+            schema["default"] = default;
+        }
+        schema
+    }
+
+    /// Errors with the expected type unless a value is of it.
+    fn check(&self, value: &Value) -> Result<()> {
+        let is_choice =
+            |words: &[&str], value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
+        let items = |value: &Value, is: &dyn Fn(&Value) -> bool| {
+            value.as_array().is_some_and(|all| all.iter().all(is))
+        };
+        let (is_right, expected) = match self.value_type {
+            Type::Text => (value.is_string(), "a text".to_owned()),
+            Type::Choice(words) => (is_choice(words, value), words.join(", ")),
+            Type::Texts => (items(value, &Value::is_string), "a list of texts".to_owned()),
+            Type::Choices(words) => {
+                (items(value, &|word| is_choice(words, word)), format!("a list of {}", words.join(", ")))
+            }
+            Type::Flag => (value.is_boolean(), "true or false".to_owned()),
+            Type::Whole(least, most) => (
+                value.as_u64().is_some_and(|number| (least as u64..=most as u64).contains(&number)),
+                format!("a whole number from {least} to {most}"),
+            ),
+            Type::Share => (
+                value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)),
+                "a number from 0 to 1".to_owned(),
+            ),
+        };
+        if is_right {
+            return Ok(());
+        }
+        Err(Error::new(format!("{}: expected {expected}, found {}", self.name, shortened(value))))
+    }
+}
+
+/// The beginning of a value, for an error.
+fn shortened(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The schema of an object with some parameters.
+pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
+    let properties: Map<String, Value> =
+        parameters.iter().map(|parameter| (parameter.name.to_owned(), parameter.schema())).collect();
+    let required: Vec<&str> =
+        parameters.iter().filter(|parameter| parameter.is_required).map(|parameter| parameter.name).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// The arguments of a call, checked against the parameters of its tool.
+#[derive(Clone, Debug)]
+pub(super) struct Arguments {
+    values: Map<String, Value>,
+    parameters: &'static [Parameter],
+}
+
+impl Arguments {
+    /// Checks arguments. Errors name the first that is wrong.
+    pub(super) fn check(
+        values: Option<Map<String, Value>>,
+        parameters: &'static [Parameter],
+    ) -> Result<Arguments> {
+        let mut values = values.unwrap_or_default();
+        // Clients send null for what they leave out.
+        values.retain(|_, value| !value.is_null());
+        let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
+        if let Some(unknown) = values.keys().find(|name| !known(name)) {
+            let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+            let unknown = shortened(&Value::from(unknown.as_str()));
+            return Err(Error::new(format!("there is no argument {unknown}"))
+                .hint(format!("the arguments are {}", names.join(", "))));
+        }
+        for parameter in parameters {
+            match values.get(parameter.name) {
+                Some(value) => parameter.check(value)?,
+                None if parameter.is_required => {
+                    return Err(Error::new(format!("{}: is missing", parameter.name)));
+                }
+                None => {}
+            }
+        }
+        Ok(Arguments { values, parameters })
+    }
+
+    /// A text; `None` if it is left out.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).and_then(Value::as_str)
+    }
+
+    /// A text that must be there and have words.
+    pub(super) fn words(&self, name: &str) -> Result<&str> {
+        let text = self.text(name).unwrap_or_default();
+        if text.trim().is_empty() { Err(Error::new(format!("{name}: is empty"))) } else { Ok(text) }
+    }
+
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        let texts = self.values.get(name).and_then(Value::as_array).into_iter().flatten();
+        texts.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.values.get(name).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// A whole number; the default if it is left out.
+    pub(super) fn whole(&self, name: &str) -> usize {
+        let number = self.values.get(name).and_then(Value::as_u64);
+        let number = number.or_else(|| self.default(name)?.as_u64());
+        number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
+    }
+
+    /// A whole number; `None` if it is left out.
+    pub(super) fn whole_if_given(&self, name: &str) -> Option<usize> {
+        self.values.contains_key(name).then(|| self.whole(name))
+    }
+
+    /// A number; the default if it is left out.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.values.get(name).cloned().or_else(|| self.default(name))?.as_f64()
+    }
+
+    fn default(&self, name: &str) -> Option<Value> {
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == name)?;
+        serde_json::from_str(parameter.default).ok()
+    }
+}

@@ -1,0 +1,205 @@
+//! A call: what it has of the server, the store that it opens, and what it tells while it works.
+
+use super::client_scope::ClientScope;
+use super::options::Options;
+use crate::backfill;
+use crate::cli::Diagnostics;
+use crate::config::Settings;
+use crate::embed::{Embedder, Workload};
+use crate::error::{Error, Result};
+use crate::ingest::{self, Ingest};
+use crate::memory::{self, NewSignal, PriorRule};
+use crate::record::{Clock, Hit, MEMORY, Object, Scope, SignalType, StoredRecord};
+use crate::redact::Redactor;
+use crate::search::tree::{TreeAnswer, TreeQuery};
+use crate::search::{self, Meaning, MemoryRule, Ranking, Searcher};
+use crate::store::{self, OpenMode, Select, Store};
+use std::sync::{Mutex, PoisonError};
+
+/// What all calls have in common.
+pub(super) struct Server {
+    pub(super) settings: Settings,
+    pub(super) options: Options,
+    pub(super) clock: Clock,
+    pub(super) diagnostics: Diagnostics,
+    /// The embedder of the last search by meaning, whose model is loaded when it is first needed.
+    embedder: Mutex<Option<Embedder>>,
+}
+
+impl Server {
+    pub(super) fn new(
+        settings: Settings,
+        options: Options,
+        clock: Clock,
+        diagnostics: Diagnostics,
+    ) -> Server {
+        Server { settings, options, clock, diagnostics, embedder: Mutex::default() }
+    }
+
+    /// The embedder for a store; `None` if there is none.
+    fn embedder(&self, store: &mut dyn Store) -> Option<Embedder> {
+        let mut held = self.embedder.lock().unwrap_or_else(PoisonError::into_inner);
+        let model = backfill::model_of(store).ok()?;
+        let is_current = |held: &Embedder| model.as_deref().is_none_or(|model| model == held.model());
+        if !held.as_ref().is_some_and(is_current) {
+            *held = backfill::embedder(store, &self.settings, Workload::Few, &self.diagnostics).ok();
+        }
+        held.clone()
+    }
+}
+
+/// A step of a call: what is done, of how much, and what it is.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Progress {
+    pub(super) done: usize,
+    pub(super) total: Option<usize>,
+    pub(super) message: String,
+}
+
+/// What a call may tell, and whether it goes on.
+pub(super) struct Job {
+    /// Gets the steps; those of a client that wants none are lost.
+    pub(super) report: Box<dyn Fn(Progress) + Send>,
+    pub(super) is_cancelled: Box<dyn Fn() -> bool + Send>,
+}
+
+/// A call of a client.
+pub(super) struct Call<'a> {
+    pub(super) server: &'a Server,
+    pub(super) scope: &'a ClientScope,
+    pub(super) job: &'a Job,
+}
+
+impl Call<'_> {
+    /// Reports a step. Errors if the client has cancelled the call.
+    pub(super) fn step(&self, done: usize, total: Option<usize>, message: impl Into<String>) -> Result<()> {
+        if (self.job.is_cancelled)() {
+            return Err(Error::new("the call was cancelled"));
+        }
+        (self.job.report)(Progress { done, total, message: message.into() });
+        Ok(())
+    }
+
+    /// Opens the store to read it.
+    pub(super) fn open_to_read(&self) -> Result<Box<dyn Store>> {
+        Ok(store::open(&self.server.settings.store()?, OpenMode::Existing)?)
+    }
+
+    /// Opens the store to write to it.
+    pub(super) fn open_to_write(&self) -> Result<Box<dyn Store>> {
+        Ok(store::open(&self.server.settings.store()?, OpenMode::Create)?)
+    }
+
+    /// The rule by which confidence follows from signals.
+    pub(super) fn prior(&self) -> PriorRule {
+        PriorRule::from_settings(&self.server.settings)
+    }
+
+    /// The embedder for a store; `None` if there is none.
+    pub(super) fn embedder(&self, store: &mut dyn Store) -> Result<Option<Embedder>> {
+        let embedder = self.server.embedder(store);
+        if embedder.as_ref().is_some_and(|embedder| !embedder.is_ready()) {
+            self.step(0, None, "loading the embedding model")?;
+        }
+        Ok(embedder)
+    }
+
+    /// The hits of a question, as rsv-search finds them.
+    pub(super) fn hits(
+        &self,
+        store: &mut dyn Store,
+        ranking: Ranking,
+        question: &str,
+        which: &Select,
+        (limit, min_confidence): (usize, Option<f64>),
+    ) -> Result<Vec<Hit>> {
+        let mut meaning = self.meaning(store, ranking)?;
+        let options = options(limit);
+        self.searcher(ranking, min_confidence).hits(&mut meaning, store, question, which, &options)
+    }
+
+    /// The answer to a query in the tree, as rsv-search finds it.
+    pub(super) fn in_tree(
+        &self,
+        store: &mut dyn Store,
+        query: &TreeQuery,
+        limit: usize,
+        admits: &dyn Fn(&Hit) -> bool,
+    ) -> Result<TreeAnswer> {
+        let mut meaning = self.meaning(store, Ranking::Auto)?;
+        let options = search::Options { admits, ..options(limit) };
+        self.searcher(Ranking::Auto, None).in_tree(&mut meaning, store, query, &options)
+    }
+
+    fn meaning(&self, store: &mut dyn Store, ranking: Ranking) -> Result<Option<Meaning>> {
+        let Some(meaning) = ranking.meaning(false) else { return Ok(None) };
+        Ok(Some(meaning.with_embedder(self.embedder(store)?)))
+    }
+
+    fn searcher(&self, ranking: Ranking, min_confidence: Option<f64>) -> Searcher<'_> {
+        let Server { settings, diagnostics, .. } = self.server;
+        Searcher { ranking, settings, diagnostics, memories: self.memory_rule(min_confidence) }
+    }
+
+    pub(super) fn memory_rule(&self, min_confidence: Option<f64>) -> MemoryRule {
+        MemoryRule { prior: self.prior(), min_confidence }
+    }
+
+    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Returns the stored lines. Errors with the first line
+    /// that is refused.
+    pub(super) fn ingest(
+        &self,
+        scope: &Scope,
+        add: &mut dyn FnMut(&mut Ingest) -> Result<()>,
+    ) -> Result<Vec<Object>> {
+        let options = ingest::Options {
+            partition: Some(scope.partition.clone()),
+            instance: Some(scope.instance.clone()),
+            max_line: Some(self.server.settings.max_line()),
+            redactor: Redactor::from_settings(&self.server.settings)?,
+            ..ingest::Options::default()
+        };
+        let mut ingest = Ingest::new(options, self.server.clock);
+        add(&mut ingest)?;
+        if let Some(note) = ingest.redaction_note() {
+            self.server.diagnostics.note(note);
+        }
+        let mut store = self.open_to_write()?;
+        let mut lines = Vec::new();
+        for done in ingest.commit(&mut *store)? {
+            lines.push(Object::parse_bytes(done.line?.trim_ascii_end())?);
+        }
+        Ok(lines)
+    }
+
+    /// Counts a use of the memories that were shown, as 'rsv-signal --used' does. That a store cannot be written to is
+    /// only told.
+    pub(super) fn count_uses(&self, shown: &[StoredRecord]) {
+        let is_memory = |record: &&StoredRecord| record.kind == &MEMORY;
+        let ids: Vec<String> = shown.iter().filter(is_memory).map(|memory| memory.id.clone()).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let signal = NewSignal { signal_type: SignalType::Usage, positive: true, session_id: None };
+        let counted = self.open_to_write().and_then(|mut store| {
+            let scopes = self.scope.to_read(None)?;
+            memory::store_signals(&mut *store, &ids, &signal, &scopes, &self.server.clock)
+        });
+        if let Err(error) = counted {
+            self.server.diagnostics.note(format_args!("the use of memories is not counted: {error}"));
+        }
+    }
+}
+
+/// The options of every search.
+fn options(limit: usize) -> search::Options<'static> {
+    search::Options {
+        limit,
+        min_score: None,
+        deduplicate: false,
+        link: false,
+        link_newest: None,
+        admits: &|_| true,
+        max_fetched: usize::MAX,
+    }
+}

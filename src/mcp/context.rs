@@ -1,0 +1,210 @@
+//! The tree of contexts: documents, memories and sessions by their addresses.
+
+use super::answer::{Answer, Item, Listing, counted};
+use super::arguments::Arguments;
+use super::call::Call;
+use super::recall::found;
+use crate::chat::fence;
+use crate::error::{Error, Result};
+use crate::memory::{self, State};
+use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
+use crate::search::tree::{self as tree_search, Method, TreeQuery};
+use crate::store::{Select, Store};
+use crate::tree;
+use serde_json::{Value, json};
+
+/// The greatest number of messages of a session, and of memories, that are listed.
+const MAX_LISTED: usize = 100;
+
+/// The address that is searched, and listed, if none is given.
+pub(super) const ROOT: &str = "viking://";
+
+/// An address of the client's partition. Errors if it belongs to another, or to a session of another instance than that
+/// of the flags.
+pub(super) fn address(call: &Call, uri: &str) -> Result<Address> {
+    let address = Address::resolve(uri, &call.scope.partition()?)
+        .map_err(|error| Error::new(error.to_string()).hint("the addresses of this scope: context_list"))?;
+    if !is_open(call, &address) {
+        return Err(Error::new("uri: it belongs to another instance than that of this server")
+            .hint("start rsv-mcp without --instance"));
+    }
+    Ok(address)
+}
+
+/// Whether an address belongs to no session of another instance than that of the flags.
+fn is_open(call: &Call, address: &Address) -> bool {
+    match (&call.scope.instance, session_of(address)) {
+        (Some(own), Some(session)) => session == own,
+        _ => true,
+    }
+}
+
+/// The session that an address belongs to: `viking://user/U/sessions/S`.
+fn session_of(address: &Address) -> Option<&str> {
+    let mut segments = address.segments();
+    match (segments.next(), segments.next(), segments.next(), segments.next()) {
+        (Some("user"), Some(_), Some("sessions"), Some(session)) => Some(session),
+        _ => None,
+    }
+}
+
+/// Finds documents, and memories: `rsv-search --target URI QUERY`.
+pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let target = address(call, arguments.text("uri").unwrap_or(ROOT))?;
+    let partition = call.scope.partition()?;
+    let filter = Select::messages(Scopes::Partition(partition.clone()));
+    let questions = [arguments.words("query")?.to_owned()];
+    let query = TreeQuery {
+        partition: &partition,
+        targets: &[target],
+        kinds: &[],
+        filter: &filter,
+        questions: &questions,
+        context: None,
+        method: Method::default(),
+        memories: call.memory_rule(None),
+    };
+    let admits = |hit: &Hit| hit.record.tree_address().is_none_or(|address| is_open(call, &address));
+    let store = &mut *call.open_to_read()?;
+    let mut hits = call.in_tree(store, &query, arguments.whole("limit"), &admits)?.hits;
+    tree_search::describe(store, &mut hits)?;
+    let level = arguments.whole_if_given("level").and_then(|level| u8::try_from(level).ok());
+    let items = hits.into_iter().map(|hit| {
+        let record = tree_search::at_level(hit.record.clone(), level, false);
+        Item::from(Hit { record, ..hit })
+    });
+    Ok(found(call, "results", items.collect(), fence::DOCUMENT_NOTE, "document"))
+}
+
+/// What lies at an address.
+pub(super) enum Node {
+    /// A document, and what is directly below it.
+    Document(Box<StoredRecord>, Vec<StoredRecord>),
+    /// Memories: those below the address, or the one that has it.
+    Memories(Vec<StoredRecord>),
+    /// The last messages of a session.
+    Session(Vec<StoredRecord>),
+    /// An address without a document, and what is nearest below it.
+    Directory(Vec<StoredRecord>),
+}
+
+/// What lies at an address; `None` if nothing does.
+pub(super) fn node(call: &Call, store: &mut dyn Store, address: &Address) -> Result<Option<Node>> {
+    let partition = call.scope.partition()?;
+    let children = |store: &mut dyn Store| -> Result<Vec<StoredRecord>> {
+        let mut children = tree::children(store, &partition, address)?;
+        children.retain(|child| child.address().is_ok_and(|address| is_open(call, &address)));
+        Ok(children)
+    };
+    if let Some(document) = tree::node(store, &partition, address)? {
+        let children = if document.is_directory() { children(store)? } else { Vec::new() };
+        return Ok(Some(Node::Document(Box::new(document), children)));
+    }
+    if address.is_within(&Address::memories(&partition)?) {
+        let memories = memories(call, store, address)?;
+        return Ok((!memories.is_empty()).then_some(Node::Memories(memories)));
+    }
+    if let Some(session) = session_of(address).filter(|_| address.depth() == 4) {
+        let scope = Scope { partition: partition.clone(), instance: session.to_owned() };
+        let messages = store.last_of(&Select::messages(Scopes::One(scope)), MAX_LISTED)?;
+        if !messages.is_empty() {
+            return Ok(Some(Node::Session(messages)));
+        }
+    }
+    let below = children(store)?;
+    Ok((!below.is_empty()).then_some(Node::Directory(below)))
+}
+
+/// The active memories at and below an address, newest first.
+fn memories(call: &Call, store: &mut dyn Store, address: &Address) -> Result<Vec<StoredRecord>> {
+    let which = Select::records(vec![&MEMORY], call.scope.to_read(None)?);
+    let is_within = |memory: &StoredRecord| memory.tree_address().is_some_and(|own| own.is_within(address));
+    // The last segment is the id, unless the memory has an address of its own.
+    let mut named = store.get(&[address.name()], &which)?;
+    named.retain(is_within);
+    if !named.is_empty() {
+        memory::derive(store, &mut named, call.prior())?;
+        return Ok(named);
+    }
+    let mut all = memory::last(store, &which, State::Active, usize::MAX, 0, call.prior())?;
+    all.retain(is_within);
+    all.reverse();
+    all.truncate(MAX_LISTED);
+    for memory in &mut all {
+        if let Some(address) = memory.tree_address() {
+            memory.members.set_text(URI, address.as_str());
+        }
+    }
+    Ok(all)
+}
+
+/// What is read at an address, with the note to the model about it.
+pub(super) fn listing(call: &Call, node: Node, level: u8) -> (Listing, &'static str) {
+    let max_tokens = call.server.options.max_tokens;
+    let (records, note, what): (Vec<StoredRecord>, _, _) = match node {
+        Node::Document(document, children) => {
+            let children = children.into_iter().map(|child| tree::at_level(child, 0));
+            let own = tree::at_level(*document, level);
+            (std::iter::once(own).chain(children).collect(), fence::DOCUMENT_NOTE, "document")
+        }
+        Node::Directory(below) => {
+            let below = below.into_iter().map(|child| tree::at_level(child, 0)).collect();
+            (below, fence::DOCUMENT_NOTE, "directory")
+        }
+        Node::Memories(memories) => (memories, fence::MEMORY_NOTE, "memories"),
+        Node::Session(messages) => (messages, fence::DEFAULT_NOTE, "session"),
+    };
+    let items = records.into_iter().map(Item::from).collect();
+    (Listing::new(items, note, max_tokens), what)
+}
+
+/// Reads what lies at an address: `rsv-view URI`.
+pub(super) fn read(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let address = address(call, arguments.words("uri")?)?;
+    let store = &mut *call.open_to_read()?;
+    let Some(node) = node(call, store, &address)? else { return Err(nothing_at(&address)) };
+    let level = u8::try_from(arguments.whole("level")).unwrap_or(2);
+    let (listing, what) = listing(call, node, level);
+    call.count_uses(&listing.shown);
+    let json = json!({
+        "uri": address.as_str(),
+        "what": what,
+        "records": Value::from(listing.json),
+        "left_out": listing.left_out,
+    });
+    Ok(Answer::new(listing.text.trim_end(), json))
+}
+
+/// The error for an address at which nothing lies.
+pub(super) fn nothing_at(address: &Address) -> Error {
+    Error::new(format!("there is nothing at {address}")).hint("context_list lists what there is")
+}
+
+/// Lists what lies below an address, without its texts: `rsv-view URI --depth LEVELS --level 0`.
+pub(super) fn list(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let address = address(call, arguments.text("uri").unwrap_or(ROOT))?;
+    let partition = call.scope.partition()?;
+    let store = &mut *call.open_to_read()?;
+    let mut nodes = match arguments.whole_if_given("depth") {
+        Some(levels) => tree::below(store, &partition, &address, Some(levels))?,
+        None => match node(call, store, &address)? {
+            Some(Node::Document(_, below) | Node::Directory(below) | Node::Memories(below)) => below,
+            Some(Node::Session(_)) | None => Vec::new(),
+        },
+    };
+    nodes.retain(|node| node.tree_address().is_some_and(|address| is_open(call, &address)));
+    let items = nodes.into_iter().map(|node| Item::from(tree::at_level(node, 0))).collect();
+    let listing = Listing::new(items, fence::DOCUMENT_NOTE, call.server.options.max_tokens);
+    let count = listing.shown.len();
+    let json = json!({
+        "uri": address.as_str(),
+        "children": Value::from(listing.json),
+        "count": count,
+        "left_out": listing.left_out,
+    });
+    let head = match count {
+        0 => format!("nothing lies below {address}"),
+        _ => format!("{} below {address}", counted(count, "document", "documents")),
+    };
+    Ok(Answer::new(format!("{head}\n\n{}", listing.text).trim_end(), json))
+}

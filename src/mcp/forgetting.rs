@@ -1,0 +1,60 @@
+//! `forget`, as rsv-forget does it; only where the command line allows it.
+
+use super::answer::{Answer, counted};
+use super::arguments::Arguments;
+use super::call::Call;
+use super::context::address;
+use crate::error::{Error, Result};
+use crate::forget;
+use crate::record::{SCHEME, Scopes, kinds};
+use crate::store::Select;
+use crate::tree;
+use serde_json::json;
+
+/// The most records that one call removes.
+const MAX_REMOVED: usize = 100;
+
+/// Forgets records by their ids, and documents by their addresses with all that is below them.
+pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let (uris, ids): (Vec<String>, Vec<String>) =
+        arguments.texts("ids").into_iter().partition(|id| id.starts_with(SCHEME));
+    if uris.is_empty() && ids.is_empty() {
+        return Err(Error::new("ids: is empty"));
+    }
+    let partition = call.scope.partition()?;
+    let store = &mut *call.open_to_write()?;
+    let mut only = ids.clone();
+    for uri in &uris {
+        let address = address(call, uri)?;
+        let mut nodes = tree::below(store, &partition, &address, None)?;
+        nodes.extend(tree::node(store, &partition, &address)?);
+        only.extend(nodes.into_iter().map(|node| node.id));
+    }
+    // Documents belong to the partition.
+    let scopes = if uris.is_empty() { call.scope.to_read(None)? } else { Scopes::Partition(partition) };
+    let own = call.scope.to_read(None)?;
+    let which = Select { only: Some(only), ..Select::records(kinds(), scopes) };
+    let found = forget::select(store, &which)?;
+    let named: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let readable = store.get(&named, &Select::records(kinds(), own))?;
+    if let Some(missing) = ids.iter().find(|id| !readable.iter().any(|record| record.id == **id)) {
+        let missing: String = missing.chars().take(64).collect();
+        return Err(Error::new(format!("there is no record {missing} in this scope; nothing was removed"))
+            .hint("recall, memory_search and context_search give the ids"));
+    }
+    if found.len() > MAX_REMOVED {
+        return Err(Error::new(format!("{} records would be removed, and were not", found.len()))
+            .hint("rsv-forget removes more than 100 with --yes"));
+    }
+    let removed: Vec<&str> = found.iter().map(String::as_str).collect();
+    let count = if removed.is_empty() { 0 } else { store.forget(&removed, call.server.clock.now())? };
+    if count > 0 {
+        forget::erase(store)?;
+    }
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let json = json!({"removed": count, "ids": found});
+    Ok(Answer::new(
+        format!("{} removed, and kept out from now on", counted(count, "record", "records")),
+        json,
+    ))
+}

@@ -1,0 +1,177 @@
+//! Memories, by the names, arguments and answers of ReasoningBank's tools.
+
+use super::answer::{Answer, Item, counted};
+use super::arguments::Arguments;
+use super::call::Call;
+use super::recall::{found, member, ranking};
+use crate::chat::fence;
+use crate::distill::{self, Session};
+use crate::error::{Error, Result};
+use crate::ingest::NewMemory;
+use crate::memory::{self, NewSignal};
+use crate::record::{MEMORY, Object, SignalType, StoredRecord, quote};
+use crate::store::Select;
+use serde_json::{Value, json};
+
+/// Finds memories: `rsv-search --kind memory QUERY`, and then `rsv-signal --used`.
+pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    call.scope.check_project(arguments.text("project_id"))?;
+    let which = Select::records(vec![&MEMORY], call.scope.to_read(None)?);
+    let query = arguments.words("query")?;
+    let limit = (arguments.whole("limit"), arguments.number("min_confidence"));
+    let store = &mut *call.open_to_read()?;
+    let hits = call.hits(store, ranking(arguments.text("by")), query, &which, limit)?;
+    let items = hits.into_iter().map(Item::from).collect();
+    Ok(found(call, "memories", items, fence::MEMORY_NOTE, "memory"))
+}
+
+/// Stores a memory: `rsv-ingest --title TITLE --outcome OUTCOME TEXT`.
+pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    call.scope.check_project(arguments.text("project_id"))?;
+    let outcome = match arguments.text("outcome") {
+        Some("failure") => "failure",
+        _ => "success",
+    };
+    let tags = arguments.texts("tags");
+    let memory = NewMemory {
+        title: arguments.text("title").unwrap_or_default(),
+        outcome,
+        tags: &tags,
+        description: arguments.text("description").filter(|text| !text.trim().is_empty()),
+    };
+    let content = arguments.text("content").unwrap_or_default();
+    let scope = call.scope.to_write(None)?;
+    let lines = call.ingest(&scope, &mut |ingest| ingest.add_memory(&memory, content))?;
+    let stored = stored_memories(call, &lines)?;
+    let Some(stored) = stored.first() else { return Err(kept_out()) };
+    let json = json!({
+        "id": stored.id,
+        "title": stored.member_text("title"),
+        "outcome": outcome,
+        "confidence": memory::confidence_of(stored),
+        "tags": stored.member_texts("tags"),
+    });
+    let text = format!("recorded, id {}, confidence {:.2}", stored.id, memory::confidence_of(stored));
+    Ok(Answer::new(text, json))
+}
+
+fn kept_out() -> Error {
+    Error::new("the memory is not stored: it was forgotten, and is kept out")
+        .hint("rsv-ingest --allow-return stores it again")
+}
+
+/// The memories among stored lines, as they are in the store, with what is derived.
+fn stored_memories(call: &Call, lines: &[Object]) -> Result<Vec<StoredRecord>> {
+    let ids: Vec<String> = lines
+        .iter()
+        .filter(|line| line.get("kind") == Some("\"memory\""))
+        .map(|line| member(line, "id"))
+        .collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let store = &mut *call.open_to_read()?;
+    let mut memories = store.get(&ids, &Select::records(vec![&MEMORY], call.scope.to_read(None)?))?;
+    memory::derive(store, &mut memories, call.prior())?;
+    Ok(memories)
+}
+
+/// Says whether a memory helped: `rsv-signal --helpful ID`.
+pub(super) fn feedback(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let helpful = arguments.flag("helpful");
+    let memory = signal(call, arguments, SignalType::Explicit, helpful)?;
+    let confidence = memory::confidence_of(&memory);
+    let json = json!({"memory_id": memory.id, "new_confidence": confidence, "helpful": helpful});
+    let verb = if helpful { "helped" } else { "did not help" };
+    Ok(Answer::new(format!("stored that it {verb}; its confidence is {confidence:.2} now"), json))
+}
+
+/// Says whether what was done by a memory succeeded: `rsv-signal --succeeded ID`.
+pub(super) fn outcome(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let succeeded = arguments.flag("succeeded");
+    let memory = signal(call, arguments, SignalType::Outcome, succeeded)?;
+    let confidence = memory::confidence_of(&memory);
+    let verb = if succeeded { "succeeded" } else { "failed" };
+    let message = format!("stored that it {verb}; its confidence is {confidence:.2} now");
+    let json = json!({"recorded": true, "new_confidence": confidence, "message": message});
+    Ok(Answer::new(message, json))
+}
+
+/// Stores a signal about the memory of an argument; returns the memory with its new confidence.
+fn signal(
+    call: &Call,
+    arguments: &Arguments,
+    signal_type: SignalType,
+    positive: bool,
+) -> Result<StoredRecord> {
+    let id = arguments.text("memory_id").unwrap_or_default();
+    if id.trim().is_empty() {
+        return Err(Error::new("memory_id: memory ID cannot be empty"));
+    }
+    let session_id = arguments.text("session_id").filter(|id| !id.is_empty()).map(str::to_owned);
+    let signal = NewSignal { signal_type, positive, session_id };
+    let store = &mut *call.open_to_write()?;
+    let scopes = call.scope.to_read(None)?;
+    let stored = memory::store_signals(store, &[id.to_owned()], &signal, &scopes, &call.server.clock)?;
+    let Some(mut memory) = stored.into_iter().flatten().next() else {
+        return Err(Error::new("memory_id: memory not found")
+            .hint("memory_search and recall give the ids of the memories of this project"));
+    };
+    memory::derive(store, [&mut memory], call.prior())?;
+    Ok(memory)
+}
+
+/// Makes memories of a session: `rsv-distill | rsv-ingest` of its summary.
+pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    call.scope.check_project(arguments.text("project_id"))?;
+    let scope = call.scope.to_write(None)?;
+    let mut line = Object::default();
+    line.set_text("kind", "summary");
+    for name in ["session_id", "outcome", "task", "approach", "result", "completed_at"] {
+        if let Some(text) = arguments.text(name) {
+            line.set_text(name, text);
+        }
+    }
+    arguments.words("approach")?;
+    let tags: Vec<String> = arguments.texts("tags").iter().map(|tag| quote(tag)).collect();
+    if tags.is_empty() {
+        return Err(Error::new("tags: is empty").hint("give at least one word"));
+    }
+    line.set("tags", format!("[{}]", tags.join(",")));
+    if let Some(ms) = arguments.whole_if_given("duration_ms") {
+        line.set("duration_ms", ms.to_string());
+    }
+    let session = Session::parse(&line)?;
+    let memories = distill::by_rule(&session, call.server.clock.now());
+    let lines = call.ingest(&scope, &mut |ingest| {
+        for memory in &memories {
+            for line in distill::with_links(&session, memory.clone())? {
+                ingest.add_object("session_end", line)?;
+            }
+        }
+        Ok(())
+    })?;
+    let stored = stored_memories(call, &lines)?;
+    if stored.is_empty() {
+        return Err(kept_out());
+    }
+    let ids: Vec<&str> = stored.iter().map(|memory| memory.id.as_str()).collect();
+    let message = format!("{} made of the session", counted(stored.len(), "memory was", "memories were"));
+    let memories: Vec<Value> = stored
+        .iter()
+        .map(|memory| {
+            json!({
+                "id": memory.id,
+                "title": memory.member_text("title"),
+                "outcome": memory.member_text("outcome"),
+                "confidence": memory::confidence_of(memory),
+            })
+        })
+        .collect();
+    let json = json!({
+        "session_id": session.session_id,
+        "memory_ids": ids,
+        "memories": memories,
+        "count": stored.len(),
+        "message": message,
+    });
+    Ok(Answer::new(format!("{message}: {}", ids.join(", ")), json))
+}

@@ -1,0 +1,83 @@
+//! Prompts: what a user asks a model to do with its memory.
+
+use super::answer::{Item, Listing};
+use super::call::Call;
+use super::recall::for_task;
+use crate::chat::fence;
+use crate::error::{Error, Result};
+use crate::record::{MEMORY, StoredRecord};
+
+/// A prompt.
+pub(super) struct PromptRow {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) about: &'static str,
+    /// Name, purpose, and whether it is required.
+    pub(super) arguments: &'static [(&'static str, &'static str, bool)],
+    /// The text for the values of the arguments, in their order.
+    pub(super) text: fn(&Call, &[Option<String>]) -> Result<String>,
+}
+
+/// The number of memories, and of messages, that a prompt recalls.
+const RECALLED: usize = 5;
+
+/// All prompts.
+pub(super) const PROMPTS: &[PromptRow] = &[
+    PromptRow {
+        name: "recall-before-you-begin",
+        title: "Recall before you begin",
+        about: "Put what is known about a task in front of it",
+        arguments: &[("task", "What is to be done", true)],
+        text: recall,
+    },
+    PromptRow {
+        name: "record-what-was-learnt",
+        title: "Record what was learnt",
+        about: "Have the model record what this session taught",
+        arguments: &[("task", "What the session was about", false)],
+        text: record,
+    },
+];
+
+fn recall(call: &Call, arguments: &[Option<String>]) -> Result<String> {
+    let task = arguments.first().cloned().flatten().unwrap_or_default();
+    if task.trim().is_empty() {
+        return Err(Error::new("task: is empty"));
+    }
+    let max_tokens = call.server.options.max_tokens / 2;
+    let found = for_task(call, &task, RECALLED)?;
+    let (memories, messages): (Vec<StoredRecord>, Vec<StoredRecord>) =
+        found.into_iter().partition(|record| record.kind == &MEMORY);
+    let mut text = String::new();
+    for (records, note) in [(memories, fence::MEMORY_NOTE), (messages, fence::DEFAULT_NOTE)] {
+        let listing = Listing::new(records.into_iter().map(Item::from).collect(), note, max_tokens);
+        call.count_uses(&listing.shown);
+        if !listing.shown.is_empty() {
+            text.push_str(&listing.text);
+            text.push('\n');
+        }
+    }
+    if text.is_empty() {
+        text.push_str("Nothing is known about this task yet.\n\n");
+    }
+    text.push_str(
+        "Before you begin, look at what is quoted above. If you need more, call memory_search for strategies and warnings, \
+         recall for what was said, and context_search for documents. When a memory helped, or did not, say so with \
+         memory_feedback and its id.\n\nThe task:\n",
+    );
+    Ok(text + &task)
+}
+
+fn record(_: &Call, arguments: &[Option<String>]) -> Result<String> {
+    let task = arguments.first().cloned().flatten().filter(|task| !task.trim().is_empty());
+    let about = task.map(|task| format!(" It was about: {task}")).unwrap_or_default();
+    Ok(format!(
+        "Look back at this session.{about}\n\n\
+         1. For each memory that you were shown, call memory_outcome with its id, and memory_feedback if it helped or \
+         misled you.\n\
+         2. Call memory_record once for each lesson that will hold in other sessions too: what to do or to avoid, when, \
+         and why. outcome is failure for a warning. Leave out what any engineer knows, and what is in the code.\n\
+         3. Call remember for decisions and facts of this project that are written down nowhere else.\n\
+         4. Call session_end with the task, the approach, the outcome, and tags."
+    ))
+}

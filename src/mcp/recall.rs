@@ -1,0 +1,108 @@
+//! Messages: `remember` as rsv-ingest, `recall` as rsv-search.
+
+use super::answer::{Answer, Item, Listing, counted};
+use super::arguments::Arguments;
+use super::call::Call;
+use crate::chat::fence;
+use crate::cli;
+use crate::error::{Error, Result};
+use crate::record::{MEMORY, MESSAGE, Object, RecordKind, Role, StoredRecord, kind_named};
+use crate::search::Ranking;
+use crate::store::Select;
+use serde_json::{Value, json};
+
+/// Stores a text as a message: `rsv-ingest --role ROLE TEXT`.
+pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let role: Role = arguments.text("role").unwrap_or("user").parse().unwrap_or(Role::User);
+    let scope = call.scope.to_write(arguments.text("session_id"))?;
+    let text = arguments.words("text")?;
+    let lines = call.ingest(&scope, &mut |ingest| ingest.add_text(role, text))?;
+    let Some(stored) = lines.into_iter().find(|line| line.get("kind") == Some("\"message\"")) else {
+        return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
+            .hint("rsv-ingest --allow-return stores it again"));
+    };
+    let id = member(&stored, "id");
+    let json = json!({
+        "id": id,
+        "partition": scope.partition,
+        "instance": scope.instance,
+        "role": role.name(),
+        "created_at": member(&stored, "created_at"),
+    });
+    Ok(Answer::new(format!("remembered, id {id}"), json))
+}
+
+/// A text among the members of a line; empty if there is none.
+pub(super) fn member(line: &Object, name: &str) -> String {
+    line.text(name).ok().flatten().unwrap_or_default()
+}
+
+/// Finds messages and memories: `rsv-search --hybrid --kind message,memory QUERY`, or `--by any` without a model.
+pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let scopes = call.scope.to_read(arguments.text("session_id"))?;
+    let kinds: Vec<&'static RecordKind> =
+        arguments.texts("kinds").iter().filter_map(|name| kind_named(name)).collect();
+    let kinds = if kinds.is_empty() { vec![&MESSAGE, &MEMORY] } else { kinds };
+    let roles = arguments.texts("roles").iter().filter_map(|name| name.parse().ok()).collect();
+    let which = Select {
+        roles,
+        since: time(arguments, "since")?,
+        until: time(arguments, "until")?,
+        ..Select::records(kinds, scopes)
+    };
+    let ranking = ranking(arguments.text("by"));
+    let query = arguments.words("query")?;
+    let store = &mut *call.open_to_read()?;
+    let hits = call.hits(store, ranking, query, &which, (arguments.whole("limit"), None))?;
+    let items = hits.into_iter().map(Item::from).collect();
+    Ok(found(call, "hits", items, fence::DEFAULT_NOTE, "record"))
+}
+
+/// The ranking of a name in a call; without a name, the best that there is a model for.
+pub(super) fn ranking(name: Option<&str>) -> Ranking {
+    match name.and_then(Ranking::named) {
+        None | Some(Ranking::Auto) => Ranking::AutoAny,
+        Some(ranking) => ranking,
+    }
+}
+
+/// The names of the ways to search.
+pub(super) const RANKINGS: &[&str] = &["auto", "keyword", "any", "semantic", "hybrid"];
+
+/// A time as the flags of the command line have it; `None` if it is left out.
+fn time(arguments: &Arguments, name: &str) -> Result<Option<i64>> {
+    let time = arguments.text(name).map(cli::time).transpose();
+    time.map_err(|error| Error::new(format!("{name}: {error}")))
+}
+
+/// The answer to a search: the records that were found, as far as they fit. The memories among them count as used.
+pub(super) fn found(call: &Call, name: &str, items: Vec<Item>, note: &str, what: &str) -> Answer {
+    let listing = Listing::new(items, note, call.server.options.max_tokens);
+    call.count_uses(&listing.shown);
+    let count = listing.shown.len();
+    let (one, many) = plural(what);
+    let head = match (count, listing.left_out) {
+        (0, 0) => "nothing was found".to_owned(),
+        (count, _) => format!("{} found", counted(count, &one, &many)),
+    };
+    let json = json!({name: Value::from(listing.json), "count": count, "left_out": listing.left_out});
+    let text = format!("{head}\n\n{}", listing.text);
+    Answer::new(text.trim_end(), json)
+}
+
+fn plural(what: &str) -> (String, String) {
+    let many = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
+    (what.to_owned(), many)
+}
+
+/// The notes to the model about what was found for a task, for a prompt: memories first, then messages.
+pub(super) fn for_task(call: &Call, task: &str, limit: usize) -> Result<Vec<StoredRecord>> {
+    let store = &mut *call.open_to_read()?;
+    let mut found = Vec::new();
+    for kind in [&MEMORY, &MESSAGE] {
+        let which = Select::records(vec![kind], call.scope.to_read(None)?);
+        let hits = call.hits(store, Ranking::AutoAny, task, &which, (limit, None))?;
+        found.extend(hits.into_iter().map(|hit| hit.record));
+    }
+    Ok(found)
+}

@@ -1,0 +1,238 @@
+//! Redaction: provider keys, tokens, private keys and card numbers are replaced by `[redacted:KIND]` before they are
+//! stored. The rules are data (`redact/rules.txt`); users add patterns of their own.
+
+mod base64;
+mod card;
+mod finding;
+mod json;
+mod rules;
+
+pub use finding::Finding;
+
+use crate::config::Settings;
+use crate::error::Result;
+use crate::record::{Content, Object, StoredRecord, kind_named};
+use rules::Rules;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Replaces secrets, and counts them. Clones share the count.
+#[derive(Clone, Debug)]
+pub struct Redactor {
+    rules: Arc<Rules>,
+    /// The number of secrets so far, by kind.
+    counts: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+/// The members at the top of a line that name something, or follow from the rest of it: they stay as they are.
+const NAMES: [&str; 21] = [
+    "kind",
+    "id",
+    "trace_id",
+    "partition",
+    "instance",
+    "role",
+    "timestamp",
+    "created_at",
+    "seq",
+    "embedding",
+    "embedding_model",
+    "uri",
+    "source",
+    "sha256",
+    "source_sha256",
+    "source_id",
+    "source_ids",
+    "session_id",
+    "of",
+    "covers",
+    "follows",
+];
+/// The members of a line with a vector of its text, which is none of what is left.
+const VECTOR: [&str; 2] = ["embedding", "embedding_model"];
+/// The members of a commit that are objects, or lists of them.
+const COMMIT_PARTS: [&str; 3] = ["archive", "memories", "steps"];
+
+impl Redactor {
+    /// The redactor of the settings; `None` unless `ingest.redact` is on. Errors name the place of a bad pattern.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Redactor>> {
+        let is_on = settings.boolean("ingest.redact") == Some(true);
+        is_on.then(|| Redactor::of_patterns(settings)).transpose()
+    }
+
+    /// The redactor for the patterns of the settings, whether or not it is on.
+    pub fn of_patterns(settings: &Settings) -> Result<Redactor> {
+        let file = settings.text("ingest.redact_patterns");
+        let rules = Arc::new(Rules::load(file.as_deref().map(Path::new))?);
+        Ok(Redactor { rules, counts: Arc::default() })
+    }
+
+    /// The secrets in a text, in their order; none overlaps another.
+    pub fn find<'a>(&'a self, text: &str) -> Vec<Finding<'a>> {
+        finding::find(&self.rules, text)
+    }
+
+    /// A stored record without its secrets, and the kind of each; `None` if it has none. They are not counted.
+    pub fn without_secrets(&self, record: &StoredRecord) -> Option<(StoredRecord, Vec<String>)> {
+        let mut found: Vec<String> = self.find(&record.text).iter().map(|one| one.kind.to_owned()).collect();
+        let mut members = record.members.clone();
+        // The text of parts is in their member too.
+        let has_text = record.members.has("content");
+        if has_text {
+            found.clear();
+        }
+        for (name, json) in record.members.iter().filter(|(name, _)| !NAMES.contains(name)) {
+            if let Some(redacted) = json::without_secrets(json, &self.rules) {
+                members.set(name, redacted.json);
+                found.extend(redacted.secrets.into_iter().map(|(kind, _)| kind));
+            }
+        }
+        let text = self.redacted(&record.text).into_owned();
+        (!found.is_empty()).then(|| (StoredRecord { text, members, ..record.clone() }, found))
+    }
+
+    /// The text without secrets, which are not counted.
+    pub fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        finding::replace(text, &self.find(text))
+    }
+
+    /// The same of a content.
+    pub fn redacted_content(&self, content: Content) -> Content {
+        match content {
+            Content::Text(text) => match self.redacted(&text) {
+                Cow::Borrowed(_) => Content::Text(text),
+                Cow::Owned(redacted) => Content::Text(redacted),
+            },
+            Content::Parts(json) => match json::without_secrets(&json, &self.rules) {
+                Some(redacted) => Content::Parts(redacted.json.into()),
+                None => Content::Parts(json),
+            },
+            Content::Null => Content::Null,
+        }
+    }
+
+    /// The text without secrets, which are counted.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found = self.find(text);
+        self.count(found.iter().map(|finding| finding.kind));
+        finding::replace(text, &found)
+    }
+
+    /// Replaces the secrets of a message, as a client or a provider has it, and counts them.
+    pub fn redact_message(&self, message: &mut Object) {
+        self.redact_members(message, |name| name == "role");
+    }
+
+    /// Replaces the secrets of an object of another program, whose names are as in a line, and counts them.
+    pub fn redact_foreign(&self, object: &mut Object) {
+        self.redact_members(object, |name| NAMES.contains(&name));
+    }
+
+    /// Replaces the secrets of a line that brings no id of its own, if it is one that is stored, and counts them. A vector
+    /// of a text with secrets goes with them.
+    pub fn redact_line(&self, line: &mut Object) {
+        if has_id(line) || !is_stored(line) {
+            return;
+        }
+        let is_commit = line.get("kind") == Some("\"commit\"");
+        let mut is_changed = self
+            .redact_members(line, |name| NAMES.contains(&name) || is_commit && COMMIT_PARTS.contains(&name));
+        if is_commit {
+            is_changed |= self.redact_commit(line);
+        }
+        if is_changed {
+            for name in VECTOR {
+                line.take(name);
+            }
+        }
+    }
+
+    /// Replaces the secrets of the parts of a commit, whose names stay; whether there were any.
+    fn redact_commit(&self, commit: &mut Object) -> bool {
+        let mut is_changed = false;
+        for name in COMMIT_PARTS {
+            let Some(json) = commit.get(name).map(str::to_owned) else { continue };
+            let is_list = json.starts_with('[');
+            let parts = if is_list {
+                commit.objects(name)
+            } else {
+                commit.object(name).map(|one| one.map(|one| vec![one]))
+            };
+            // What is neither is refused later.
+            let Ok(Some(mut parts)) = parts else { continue };
+            let mut is_part_changed = false;
+            for part in &mut parts {
+                is_part_changed |=
+                    self.redact_members(part, |name| NAMES.contains(&name) || name == "extracted_from");
+            }
+            if is_part_changed {
+                let parts: Vec<String> = parts.iter().map(Object::to_json).collect();
+                commit.set(name, if is_list { format!("[{}]", parts.join(",")) } else { parts.concat() });
+                is_changed = true;
+            }
+        }
+        is_changed
+    }
+
+    /// Replaces the secrets of the members that are not `kept`, and what is left of them where a text was cut off within
+    /// one; whether there were any.
+    fn redact_members(&self, object: &mut Object, kept: impl Fn(&str) -> bool) -> bool {
+        let (mut changed, mut secrets) = (Vec::new(), Vec::new());
+        for (name, json) in object.iter().filter(|(name, _)| !kept(name)) {
+            if let Some(redacted) = json::without_secrets(json, &self.rules) {
+                changed.push((name.to_owned(), redacted.json));
+                self.count(redacted.secrets.iter().map(|(kind, _)| kind.as_str()));
+                secrets.extend(redacted.secrets);
+            }
+        }
+        if changed.is_empty() {
+            return false;
+        }
+        for (name, json) in changed {
+            object.set(&name, json);
+        }
+        let cut: Vec<(String, String)> = { object.iter() }
+            .filter(|(name, _)| !kept(name))
+            .filter_map(|(name, json)| Some((name.to_owned(), json::without_cut(json, &secrets)?)))
+            .collect();
+        for (name, json) in cut {
+            object.set(&name, json);
+        }
+        true
+    }
+
+    fn count<'a>(&self, kinds: impl Iterator<Item = &'a str>) {
+        for kind in kinds {
+            *self
+                .counts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .entry(kind.to_owned())
+                .or_default() += 1;
+        }
+    }
+
+    /// A note on the secrets since the last note; none if there were none.
+    pub fn take_note(&self) -> Option<String> {
+        let counts = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        let total: usize = counts.values().sum();
+        let secrets = if total == 1 { "1 secret was" } else { &format!("{total} secrets were") };
+        let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        (total > 0).then(|| format!("{secrets} redacted before storing: {}", kinds.join(", ")))
+    }
+}
+
+/// Whether a line brings an id. A number, or null, is no id of rsv's.
+fn has_id(line: &Object) -> bool {
+    line.get("id").is_some_and(|json| json.starts_with('"') && json != "\"\"")
+}
+
+/// Whether a line becomes a record, or several.
+fn is_stored(line: &Object) -> bool {
+    match line.text("kind") {
+        Ok(Some(kind)) => kind == "commit" || kind_named(&kind).is_some(),
+        _ => !line.has("messages") && !line.has("choices"),
+    }
+}

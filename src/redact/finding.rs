@@ -1,0 +1,65 @@
+//! The secrets in a text.
+
+use super::rules::{CARD, Rules};
+use super::{base64, card};
+use memchr::memmem;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A secret in a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding<'a> {
+    /// Its bytes.
+    pub range: Range<usize>,
+    pub kind: &'a str,
+}
+
+/// The secrets in a text, in their order; of those that overlap, the first, and of these the longest.
+pub(super) fn find<'a>(rules: &'a Rules, text: &str) -> Vec<Finding<'a>> {
+    let mut found: Vec<Finding> = Vec::new();
+    for rule in rules.candidates(text) {
+        let ranges = rule.find(text);
+        found.extend(ranges.into_iter().map(|range| Finding { range, kind: &rule.kind }));
+    }
+    found.extend(card::find(text).into_iter().map(|range| Finding { range, kind: CARD }));
+    if found.is_empty() {
+        return found;
+    }
+    found.retain(|one| !base64::is_inside(text, &one.range));
+    found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
+    let mut end = 0;
+    found.retain(|one| {
+        let is_first = one.range.start >= end;
+        if is_first {
+            end = one.range.end;
+        }
+        is_first
+    });
+    found
+}
+
+/// Whether a value of JSON may have a secret; quickly, and rather too often than too rarely.
+pub(super) fn may_be_in(rules: &Rules, json: &str) -> bool {
+    // Only letters that are written by their numbers hide a keyword.
+    rules.may_match(json) || card::may_be_in(json) || memmem::find(json.as_bytes(), br"\u00").is_some()
+}
+
+/// The text with a mark in place of each secret.
+pub(super) fn replace<'a>(text: &'a str, found: &[Finding]) -> Cow<'a, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut replaced, mut end) = (String::with_capacity(text.len()), 0);
+    for Finding { range, kind } in found {
+        replaced.push_str(&text[end..range.start]);
+        replaced.push_str(&mark(kind));
+        end = range.end;
+    }
+    replaced.push_str(&text[end..]);
+    Cow::Owned(replaced)
+}
+
+/// What stands in place of a secret.
+pub(super) fn mark(kind: &str) -> String {
+    format!("[redacted:{kind}]")
+}

@@ -1,0 +1,264 @@
+//! rsv-mcp under load, kills, cancelled calls and changed messages.
+
+use crate::fake::{Answer, Fake};
+use crate::mcp::Client;
+use crate::mutations::mutate;
+use crate::proxy::{Proxy, REPLY, asking};
+use crate::support::{Dice, Home, lines_of, number_from, text, tries};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::time::Duration;
+
+#[test]
+fn a_hundred_calls_at_once_are_all_answered() {
+    let home = Home::with_model();
+    home.ingest(&["-p", "p"], &json!({"role": "user", "content": "The first owl"}).to_string());
+    let mut client = Client::start(&home, &["-p", "p"]);
+    let mut wanted = BTreeMap::new();
+    for n in 0..100 {
+        let (tool, arguments) = match n % 4 {
+            0 => ("remember", json!({"text": format!("Owl number {n}")})),
+            1 => ("recall", json!({"query": "owl"})),
+            2 => (
+                "memory_record",
+                json!({"title": format!("Owl {n}"), "content": "Feed it.", "tags": ["owls"]}),
+            ),
+            _ => ("memory_search", json!({"query": "feed an owl"})),
+        };
+        wanted.insert(client.send("tools/call", json!({"name": tool, "arguments": arguments})), tool);
+    }
+    while !wanted.is_empty() {
+        let message = client.receive();
+        let tool = wanted.remove(&message["id"].as_u64().unwrap()).unwrap();
+        assert_eq!(message["result"]["isError"], false, "{tool}: {message}");
+    }
+    assert_eq!(
+        client
+            .call("recall", json!({"query": "owl number", "by": "any", "limit": 100, "kinds": ["message"]}))
+            ["count"],
+        26
+    );
+    let (status, stderr) = client.end();
+    assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+    home.check();
+}
+
+#[test]
+fn a_call_that_is_cancelled_gets_no_answer() {
+    let home = Home::with_model();
+    let lines: String = (0..300)
+        .map(|n| format!("{}\n", json!({"role": "user", "content": format!("Owl {n} hunts")})))
+        .collect();
+    home.ingest(&["-p", "p"], &lines);
+    let mut client = Client::start(&home, &["-p", "p"]);
+    let params = json!({"name": "recall", "arguments": {"query": "owl"}, "_meta": {"progressToken": 7}});
+    let cancelled = client.send("tools/call", params);
+    client.notify("notifications/cancelled", json!({"requestId": cancelled, "reason": "not needed"}));
+    // Of all that follows, nothing is an answer to it.
+    assert_eq!(client.call("recall", json!({"query": "owl", "limit": 3}))["count"], 3);
+    for step in &client.notified {
+        assert_eq!(
+            (&step["method"], &step["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!(7))
+        );
+    }
+    // What is unknown can be cancelled too.
+    client.notify("notifications/cancelled", json!({"requestId": 4711}));
+    client.request("ping", json!({}));
+    assert_eq!(client.end().0.code(), Some(0));
+}
+
+#[test]
+fn loading_the_model_is_told() {
+    let home = Home::with_model();
+    home.ingest(&["-p", "p"], &json!({"role": "user", "content": "The first owl"}).to_string());
+    let mut client = Client::start(&home, &["-p", "p"]);
+    let call = json!({"name": "recall", "arguments": {"query": "owl"}, "_meta": {"progressToken": "t"}});
+    client.request("tools/call", call.clone());
+    assert_eq!(client.notified.len(), 1);
+    assert_eq!(client.notified[0]["params"]["message"], "loading the embedding model");
+    // It is kept.
+    client.request("tools/call", call);
+    assert_eq!(client.notified.len(), 1);
+}
+
+#[test]
+fn two_servers_and_a_proxy_share_a_store() {
+    let provider = Fake::answering(|_| Answer::new(200, REPLY));
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let proxy = Proxy::start(&home);
+    std::thread::scope(|scope| {
+        for server in ["one", "two"] {
+            let home = &home;
+            scope.spawn(move || {
+                let mut client = Client::start(home, &["-p", "p"]);
+                for n in 0..40 {
+                    client.call("remember", json!({"text": format!("{server} {n}")}));
+                    client.call("recall", json!({"query": server, "by": "keyword"}));
+                }
+                let (status, stderr) = client.end();
+                assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+            });
+        }
+        let proxy = &proxy;
+        scope.spawn(move || {
+            for n in 0..20 {
+                let (status, answer) =
+                    proxy.post("/partition/p/v1/chat/completions", "", &asking(&format!("three {n}")));
+                assert_eq!(status, 200, "{answer}");
+            }
+        });
+    });
+    let stored: BTreeSet<String> =
+        home.contents("rsv-view", &["-p", "p", "-n", "1000"]).into_iter().collect();
+    for (name, count) in [("one", 40), ("two", 40), ("three", 20)] {
+        let missing: Vec<String> =
+            (0..count).map(|n| format!("{name} {n}")).filter(|text| !stored.contains(text)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+    home.check();
+}
+
+#[test]
+fn a_server_that_is_killed_in_a_call_leaves_it_whole_or_undone() {
+    let home = Home::new();
+    home.ingest(&["-p", "p"], &json!({"role": "user", "content": "The first owl"}).to_string());
+    let mut acknowledged: Vec<String> = Vec::new();
+    let mut number = 0;
+    tries(number_from("RSV_TEST_KILLS").unwrap_or(6), |mut dice: Dice| {
+        let mut client = Client::start(&home, &["-p", "p"]);
+        let mut sent = Vec::new();
+        for _ in 0..1 + dice.below(8) {
+            number += 1;
+            let call = match dice.below(3) {
+                0 => {
+                    json!({"name": "memory_record", "arguments": {"title": format!("m{number}"), "content": "owl"}})
+                }
+                1 => {
+                    json!({"name": "session_end", "arguments": {"session_id": format!("s{number}"), "task": format!("t{number}"),
+                    "approach": "a", "outcome": "partial", "tags": ["owl"]}})
+                }
+                _ => json!({"name": "remember", "arguments": {"text": format!("r{number}")}}),
+            };
+            sent.push((client.send("tools/call", call), number));
+        }
+        let heard = dice.below(sent.len() + 1);
+        for _ in 0..heard {
+            let message = client.receive();
+            assert_eq!(message["result"]["isError"], false, "{message}");
+            let answer = &message["result"]["structuredContent"];
+            match answer["memory_ids"].as_array() {
+                Some(ids) => acknowledged.extend(ids.iter().map(text)),
+                None => acknowledged.push(text(&answer["id"])),
+            }
+        }
+        std::thread::sleep(Duration::from_micros(dice.below(3000) as u64));
+        client.talk.child.kill().unwrap();
+        client.talk.child.wait().unwrap();
+        home.check();
+    });
+    let stored = lines_of(&home.run("rsv-export", &["-p", "p"], "").ok());
+    let ids: BTreeSet<&str> = stored.iter().filter_map(|line| line["id"].as_str()).collect();
+    let lost: Vec<&String> = acknowledged.iter().filter(|id| !ids.contains(id.as_str())).collect();
+    assert!(lost.is_empty() && !acknowledged.is_empty(), "{lost:?}");
+    // A session ends with both of its memories, or with neither.
+    let mut sessions: BTreeMap<&str, usize> = BTreeMap::new();
+    for memory in stored.iter().filter_map(|line| line["session_id"].as_str()) {
+        *sessions.entry(memory).or_default() += 1;
+    }
+    assert!(sessions.values().all(|count| *count == 2), "{sessions:?}");
+}
+
+/// One message of each kind that a client sends.
+fn messages() -> Vec<Value> {
+    let call = |name: &str, arguments: Value| {
+        ("tools/call", json!({"name": name, "arguments": arguments, "_meta": {"progressToken": 1}}))
+    };
+    let requests = [
+        call(
+            "recall",
+            json!({"query": "owl", "limit": 3, "by": "any", "kinds": ["message"], "roles": ["user"], "since": "2d"}),
+        ),
+        call("remember", json!({"text": "owl \u{e9}\u{1f989}", "role": "assistant", "session_id": "s"})),
+        call("memory_search", json!({"query": "owl", "min_confidence": 0.5, "project_id": "p"})),
+        call(
+            "memory_record",
+            json!({"title": "owl", "content": "owl", "outcome": "failure", "tags": ["a", "b"]}),
+        ),
+        call(
+            "memory_feedback",
+            json!({"memory_id": "00000000-0000-7000-8000-000000000000", "helpful": true}),
+        ),
+        call("memory_outcome", json!({"memory_id": "x", "succeeded": false})),
+        call("memory_consolidate", json!({"similarity_threshold": 0.9, "dry_run": true, "max_clusters": 1})),
+        call(
+            "session_end",
+            json!({"session_id": "s", "task": "t", "approach": "a", "outcome": "partial", "tags": ["x"], "duration_ms": 5}),
+        ),
+        call("context_search", json!({"query": "owl", "uri": "viking://resources", "level": 1})),
+        call("context_read", json!({"uri": "viking://resources/owl"})),
+        call("context_list", json!({"uri": "viking://~/memories", "depth": 2})),
+        call("forget", json!({"ids": ["00000000-0000-7000-8000-000000000000"]})),
+        ("resources/list", json!({"cursor": "0"})),
+        ("resources/read", json!({"uri": "viking://~/sessions/s"})),
+        ("resources/templates/list", json!({})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "recall-before-you-begin", "arguments": {"task": "owl"}})),
+        ("tools/list", json!({})),
+        ("ping", json!({})),
+        ("logging/setLevel", json!({"level": "debug"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}}),
+        ),
+        (
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "x", "version": "1"}}),
+        ),
+        ("server/discover", json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}})),
+    ];
+    let mut messages: Vec<Value> = requests
+        .into_iter()
+        .enumerate()
+        .map(|(id, (method, params))| json!({"jsonrpc": "2.0", "id": id + 100, "method": method, "params": params}))
+        .collect();
+    messages
+        .push(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 100}}));
+    messages.push(json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    messages.push(json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": [{"uri": "file:///"}]}}));
+    messages.push(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}}));
+    messages
+}
+
+#[test]
+fn changed_messages_end_no_server_and_get_nothing_but_the_protocol() {
+    let home = Home::new();
+    let document =
+        json!({"kind": "document", "uri": "viking://resources/owl", "title": "Owl", "content": "An owl"});
+    home.ingest(&["-p", "p"], &document.to_string());
+    let messages: Vec<String> = messages().iter().map(Value::to_string).collect();
+    let total = number_from("RSV_TEST_MUTATIONS").unwrap_or(400);
+    // A client that reads between its messages, so that no pipe is full.
+    const BATCH: u64 = 50;
+    tries(total.div_ceil(BATCH), |mut dice| {
+        let mut client = Client::start(&home, &["-p", "p", "--allow-forget"]);
+        for _ in 0..BATCH {
+            let message = messages[dice.below(messages.len())].as_bytes();
+            let mut bytes = mutate(message, &mut dice);
+            bytes.push(b'\n');
+            client.talk.input.as_mut().unwrap().write_all(&bytes).unwrap();
+        }
+        let ping = json!({"jsonrpc": "2.0", "id": "the end", "method": "ping"});
+        client.talk.say(&ping.to_string());
+        // Each line is a message of the protocol.
+        while client.receive()["id"] != "the end" {}
+        let (status, stderr) = client.end();
+        assert_eq!(status.code(), Some(0), "{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        assert!(stderr.lines().all(|line| line.starts_with("rsv-mcp: ")), "{stderr}");
+    });
+    home.check();
+    let mut client = Client::start(&home, &["-p", "p"]);
+    assert_eq!(client.call("context_list", json!({}))["count"], 1);
+}
