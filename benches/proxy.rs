@@ -34,11 +34,17 @@ const CONNECTIONS: usize = 1000;
 
 static NEXT_QUESTION: AtomicUsize = AtomicUsize::new(0);
 
-/// A server to send requests to, and a header to send with them.
+/// The size of a long session, in bytes, and the number of its turns.
+const SESSION_BYTES: usize = 2 << 20;
+const SESSION_TURNS: usize = 200;
+
+/// A server to send requests to, a header to send with them, their API, and the bytes before the question.
 #[derive(Clone, Copy)]
 struct Target {
     port: u16,
     header: &'static str,
+    api: &'static str,
+    session: &'static str,
 }
 
 /// The provider itself, the relay, the proxy with memory off, and with memory.
@@ -54,12 +60,8 @@ fn main() {
     let (mut provider_process, provider) = spawn_part("provider");
     let (mut proxy, port) = proxy(home.path(), provider);
     let (mut relay, relayed) = spawn_part(&provider.to_string());
-    let targets = [
-        Target { port: provider, header: "" },
-        Target { port: relayed, header: "" },
-        Target { port, header: "x-rsv-memory: off\r\n" },
-        Target { port, header: "" },
-    ];
+    let targets = [(provider, ""), (relayed, ""), (port, "x-rsv-memory: off\r\n"), (port, "")]
+        .map(|(port, header)| Target { port, header, api: CHAT, session: "" });
     match std::env::var("RSV_BENCH_REQUESTS") {
         Ok(requests) => measure_memory(proxy.id(), targets, requests.parse().unwrap()),
         Err(_) => {
@@ -106,6 +108,14 @@ fn pin_to(processors: &str, process: u32) {
 }
 
 fn compare(proxy: u32, targets: Targets) {
+    for api in [MESSAGES, RESPONSES] {
+        let targets = targets.map(|target| Target { api, ..target });
+        let one = |requests| move |target| run_clients(1, target, requests, false, Duration::ZERO);
+        print_row(&format!("{api}, 1"), &in_turns(targets, SHORT_ROUNDS, one(100)));
+        let session: &'static str = session(api).leak();
+        let targets = targets.map(|target| Target { session, ..target });
+        print_row(&format!("{api} of 2 MB, 1"), &in_turns(targets, SHORT_ROUNDS, one(10)));
+    }
     for (name, clients, requests, pause) in [
         ("whole, 64 all the time", CLIENTS, 50, Duration::ZERO),
         ("whole, 64 that ask twice a second", CLIENTS, 10, PAUSE),
@@ -218,15 +228,43 @@ fn connect(port: u16) -> TcpStream {
 fn send(stream: &mut TcpStream, target: Target, client: usize, streamed: bool) {
     // A client that asks the same thing a thousand times would recall from a thousand equal messages.
     let question = NEXT_QUESTION.fetch_add(1, Ordering::Relaxed);
+    let model = match target.api {
+        MESSAGES => "claude-x",
+        RESPONSES => "gpt-5",
+        _ => "llama3.1",
+    };
+    let turns = if target.api == RESPONSES { "input" } else { "messages" };
     let body = format!(
-        "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
+        "{{\"model\":\"{model}\",\"max_tokens\":1024,\"stream\":{streamed},\"{turns}\":[{}{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
+        target.session,
         words(question, 4)
     );
-    let (length, header) = (body.len(), target.header);
+    let (length, header, api) = (body.len(), target.header, target.api);
     let head = format!(
-        "POST /partition/bench/instance/{client}/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}\r\n"
+        "POST /partition/bench/instance/{client}/v1/{api} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}\r\n"
     );
     stream.write_all((head + &body).as_bytes()).unwrap();
+}
+
+/// The paths of the APIs after `/v1/`.
+const CHAT: &str = "chat/completions";
+const MESSAGES: &str = "messages";
+const RESPONSES: &str = "responses";
+
+/// The turns of a long session with tools, each with a comma behind it.
+fn session(api: &str) -> String {
+    let output = "fn main() { println!(\\\"owl\\\"); }\\n".repeat(SESSION_BYTES / SESSION_TURNS / 36);
+    let turn = |at: usize| match api {
+        RESPONSES => format!(
+            "{{\"type\":\"function_call\",\"call_id\":\"c{at}\",\"name\":\"read\",\"arguments\":\"{{}}\"}},\
+             {{\"type\":\"function_call_output\",\"call_id\":\"c{at}\",\"output\":\"{output}\"}},"
+        ),
+        _ => format!(
+            "{{\"role\":\"assistant\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"c{at}\",\"name\":\"read\",\"input\":{{}}}}]}},\
+             {{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"c{at}\",\"content\":\"{output}\"}}]}},"
+        ),
+    };
+    (0..SESSION_TURNS).map(turn).collect()
 }
 
 /// So many of 3 000 words, chosen by a number.
@@ -336,11 +374,14 @@ fn answer(stream: TcpStream) {
     let mut to = stream.try_clone().unwrap();
     let mut from = BufReader::new(stream);
     loop {
-        let (mut line, mut length) = (String::new(), 0);
+        let (mut line, mut length, mut path) = (String::new(), 0, String::new());
         while line != "\r\n" {
             line.clear();
             if !from.read_line(&mut line).is_ok_and(|read| read > 0) {
                 return;
+            }
+            if path.is_empty() {
+                path.clone_from(&line);
             }
             length = line
                 .to_lowercase()
@@ -352,7 +393,7 @@ fn answer(stream: TcpStream) {
         let sent = if String::from_utf8(body).unwrap().contains("\"stream\":true") {
             events(&mut to)
         } else {
-            whole(&mut to)
+            whole(&mut to, &path)
         };
         if sent.is_err() {
             return;
@@ -360,8 +401,14 @@ fn answer(stream: TcpStream) {
     }
 }
 
-fn whole(to: &mut TcpStream) -> std::io::Result<()> {
-    let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"At nine."},"finish_reason":"stop"}]}"#;
+fn whole(to: &mut TcpStream, path: &str) -> std::io::Result<()> {
+    let body = if path.contains(MESSAGES) {
+        r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"At nine."}],"stop_reason":"end_turn"}"#
+    } else if path.contains(RESPONSES) {
+        r#"{"id":"r","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"At nine."}]}]}"#
+    } else {
+        r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"At nine."},"finish_reason":"stop"}]}"#
+    };
     let length = body.len();
     write!(to, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
 }
@@ -411,7 +458,8 @@ fn relay(provider: u16) {
 async fn pass(State((client, provider)): State<(reqwest::Client, u16)>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let url = format!("http://127.0.0.1:{provider}/v1/chat/completions");
+    let path = head.uri.path().split_once("/v1/").map_or(CHAT, |(_, path)| path);
+    let url = format!("http://127.0.0.1:{provider}/v1/{path}");
     let direct = client.request(head.method, url).header("content-type", "application/json").body(body);
     let Ok(sent) = direct.send().await else { return StatusCode::BAD_GATEWAY.into_response() };
     let (mut head, body) = hyper::Response::<reqwest::Body>::from(sent).into_parts();
@@ -427,7 +475,10 @@ fn proxy(home: &std::path::Path, provider: u16) -> (Child, u16) {
         command
             .env_clear()
             .env("HOME", home)
-            .env("RSV_OLLAMA_BASE_URL", format!("http://127.0.0.1:{provider}"));
+            .env("RSV_OLLAMA_BASE_URL", format!("http://127.0.0.1:{provider}"))
+            .env("RSV_ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{provider}/v1"))
+            .env("RSV_OPENAI_BASE_URL", format!("http://127.0.0.1:{provider}/v1"))
+            .envs([("ANTHROPIC_API_KEY", "sk-ant-x"), ("OPENAI_API_KEY", "sk-x")]);
         command
     };
     let mut ingest = command("rsv-ingest")

@@ -14,6 +14,8 @@ const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "cont
 pub struct Request {
     /// Without its messages.
     body: Object,
+    /// The tokens of what is in none of the messages, about.
+    unread_tokens: usize,
     pub messages: Vec<Object>,
 }
 
@@ -32,7 +34,13 @@ impl Request {
         }
         // They are long, and need not be there twice.
         body.set("messages", "[]");
-        Ok(Request { body, messages })
+        Ok(Request { body, unread_tokens: 0, messages })
+    }
+
+    /// A request of these turns, and of so many tokens beside them; `body` has the other members.
+    pub fn of_turns(mut body: Object, turns: Vec<Object>, unread_tokens: usize) -> Request {
+        body.set("messages", "[]");
+        Request { body, unread_tokens, messages: turns }
     }
 
     /// The requested model, if the request names one.
@@ -49,6 +57,11 @@ impl Request {
             }
         }
         Ok(None)
+    }
+
+    /// The tokens of what is in none of the messages, about.
+    pub fn unread_tokens(&self) -> usize {
+        self.unread_tokens
     }
 
     /// A member of the body other than the messages, as JSON text.

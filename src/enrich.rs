@@ -24,6 +24,7 @@ pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
 pub use turn::{Memory, Turn};
 
+use crate::api;
 use crate::chat::{self, Request, Rsv, fence};
 use crate::error::{Error, Result};
 use crate::record::{Account, Content, Object, StoredRecord, id};
@@ -45,38 +46,36 @@ pub struct Enriched {
 }
 
 /// Recalls messages that help with the user's last message and places them; everything else of the request stays, as
-/// far as it fits into the model's window. If memory fails or is missing, the account says so, and the request goes on
-/// without it. Errors if the request itself is not valid.
+/// far as it fits into the model's window; of a request that is not for chat completions, all of it. If memory fails or
+/// is missing, the account says so, and the request goes on without it. Errors if the request itself is not valid.
 pub fn enrich(
     mut memory: std::result::Result<Memory, Degraded>,
-    mut request: Request,
+    mut request: api::Request,
     turn: &Turn,
     options: &Options,
 ) -> Result<Enriched> {
-    let mut rsv = request.take_rsv()?;
-    // A system message that is nothing but a recalled block is not the client's.
-    if request.messages.len() > 1
-        && system(&request).is_some()
-        && fence::is_all(&chat::text(&request.messages[0]))
-    {
-        request.messages.remove(0);
+    let mut rsv = request.turns.take_rsv()?;
+    if request.is_chat() {
+        restore(&mut request.turns)?;
     }
-    let user = request.last_user();
-    for at in user.into_iter().chain(system(&request)) {
-        unfence(&mut request.messages[at])?;
-    }
-    rsv.user = request.user().cloned();
+    rsv.user = request.said();
     let inserted = match &mut memory {
-        Ok(memory) if options.session => session::insert_turns(memory, &mut request, turn, options),
+        Ok(memory) if options.session => session::insert_turns(memory, &mut request.turns, turn, options),
         _ => Ok(()),
     };
-    let user = request.last_user();
-    rsv.tools = if options.keep_tools { request.tools().to_vec() } else { Vec::new() };
-    let digest = user.map(|user| turn_cache::digest(turn.scope, &request.messages[..=user]));
+    rsv.tools = if options.keep_tools && !request.is_side_call() {
+        request.turns.tools().to_vec()
+    } else {
+        Vec::new()
+    };
+    let digest = request.turn_key().map(|key| turn_cache::digest(turn.scope, &key));
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id);
     let found = match &mut memory {
+        Ok(_) if request.is_side_call() => Recalled::default(),
         Ok(memory) => inserted
-            .and_then(|()| recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options))
+            .and_then(|()| {
+                recall_or_reuse(memory, &request.turns, &mut trace_id, digest.as_deref(), turn, options)
+            })
             .unwrap_or_else(|error| {
                 memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
                 let why = Degraded::StoreFailed(error.to_string());
@@ -88,18 +87,27 @@ pub fn enrich(
         Some(trace) => trace,
         None => {
             // Only with a fixed clock is anything derived from it.
-            let salt = turn.clock.is_fixed().then(|| request.clone().into_object(&Rsv::default()).to_json());
-            id::fresh(turn.clock, &salt.unwrap_or_default())?
+            let salt = if turn.clock.is_fixed() {
+                request.clone().into_line("", Rsv::default(), false)?.to_json()
+            } else {
+                String::new()
+            };
+            id::fresh(turn.clock, &salt)?
         }
     };
-    let plan = Plan::new(&request, found.candidates, found.left_out, turn, options);
+    let plan = Plan::new(&request.turns, found.candidates, found.left_out, turn, options);
     let degraded = found.degraded.map(|why| why.to_string());
-    let account = Account { digest, degraded, session: options.session, ..plan.account(&request) };
+    let account = Account { digest, degraded, session: options.session, ..plan.account(&request.turns) };
     let account = account.to_record(&trace_id, turn.scope, turn.clock.now());
-    plan.drop_from(&mut request);
-    if let Some(user) = request.last_user() {
-        let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
-        placement::place(&mut request, user, &kept, options)?;
+    plan.drop_from(&mut request.turns);
+    let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
+    let mut block = String::new();
+    if let Some(user) = request.turns.last_user() {
+        if request.is_chat() {
+            placement::place(&mut request.turns, user, &kept, options)?;
+        } else {
+            block = placement::block(&kept, options);
+        }
     }
     let rsv = Rsv {
         partition: Some(turn.scope.partition.clone()),
@@ -109,7 +117,7 @@ pub fn enrich(
         ..rsv
     };
     let Some(overlong) = &plan.too_long else {
-        let line = request.into_object(&rsv);
+        let line = request.into_line(&block, rsv, options.keep_tools)?;
         let documents = plan.documents();
         return Ok(Enriched { line, account, too_long: None, documents, steps: found.steps });
     };
@@ -149,6 +157,22 @@ fn recall_or_reuse(
 /// The position of the first message, if it is a system message.
 fn system(request: &Request) -> Option<usize> {
     request.messages.first().filter(|first| chat::is_system(first)).map(|_| 0)
+}
+
+/// Restores the client's own messages: removes the blocks that an earlier run put into them.
+fn restore(request: &mut Request) -> Result<()> {
+    // A system message that is nothing but a recalled block is not the client's.
+    if request.messages.len() > 1
+        && system(request).is_some()
+        && fence::is_all(&chat::text(&request.messages[0]))
+    {
+        request.messages.remove(0);
+    }
+    let user = request.last_user();
+    for at in user.into_iter().chain(system(request)) {
+        unfence(&mut request.messages[at])?;
+    }
+    Ok(())
 }
 
 /// Restores the client's text: removes a block that an earlier run put into a message.

@@ -7,6 +7,7 @@ mod detail_log;
 mod event_parser;
 mod failure;
 mod forwarder;
+mod gatherer;
 mod line;
 mod pending_request;
 mod request_sender;

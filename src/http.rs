@@ -29,7 +29,7 @@ pub use response::{Response, parse_retry_after};
 
 /// A body that is sent: whole, or as it comes (`wrap`).
 pub use reqwest::Body as RequestBody;
-pub use reqwest::header::HeaderMap;
+pub use reqwest::header::{HeaderMap, HeaderValue};
 
 /// The usual name of a status: `Too Many Requests`.
 pub fn reason_phrase(status: u16) -> &'static str {

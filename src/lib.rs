@@ -11,6 +11,7 @@ pub mod record; // 1  what a message, a link, an id, a time is
 pub mod chat; // 2  request, reply, the fence around what is recalled
 pub mod config; // 2  every setting as one row, from file, environment and flags
 
+pub mod api; // 3  requests and answers of the three APIs, as turns
 pub mod http; // 3  one client, its errors in words
 pub mod redact; // 3  secrets in what is to be stored
 pub mod tokens; // 3  counting, and what a model takes

@@ -6,9 +6,10 @@ mod served_window;
 pub use caller_keys::CallerKeys;
 pub use served_window::ServedWindows;
 
+use crate::api::Api;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::http::{Address, Headers};
+use crate::http::{Address, HeaderMap, HeaderValue, Headers};
 use caller_keys::{is_placeholder, owner_by_shape};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ struct ProviderRow {
     /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's documents leave
     /// them out, Anthropic refuses them ("Structured outputs", 2026).
     enforces_lengths: bool,
+    /// Its APIs besides chat completions.
+    apis: &'static [Api],
 }
 
 /// The key that a provider gets.
@@ -71,13 +74,20 @@ impl KeyPolicy {
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
 static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true },
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false, apis: &[Api::Responses] },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false, apis: &[] },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false, apis: &[] },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false, apis: &[Api::Messages] },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false, apis: &[] },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true, apis: &[] },
 ];
+
+/// The headers of Anthropic's own API for the key and for the version, and the version for callers that name none.
+const KEY_HEADER: &str = "x-api-key";
+const VERSION_HEADER: &str = "anthropic-version";
+const VERSION: &str = "2023-06-01";
+/// The beginning of a key that stands for a subscription, which Anthropic takes as `Bearer` only.
+const OAUTH_BEGIN: &str = "sk-ant-oat";
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
 /// not serve.
@@ -121,6 +131,7 @@ struct Endpoint {
     headers: Headers,
     searches: fn(&str) -> bool,
     enforces_lengths: bool,
+    apis: &'static [Api],
 }
 
 /// The provider and the model of one request.
@@ -170,6 +181,7 @@ impl Providers {
                 headers: headers(&route.pattern, &route.headers)?,
                 searches: is_search_model,
                 enforces_lengths: false,
+                apis: &[],
             };
             routes.push((route.pattern.to_lowercase(), Arc::new(endpoint)));
         }
@@ -249,6 +261,7 @@ fn endpoint(row: &'static ProviderRow, settings: &Settings) -> Result<Option<Arc
         headers: Headers::default(),
         searches: row.searches,
         enforces_lengths: row.enforces_lengths,
+        apis: row.apis,
     })))
 }
 
@@ -290,6 +303,41 @@ impl Target {
     /// Whether the lengths of texts in a schema bind its answers.
     pub fn enforces_lengths(&self) -> bool {
         self.endpoint.enforces_lengths
+    }
+
+    /// The address of an API; `None` if the provider does not have it.
+    pub fn address_of(&self, api: Api) -> Option<Address> {
+        match api {
+            Api::Chat => Some(self.address().clone()),
+            _ if self.endpoint.apis.contains(&api) => self.sibling(api.path(), None),
+            _ => None,
+        }
+    }
+
+    /// Sets the headers by which Anthropic's own API knows its callers, for a request to a path after `/v1/`. Returns
+    /// the key that is to be sent as `Authorization: Bearer`: a caller's goes in the header in which it came.
+    pub fn authorize<'k>(
+        &self,
+        path: &str,
+        key: Option<&'k Secret>,
+        caller: &CallerKeys,
+        headers: &mut HeaderMap,
+    ) -> Option<&'k Secret> {
+        let is_own_api = !path.starts_with(Api::Chat.path()) && self.name() == "anthropic";
+        if !is_own_api {
+            return key;
+        }
+        headers.entry(VERSION_HEADER).or_insert(HeaderValue::from_static(VERSION));
+        let secret = key?;
+        let is_bearer = caller.bearer() == Some(secret) || secret.expose().starts_with(OAUTH_BEGIN);
+        match HeaderValue::from_str(secret.expose()) {
+            Ok(mut value) if !is_bearer => {
+                value.set_sensitive(true);
+                headers.insert(KEY_HEADER, value);
+                None
+            }
+            _ => key,
+        }
     }
 
     /// The address of its chat completions.

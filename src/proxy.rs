@@ -1,5 +1,5 @@
 //! The tools chained behind HTTP: enrich, forward and ingest in one process, for clients of OpenAI's chat
-//! completions. It decides nothing that a shell pipe would not do. It also serves vectors, since it has a model in
+//! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do. It also serves vectors, since it has a model in
 //! memory that a tool would have to load.
 
 mod ai_chat;
@@ -12,6 +12,7 @@ mod chat_page;
 mod chat_request;
 mod chat_turn;
 mod check;
+mod client_setup;
 mod client_stream;
 mod clock_watch;
 mod command;
@@ -58,6 +59,7 @@ mod upload;
 mod upstream;
 mod user_scope;
 
+pub use client_setup::is_for_projects;
 pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;
 pub use run_command::{ClientCommand, is_served};

@@ -108,7 +108,10 @@ impl Counter {
             .iter()
             .filter_map(|name| member(name))
             .fold(0, |sum, json| sum + rule.tools + self.text(json));
-        rule.request + tools + member("response_format").map_or(0, |json| self.text(json))
+        rule.request
+            + request.unread_tokens()
+            + tools
+            + member("response_format").map_or(0, |json| self.text(json))
     }
 
     fn rule(&self) -> CountingRule {

@@ -1,6 +1,7 @@
 //! rsv-enrich: adds recalled messages to requests.
 
 use clap::builder::NonEmptyStringValueParser;
+use rsv::api::Api;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::enrich::{Enriched, LineEnricher};
@@ -12,13 +13,16 @@ use std::process::ExitCode;
 
 /// Add related and recent messages to chat requests
 ///
-/// Reads request bodies for OpenAI's chat completions and prints each as one line. The recalled messages are in
-/// a fenced block before the text of the last user message; the member 'rsv' has the scope, trace and account.
+/// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, and prints each
+/// as one line. The recalled messages are in a fenced block before the text of the last user message; the member 'rsv' has the scope, trace and account.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Take every request for one of this API: chat, messages or responses [default: known by its shape]
+    #[arg(long, value_name = "API", value_parser = Api::NAMES, hide_possible_values = true)]
+    api: Option<String>,
     /// Use this trace for the turn, instead of a new one
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
@@ -76,6 +80,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let strict = args.strict || settings.boolean("enrich.strict") == Some(true);
     let limit = settings.max_line();
     let mut enricher = LineEnricher::new(settings, &io.common, args.trace, io.clock, io.diagnostics())?;
+    enricher = enricher.of_api(args.api.as_deref().and_then(Api::named));
     if let Some(session) = args.session {
         enricher = enricher.of_session(session);
     }

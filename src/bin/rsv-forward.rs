@@ -1,5 +1,6 @@
 //! rsv-forward: sends requests to the providers of models, and prints their answers.
 
+use rsv::api::Api;
 use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::{Context, Result};
@@ -16,7 +17,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 /// Send chat requests to the providers of their models, and print the answers
 ///
-/// Reads request bodies for OpenAI's chat completions, sends each to the provider of its model (OpenAI, Mistral,
+/// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, sends each to the provider of its model (OpenAI, Mistral,
 /// Gemini, Anthropic, Ollama or one of your own), and prints the answers in the same order, one per line. Lines
 /// that are not requests are passed on.
 #[derive(clap::Args)]
@@ -24,6 +25,9 @@ struct Args {
     /// The files with the requests; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Take every request for one of this API: chat, messages or responses [default: known by its shape]
+    #[arg(long, value_name = "API", value_parser = Api::NAMES, hide_possible_values = true)]
+    api: Option<String>,
     /// Print each event of an answer as it arrives, and then the whole answer
     #[arg(long)]
     stream: bool,
@@ -52,7 +56,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let scope = io.common.scope()?;
     let named = io.common.partition().is_some() || io.common.instance.is_some();
     let scope = Arc::new(named.then_some(scope));
-    let forwarder = Arc::new(Forwarder::new(&settings, &io.diagnostics())?);
+    let api = args.api.as_deref().and_then(Api::named);
+    let forwarder = Arc::new(Forwarder::new(&settings, &io.diagnostics())?.of_api(api));
     let form = match (args.stream, args.text) {
         (true, _) => AnswerFormat::Stream,
         (_, true) => AnswerFormat::Text,

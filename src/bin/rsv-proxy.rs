@@ -24,18 +24,21 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[unsafe(export_name = "malloc_conf")]
 static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:100,muzzy_decay_ms:0\0";
 
-/// Serve chat completions with memory to OpenAI and Ollama clients
+/// Serve models with memory to clients of OpenAI, Anthropic and Ollama
 ///
 /// POST /v1/chat/completions does what 'rsv-enrich | rsv-forward | rsv-ingest' does: it adds related and recent
 /// messages, asks the provider of the model, returns the answer, and stores the turn. POST /api/chat and
-/// /api/generate do the same in Ollama's format. POST /v1/embeddings makes vectors, and GET /v1/models lists the
+/// /api/generate do the same in Ollama's format, POST /v1/messages in Anthropic's, and POST /v1/responses in
+/// OpenAI's newer one. POST /v1/embeddings makes vectors, and GET /v1/models lists the
 /// models. Any other request under /v1 or /api goes to its provider unchanged. GET
 /// /command/search/COUNT?term=WORDS and /command/view/COUNT return the results of rsv-search and rsv-view. GET
 /// /health reports the state of the proxy. Every path also works under /partition/NAME and
 /// /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
 ///
-/// With a command, rsv-proxy runs it with the address of the proxy in the variables that OpenAI and Ollama
-/// clients read. It stops when the command stops, with the command's exit status, and prints notes only with -v.
+/// With a command, rsv-proxy runs it with the address of the proxy in the variables that clients of OpenAI,
+/// Anthropic and Ollama read; for claude, codex, aider and opencode, with all that they need, and with the partition
+/// of the project (--scope auto). It stops when the command stops, with the command's exit status, and prints notes
+/// only with -v.
 #[derive(clap::Args)]
 struct Args {
     /// Listen on this port; 0 means any free port [default: 3017, see reservoir_port]
@@ -68,6 +71,9 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if !args.command.is_empty() {
         io.keep_notes_for_details();
+    }
+    if args.command.first().is_some_and(|program| proxy::is_for_projects(program)) {
+        io.common.scope.get_or_insert_with(|| "auto".to_owned());
     }
     let settings = if args.check { config::load_without_notes(io)? } else { config::load_for_tool(io)? };
     Redactor::for_tool(&settings)?;

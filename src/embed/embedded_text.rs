@@ -1,9 +1,10 @@
 //! The text of a line that is embedded, and the members that hold its vector.
 
 use super::input_type::InputType;
+use crate::api::{self, Api};
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, VectorFormat, kind_named, quote, write_vector};
+use crate::record::{Content, Object, VectorFormat, kind_named, quote, shape, write_vector};
 
 /// The text of a line and what it is: the member `field` if one is named; else a query's question, the last user's
 /// message of a request, the text of a document, a title with its content, or a message's text. `None` for a line without text, such as a tool
@@ -13,8 +14,8 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Inp
         let text = line.text(field)?.ok_or_else(|| Error::new(format!("{field}: is missing")))?;
         return Ok(Some((text, InputType::Passage)));
     }
-    if line.has("messages") {
-        let request = chat::Request::parse(line.clone())?;
+    if shape(line) == Some("request") {
+        let request = api::Request::parse(Api::of_request(line), line.clone())?.turns;
         let mut turns = request.messages.iter().rev();
         let user = turns.find(|turn| chat::role(turn) == Some(crate::record::Role::User));
         let text = user.map(|user| fence::remove(&chat::text(user)));

@@ -108,14 +108,20 @@ impl Plan {
             limits.reserve = limits.reserve.min(window / RESERVE_DIVISOR);
         }
         limits.reserve = options.reserve.unwrap_or(limits.reserve);
+        if !options.drops {
+            // Such callers reserve what the model may answer at most.
+            limits.reserve = limits.reserve.min(limits.window / 2);
+        }
         let share = (limits.window as f64 * options.share) as usize;
         let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
-        if bound.request() + bound.recalled() > available || bound.recalled() > share {
+        // Of a request that is sent whatever its length, only the room for recalled text matters.
+        let is_exact = options.drops || bound.request() <= available;
+        if is_exact && (bound.request() + bound.recalled() > available || bound.recalled() > share) {
             let limit = (limits.window.saturating_mul(FAR_BEYOND) as f64 / options.token_multiplier) as usize;
             counter = Counter::for_model(&options.model).counting_up_to(limit);
         } else {
-            // Everything fits, and only the numbers of the account are needed.
+            // Only the numbers of the account are needed.
             counter = Counter::heuristic(&options.model);
         }
         let cost = PlacementCost { counter: &counter, options, is_awaited };
@@ -134,7 +140,9 @@ impl Plan {
         if !plan.kept.is_empty() {
             plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
-        plan.shorten(request, &count);
+        if options.drops {
+            plan.shorten(request, &count);
+        }
         plan
     }
 

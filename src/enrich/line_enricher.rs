@@ -1,12 +1,12 @@
 //! Requests one after the other, each enriched from one store with one embedder.
 
 use super::{Degraded, Enriched, Memory, Options, Turn};
+use crate::api::{Api, Request};
 use crate::backfill;
-use crate::chat;
 use crate::cli::{Common, Diagnostics};
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Object, Scope};
 use crate::redact::Redactor;
@@ -20,6 +20,8 @@ pub struct LineEnricher {
     is_scope_named: bool,
     /// Whether the scope is a session that the requests continue.
     continues_session: bool,
+    /// The API of every request, if it is not known by the shape of each.
+    api: Option<Api>,
     trace_id: Option<String>,
     clock: Clock,
     diagnostics: Diagnostics,
@@ -50,6 +52,7 @@ impl LineEnricher {
             scope: common.scope()?,
             is_scope_named: common.partition().is_some() || common.instance.is_some(),
             continues_session: false,
+            api: None,
             trace_id,
             clock,
             windows: ServedWindows::new(&settings)?,
@@ -67,10 +70,20 @@ impl LineEnricher {
         self
     }
 
+    /// Takes every request for one of an API.
+    pub fn of_api(self, api: Option<Api>) -> LineEnricher {
+        LineEnricher { api, ..self }
+    }
+
     /// Enriches the request of one line.
     pub fn enrich(&mut self, line: Object) -> Result<Enriched> {
-        let request = chat::Request::parse(line)?;
-        let own = if self.is_scope_named { None } else { request.scope()? };
+        let api = self.api.unwrap_or_else(|| Api::of_request(&line));
+        let request = Request::parse(api, line)?;
+        if self.continues_session && !request.is_chat() {
+            let error = Error::new(format!("a request for {} cannot continue a session of rsv", api.name()));
+            return Err(error.hint("leave out --session, or send a request for chat completions"));
+        }
+        let own = if self.is_scope_named { None } else { request.turns.scope()? };
         let scope = own.as_ref().unwrap_or(&self.scope);
         let mut options = Options::for_request(&self.settings, &request, scope)?;
         options.session = self.continues_session;

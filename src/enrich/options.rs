@@ -1,7 +1,8 @@
 //! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
+use crate::api::Request;
 use crate::backfill;
-use crate::chat::{Request, fence};
+use crate::chat::fence;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::memory::PriorRule;
@@ -49,6 +50,9 @@ pub struct Options {
     /// The time after which a message counts half as recent.
     pub half_life: Duration,
     pub placement: Placement,
+    /// Whether turns of a request that is too long are dropped. The programs that speak other APIs than chat
+    /// completions shorten their requests by themselves.
+    pub drops: bool,
     /// Whether the head becomes one system message, of all messages up to the last system message.
     pub compress: bool,
     pub wording: Wording,
@@ -64,7 +68,8 @@ impl Options {
     /// The options for a request: its own values come before those of its partition, these before those of its model,
     /// and these before the general settings.
     pub fn for_request(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
-        let model = request.model()?.or_else(|| settings.text("model")).unwrap_or_default();
+        let turns = &request.turns;
+        let model = turns.model()?.or_else(|| settings.text("model")).unwrap_or_default();
         let (by_model, by_partition) = (settings.model(&model), settings.partition(&scope.partition));
         let size = |key| settings.integer(key).and_then(|n| usize::try_from(n).ok());
         let text = |key| settings.text(key).unwrap_or_default();
@@ -93,12 +98,17 @@ impl Options {
             recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
             limits: Limits { window: by_model.max_context_tokens.unwrap_or(limits.window), ..limits },
             assumed: by_model.max_context_tokens.is_none(),
-            reserve: request.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
+            reserve: turns.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
             share: settings.real("enrich.share").unwrap_or(1.0),
             catch_up: backfill::catch_up_limit(settings),
             token_multiplier: by_partition.token_multiplier.unwrap_or(1.0),
             half_life: settings.duration("enrich.half_life").unwrap_or(Duration::MAX),
-            placement: Placement::named(&text("enrich.placement")),
+            placement: if request.is_chat() {
+                Placement::named(&text("enrich.placement"))
+            } else {
+                Placement::Tail
+            },
+            drops: request.is_chat(),
             compress: settings.boolean("enrich.compress") != Some(false),
             wording: Wording {
                 note: settings.text("enrich.note").unwrap_or(own.note),

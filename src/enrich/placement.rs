@@ -90,7 +90,7 @@ pub(super) fn place(
     recalled: &[&Candidate],
     options: &Options,
 ) -> Result<()> {
-    let block = || Block::ALL.into_iter().map(|block| enclosed(block, recalled, options)).collect::<String>();
+    let block = || self::block(recalled, options);
     match options.placement {
         _ if recalled.is_empty() => Ok(()),
         Placement::Tail => insert_text(&mut request.messages[user], &block(), Side::Before),
@@ -107,6 +107,11 @@ pub(super) fn place(
             if options.compress { compress(request) } else { Ok(()) }
         }
     }
+}
+
+/// The text that recalls these records, given best first: a block of each sort; empty if there are none.
+pub(super) fn block(recalled: &[&Candidate], options: &Options) -> String {
+    Block::ALL.into_iter().map(|block| enclosed(block, recalled, options)).collect()
 }
 
 /// A block of the recalled records that belong to it; nothing if there are none.

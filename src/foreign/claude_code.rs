@@ -1,11 +1,12 @@
 //! Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, an entry a line. Compared with the files of
 //! version 2.1.197.
 
-use super::contents::{text, tool_call, without_tags};
+use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ForeignMessage, ImportOptions};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
+use crate::api::{is_program_text, without_reminders};
 use crate::error::Result;
 use crate::record::{Object, Role, time_member};
 
@@ -23,21 +24,6 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
         Box::new(ClaudeCodeSession { options: options.clone(), title: None, question: None })
     }),
 };
-
-/// The tags of blocks that the program adds to a prompt.
-const ADDED: [&str; 1] = ["system-reminder"];
-
-/// The beginnings of texts in the role of the user that no user wrote.
-const NOT_WRITTEN: [&str; 8] = [
-    "<command-name>",
-    "<command-message>",
-    "<local-command-",
-    "<bash-",
-    "<task-notification>",
-    "[Request interrupted by user",
-    "Caveat: The messages below were generated",
-    "This session is being continued from a previous conversation",
-];
 
 /// The model of what the program answers itself.
 const NO_MODEL: &str = "<synthetic>";
@@ -76,8 +62,9 @@ impl ClaudeCodeSession {
 
     fn user(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
         let message = entry.object("message")?.unwrap_or_default();
-        let prompt = without_tags(&text(&message, "content", &["text"])?, &ADDED);
-        if !prompt.is_empty() && !NOT_WRITTEN.iter().any(|start| prompt.starts_with(start)) {
+        let prompt = text(&message, "content", &["text"])?;
+        let prompt = without_reminders(&prompt).trim().to_owned();
+        if !prompt.is_empty() && !is_program_text(&prompt) {
             self.question = entry.text("uuid")?;
             self.add(entry, ForeignMessage::new(Role::User, prompt), lines)?;
         }

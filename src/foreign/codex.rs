@@ -6,6 +6,7 @@ use super::conversation::{Conversation, ForeignMessage, ImportOptions};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
+use crate::api::{is_element, is_program_text};
 use crate::error::Result;
 use crate::record::{Object, Role, quote, time_member};
 
@@ -27,9 +28,6 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
         Box::new(CodexSession { options: options.clone(), ..CodexSession::default() })
     }),
 };
-
-/// The beginning of a text in the role of the user that the program adds.
-const INSTRUCTIONS: &str = "# AGENTS.md instructions";
 
 #[derive(Default)]
 struct CodexSession {
@@ -118,16 +116,9 @@ fn prompt(item: &Object) -> Result<String> {
     let mut texts = Vec::new();
     for part in item.objects("content").unwrap_or_default().unwrap_or_default() {
         let is_text = part.text("type")?.as_deref() == Some("input_text");
-        texts.extend(part.text("text")?.filter(|text| is_text && !is_added(text)));
+        texts.extend(
+            part.text("text")?.filter(|text| is_text && !is_element(text) && !is_program_text(text.trim())),
+        );
     }
     Ok(texts.join("\n"))
-}
-
-/// Whether a text is one that the program adds: one element of a name with an underscore, such as
-/// `<environment_context>`, or instructions from a file.
-fn is_added(text: &str) -> bool {
-    let text = text.trim();
-    let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ']).next());
-    let is_element = |tag: &str| tag.contains('_') && text.ends_with(&format!("</{tag}>"));
-    tag.is_some_and(is_element) || text.starts_with(INSTRUCTIONS)
 }

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use crate::config::Secret;
 use crate::http::{Body, Truncation};
 use crate::provider::Target;
-use crate::record::Object;
+use crate::record::{Object, shape};
 
 /// Reads the body of an answer whose status is 200 to 299.
 pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
@@ -24,8 +24,7 @@ pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) ->
 /// Sets the `kind` of an answer that could pass for something else: whatever a provider sends, the next tool must
 /// not take it for a record to store.
 pub(super) fn mark_kind(answer: &mut Object) {
-    let chunk = answer.get("object") == Some("\"chat.completion.chunk\"");
-    if answer.has("kind") || answer.has("messages") || chunk || !answer.has("choices") {
+    if answer.has("kind") || shape(answer) != Some("response") {
         answer.set_text("kind", "response");
     }
 }

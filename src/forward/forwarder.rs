@@ -5,17 +5,17 @@ use super::caller::Caller;
 use super::detail_log::log_detail;
 use super::failure::Failure;
 use super::pending_request::PendingRequest;
-use super::request_sender::RequestSender;
+use super::request_sender::{OutgoingRequest, RequestSender};
 use super::stream::Stream;
 use super::truncation_detector::TruncationDetector;
 use super::web_search::WebSearch;
+use crate::api::{self, Api};
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error;
-use crate::http::HeaderMap;
+use crate::http::{HeaderMap, accepted_encodings};
 use crate::provider::{Providers, Target};
 use crate::record::{Clock, Object, unexpected};
-use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -26,6 +26,8 @@ pub struct Forwarder {
     /// The model for requests that name none.
     model: Option<String>,
     web_search: WebSearch,
+    /// The API of every request, if it is not known by the shape of each.
+    api: Option<Api>,
     /// The longest answer that is held, in bytes.
     limit: usize,
     truncation_detector: Arc<TruncationDetector>,
@@ -40,6 +42,7 @@ impl Forwarder {
             providers: Providers::new(settings)?,
             model: settings.text("model"),
             web_search: WebSearch::new(settings),
+            api: None,
             limit: settings.max_line(),
             truncation_detector: Arc::new(TruncationDetector::new(diagnostics)),
             diagnostics: diagnostics.clone(),
@@ -49,6 +52,11 @@ impl Forwarder {
     /// Limits the answers in transit to the number of `permits`; further requests wait.
     pub fn limited(self, permits: &Arc<Semaphore>) -> Forwarder {
         Forwarder { sender: self.sender.limited(permits), ..self }
+    }
+
+    /// Takes every request for one of an API.
+    pub fn of_api(self, api: Option<Api>) -> Forwarder {
+        Forwarder { api, ..self }
     }
 
     /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has the
@@ -64,13 +72,14 @@ impl Forwarder {
             request.take("stream");
             request.take("stream_options");
         }
-        let (pending, body) = self.prepare(request, caller, clock)?;
+        let (pending, outgoing) = self.prepare(request, caller, clock)?;
         let PendingRequest { target, key, .. } = &pending;
-        let response = self.sender.send(target, key.as_ref(), caller, false, body).await?;
+        let response = self.sender.send(target, key.as_ref(), outgoing, false).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.body(self.limit).await;
         log_detail(&self.diagnostics, "the answer of", target, &body.bytes, key.as_ref());
         let answer = read_answer(target, &body, key.as_ref())?;
+        let answer = pending.translated(answer)?;
         Ok((pending.complete(answer, status, &self.truncation_detector), headers))
     }
 
@@ -84,8 +93,8 @@ impl Forwarder {
         if request.get("stream") != Some("true") {
             request.set("stream", "true");
         }
-        let (pending, body) = self.prepare(request, caller, clock)?;
-        let response = self.sender.send(&pending.target, pending.key.as_ref(), caller, true, body).await?;
+        let (pending, outgoing) = self.prepare(request, caller, clock)?;
+        let response = self.sender.send(&pending.target, pending.key.as_ref(), outgoing, true).await?;
         Stream::new(
             response,
             pending,
@@ -95,27 +104,50 @@ impl Forwarder {
         .await
     }
 
-    /// Turns a request line into the body that its provider gets.
+    /// Turns a request line into the request that its provider gets.
     fn prepare(
         &self,
         mut request: Object,
         caller: &Caller,
         clock: &Clock,
-    ) -> Result<(PendingRequest, Bytes), Failure> {
+    ) -> Result<(PendingRequest, OutgoingRequest), Failure> {
+        let api = self.api.unwrap_or_else(|| Api::of_request(&request));
         let rsv = take_rsv(&mut request)?;
-        let target = self.target(&mut request)?;
+        let target = self.target(&mut request, api)?;
         let key = target.key(&caller.keys)?.cloned();
+        let (address, sent_api) = match target.address_of(api) {
+            Some(address) => (address, api),
+            None => (target.address().clone(), Api::Chat),
+        };
+        let is_translated = sent_api != api;
+        let text_tools = if is_translated { api::text_tools(&request) } else { Vec::new() };
+        if is_translated {
+            request = api::to_chat(api, &request)?;
+        }
+        let mut headers = caller.headers.clone();
+        let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();
         let mut body = Vec::new();
         request.write(&mut body);
         log_detail(&self.diagnostics, "the request to", &target, &body, key.as_ref());
-        Ok((PendingRequest { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
+        let outgoing = OutgoingRequest {
+            // A query is about the client's API.
+            address: address.with_query(caller.query.as_deref().filter(|_| !is_translated)),
+            bearer,
+            headers,
+            encodings: accepted_encodings(
+                caller.encodings.as_deref().filter(|_| !is_translated).unwrap_or_default(),
+            ),
+            body: body.into(),
+        };
+        let begin = clock.now();
+        Ok((PendingRequest { target, key, rsv, clock: *clock, begin, api, sent_api, text_tools }, outgoing))
     }
 
     /// Completes a request from the settings, and finds its provider.
-    fn target(&self, request: &mut Object) -> Result<Target, Failure> {
+    fn target(&self, request: &mut Object, api: Api) -> Result<Target, Failure> {
         // A member of rsv's, by which a request line names its kind.
         request.take("kind");
-        check(request)?;
+        check(request, api)?;
         let named = request.text("model")?;
         let Some(model) = named.as_ref().or(self.model.as_ref()) else {
             return Err(Failure::request("model: is missing")
@@ -126,7 +158,7 @@ impl Forwarder {
         if named.as_ref() != Some(&target.model) {
             request.set_text("model", &target.model);
         }
-        if target.searches_web() {
+        if api == Api::Chat && target.searches_web() {
             self.web_search.complete(request);
         }
         Ok(target)
@@ -134,8 +166,9 @@ impl Forwarder {
 }
 
 /// Refuses a request that no provider could answer.
-fn check(request: &Object) -> Result<(), Failure> {
+fn check(request: &Object, api: Api) -> Result<(), Failure> {
     match request.get("messages") {
+        _ if api == Api::Responses => Ok(()),
         None | Some("null") => Err(Failure::request("messages: is missing")),
         Some("[]") => Err(Failure::request("messages: is empty")),
         Some(json) if json.starts_with('[') => Ok(()),

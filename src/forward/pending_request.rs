@@ -1,9 +1,12 @@
 //! A request that was sent, until its answer is complete.
 
 use super::detail_log::log_detail;
+use super::failure::Failure;
 use super::truncation_detector::TruncationDetector;
+use crate::api::{self, Api};
 use crate::cli::Diagnostics;
 use crate::config::Secret;
+use crate::error::Error;
 use crate::provider::Target;
 use crate::record::{Clock, Object};
 
@@ -15,9 +18,31 @@ pub(super) struct PendingRequest {
     pub(super) rsv: Object,
     pub(super) clock: Clock,
     pub(super) begin: i64,
+    /// The API of the client, and that of the request that was sent.
+    pub(super) api: Api,
+    pub(super) sent_api: Api,
+    /// The names of the tools that take a text, for a request that was translated.
+    pub(super) text_tools: Vec<String>,
 }
 
 impl PendingRequest {
+    /// Whether the request was sent in another API than its client's.
+    pub(super) fn is_translated(&self) -> bool {
+        self.api != self.sent_api
+    }
+
+    /// An answer in the client's API.
+    pub(super) fn translated(&self, answer: Object) -> Result<Object, Failure> {
+        if !self.is_translated() {
+            return Ok(answer);
+        }
+        let invalid = |error: Error| {
+            let is = format!("no chat completion: {error}");
+            Failure::invalid(&self.target, &is, answer.to_json().as_bytes(), self.key.as_ref())
+        };
+        api::from_chat(self.api, &answer, &self.text_tools).map_err(invalid)
+    }
+
     /// Logs an answer that was put together, if details are printed.
     pub(super) fn log_answer(&self, diagnostics: &Diagnostics, answer: &Object) {
         if diagnostics.is_verbose() {

@@ -1,11 +1,10 @@
 //! Sends one request to a provider, and again if the provider cannot have acted on it.
 
-use super::caller::Caller;
 use super::failure::{Failure, MAX_BODY};
 use crate::cli::Diagnostics;
 use crate::config::{Secret, Settings};
 use crate::http::{
-    Client, RequestError, RequestErrorKind, RequestOptions, Response, accepted_encodings, parse_retry_after,
+    Address, Client, HeaderMap, RequestError, RequestErrorKind, RequestOptions, Response, parse_retry_after,
     reason_phrase,
 };
 use crate::provider::Target;
@@ -22,6 +21,17 @@ const BACKOFF: ExponentialBuilder =
     ExponentialBuilder::new().with_min_delay(Duration::from_millis(500)).without_max_delay();
 /// If a provider asks for a longer pause, the request is not sent again.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+/// A request as it is sent.
+pub(super) struct OutgoingRequest {
+    pub(super) address: Address,
+    /// The key, if it is sent as `Authorization: Bearer`.
+    pub(super) bearer: Option<Secret>,
+    pub(super) headers: HeaderMap,
+    /// The accepted encodings of the answer.
+    pub(super) encodings: String,
+    pub(super) body: Bytes,
+}
 
 /// Sends requests.
 pub(super) struct RequestSender {
@@ -44,15 +54,13 @@ impl RequestSender {
         &self,
         target: &Target,
         key: Option<&Secret>,
-        caller: &Caller,
+        request: OutgoingRequest,
         unbounded: bool,
-        body: Bytes,
     ) -> Result<Response, Failure> {
-        let encodings = accepted_encodings(caller.encodings.as_deref().unwrap_or_default());
-        let (passed, headers) = (Some(&caller.headers), Some(target.headers()));
-        let options = RequestOptions { passed, headers, encodings: &encodings, unbounded };
-        let address = target.address().clone().with_query(caller.query.as_deref());
-        let send = || self.client.post(&address, key, options, body.clone());
+        let OutgoingRequest { address, bearer, headers: passed, encodings, body } = &request;
+        let (passed, headers) = (Some(passed), Some(target.headers()));
+        let options = RequestOptions { passed, headers, encodings, unbounded };
+        let send = || self.client.post(address, bearer.as_ref(), options, body.clone());
         let status_and_delay =
             |response: &Response| (response.status(), response.retry_after().and_then(parse_retry_after));
         let response = self.retries.send(target, send, status_and_delay).await;

@@ -1,14 +1,15 @@
 //! An answer as it arrives: its bytes, and the events in them.
 
 use super::answer::{mark_kind, read_answer};
-use super::assemble::Assembler;
 use super::event_parser::EventParser;
 use super::failure::Failure;
+use super::gatherer::Gatherer;
 use super::pending_request::PendingRequest;
 use super::truncation_detector::TruncationDetector;
+use crate::api::{self, EventTranslator};
 use crate::chat;
 use crate::cli::Diagnostics;
-use crate::http::{self, Decoder, HeaderMap, Response, Truncation};
+use crate::http::{self, Decoder, HeaderMap, HeaderValue, Response, Truncation};
 use crate::record::Object;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -27,7 +28,9 @@ pub struct Stream {
     truncation_detector: Arc<TruncationDetector>,
     diagnostics: Diagnostics,
     reading: Option<EventReader>,
-    assembler: Assembler,
+    /// Turns events into those of the client's API.
+    translator: Option<EventTranslator>,
+    assembler: Gatherer,
     limit: usize,
     failure: Option<Failure>,
 }
@@ -95,11 +98,19 @@ impl Stream {
         (truncation_detector, diagnostics): (Arc<TruncationDetector>, Diagnostics),
         limit: usize,
     ) -> Result<Stream, Failure> {
-        let head = AnswerHead {
+        let translator =
+            pending.is_translated().then(|| EventTranslator::new(pending.api, pending.text_tools.clone()));
+        let mut head = AnswerHead {
             status: response.status(),
             headers: response.headers().clone(),
             encoded: response.content_encoding().is_some(),
         };
+        if translator.is_some() {
+            // Its body is written anew.
+            head.encoded = false;
+            head.headers.remove("content-encoding");
+            head.headers.insert("content-type", HeaderValue::from_static("text/event-stream"));
+        }
         let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
         let decoder = Decoder::for_encoding(response.content_encoding());
@@ -109,7 +120,7 @@ impl Stream {
         } else {
             (whole(response, decoder, &pending, limit).await?, None)
         };
-        let assembler = Assembler::new(Some(limit));
+        let assembler = Gatherer::new(pending.sent_api, Some(limit));
         Ok(Stream {
             head,
             body,
@@ -117,6 +128,7 @@ impl Stream {
             truncation_detector,
             diagnostics,
             reading,
+            translator,
             assembler,
             limit,
             failure: None,
@@ -130,12 +142,59 @@ impl Stream {
 
     /// Keeps nothing of the answer, which may then be of any length. In the end there is no response.
     pub fn discard_answer(&mut self) {
-        self.assembler = Assembler::new(None);
+        self.assembler = Gatherer::new(self.pending.sent_api, None);
     }
 
     /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer broke off,
     /// or that its next piece took too long.
     pub async fn next(&mut self) -> Option<Result<StreamPiece, Failure>> {
+        loop {
+            let piece = match self.arrived().await {
+                Some(Ok(piece)) => piece,
+                None => return self.last_piece().map(Ok),
+                failed => return failed,
+            };
+            let piece = self.translated(piece);
+            if !piece.bytes.is_empty() {
+                return Some(Ok(piece));
+            }
+        }
+    }
+
+    /// A piece in the client's API, empty if nothing of it concerns the client.
+    fn translated(&mut self, piece: StreamPiece) -> StreamPiece {
+        let Some(translator) = &mut self.translator else { return piece };
+        let mut events = Vec::new();
+        for event in &piece.events {
+            match event {
+                Event::Chunk(chunk) => events.extend(translator.chunk(chunk)),
+                Event::Whole(answer) => {
+                    events.extend(translator.chunk(answer));
+                    events.extend(translator.finish());
+                }
+                Event::Done => events.extend(translator.finish()),
+                Event::Data(_) => {}
+            }
+        }
+        StreamPiece {
+            bytes: api::to_sse(&events).into(),
+            events: events.into_iter().map(Event::Chunk).collect(),
+        }
+    }
+
+    /// The end of a translated stream whose provider did not mark its own.
+    fn last_piece(&mut self) -> Option<StreamPiece> {
+        let is_finished = matches!(self.body, StreamBody::Ended) && self.assembler.is_finished();
+        let events = self.translator.as_mut().filter(|_| is_finished)?.finish();
+        let bytes = api::to_sse(&events);
+        (!bytes.is_empty()).then(|| StreamPiece {
+            bytes: bytes.into(),
+            events: events.into_iter().map(Event::Chunk).collect(),
+        })
+    }
+
+    /// The next piece as the provider sent it.
+    async fn arrived(&mut self) -> Option<Result<StreamPiece, Failure>> {
         let arrived = match &mut self.body {
             StreamBody::Arriving(response) if self.assembler.is_done() => {
                 tokio::time::timeout(CLOSE_TIMEOUT, response.piece()).await.unwrap_or(Ok(None))
@@ -227,6 +286,10 @@ impl Stream {
         let PendingRequest { target, key, .. } = &self.pending;
         if let StreamBody::Whole(_, answer) = self.body {
             self.pending.log_answer(&self.diagnostics, &answer);
+            let answer = match self.pending.translated(answer) {
+                Ok(answer) => answer,
+                Err(failure) => return StreamEnd { response: None, failure: Some(failure) },
+            };
             return StreamEnd {
                 response: Some(self.pending.complete(answer, self.head.status, &self.truncation_detector)),
                 failure: None,
@@ -247,6 +310,10 @@ impl Stream {
         }
         let response = self.assembler.finish().map(|mut answer| {
             self.pending.log_answer(&self.diagnostics, &answer);
+            // Its events had a choice.
+            if let Ok(translated) = self.pending.translated(answer.clone()) {
+                answer = translated;
+            }
             mark_kind(&mut answer);
             self.pending.complete(answer, self.head.status, &self.truncation_detector)
         });
@@ -279,9 +346,21 @@ async fn whole(
 }
 
 impl Event {
-    /// The text that it adds to the first choice.
+    /// Whether a stream, or a whole answer, ends with it.
+    pub fn is_last(&self) -> bool {
+        match self {
+            Event::Done | Event::Whole(_) => true,
+            Event::Chunk(chunk) => api::is_last_event(chunk),
+            Event::Data(_) => false,
+        }
+    }
+
+    /// The text that it adds to the answer, of several to the first.
     pub fn text(&self) -> String {
         let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
+        if !chunk.has("choices") {
+            return api::event_text(chunk);
+        }
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
         let message = first.and_then(|first| {

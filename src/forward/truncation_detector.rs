@@ -1,5 +1,6 @@
 //! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were sent.
 
+use crate::api;
 use crate::cli::Diagnostics;
 use crate::provider::Target;
 use crate::record::Object;
@@ -24,13 +25,12 @@ impl TruncationDetector {
         TruncationDetector { diagnostics: diagnostics.clone(), reported: Mutex::default() }
     }
 
-    /// Compares the tokens that an answer reports (`usage.prompt_tokens`) with those that the account in `rsv`
+    /// Compares the tokens that an answer reports (in `usage`) with those that the account in `rsv`
     /// has, and writes them there; with `cut` if they are far fewer. Prints one note a model.
     pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
-        let usage = answer.object("usage").ok().flatten();
         let tokens =
             |object: &Object, member| object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok());
-        let Some(read) = usage.and_then(|usage| tokens(&usage, "prompt_tokens")) else { return };
+        let Some(read) = api::prompt_tokens(answer) else { return };
         let Ok(Some(mut account)) = rsv.object("account") else { return };
         account.set("prompt_tokens", read.to_string());
         let counted = tokens(&account, "counted").unwrap_or(0);

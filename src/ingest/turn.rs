@@ -2,7 +2,8 @@
 
 use super::completion::Completion;
 use super::entry::Entry;
-use crate::chat::{self, Rsv, fence};
+use crate::api::{self, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
+use crate::chat::{Rsv, fence};
 use crate::error::Result;
 use crate::record::{ACCOUNT, Account, Draft, Object, Record, Role, Scopes, StoredRecord, id};
 use crate::store::{self, Select, Store};
@@ -52,13 +53,17 @@ pub(super) fn count_uses(
 }
 
 /// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither words nor
-/// tool calls is not stored.
+/// tool calls is not stored, nor is anything that a program asked for itself.
 pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<Vec<Record>> {
     let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
     if rsv.is_answered_here() {
         return Ok(rsv.account.map(Record::Stored).into_iter().collect());
     }
-    let mut answer = chat::answer(response)?;
+    let is_set = |member| rsv.more.get(member) == Some("true");
+    if is_set(UNSTORED_MEMBER) {
+        return Ok(Vec::new());
+    }
+    let mut answer = api::answer(response, is_set(KEEP_TOOLS_MEMBER))?;
     // Some providers name another role.
     answer.set_text("role", Role::Assistant.name());
     // A turn without a trace of its own still is one trace.

@@ -1,4 +1,4 @@
-//! `POST /v1/chat/completions` with memory.
+//! `POST /v1/chat/completions`, `/v1/messages` and `/v1/responses` with memory.
 
 use super::chat_request::ChatRequest;
 use super::degraded::{self, Precedence};
@@ -11,7 +11,7 @@ use crate::record::Account;
 use hyper::StatusCode;
 use std::sync::Arc;
 
-/// Answers chat completions.
+/// Answers requests for turns.
 pub(super) struct ChatApi {
     config: Arc<ProxyConfig>,
     pipeline: Arc<TurnPipeline>,
@@ -26,7 +26,7 @@ impl ChatApi {
     /// Runs a turn, whole or streamed. `client` lives as long as the client waits.
     pub(super) async fn complete(&self, request: ChatRequest, client: Arc<()>) -> HttpResponse {
         let mode = request.mode;
-        let answered = if request.body.get("stream") == Some("true") {
+        let answered = if request.is_streamed() {
             Some(streamed_turn::run(&self.pipeline, &self.config, request, client).await)
         } else {
             self.complete_whole(request, client).await

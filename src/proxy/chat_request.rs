@@ -3,6 +3,7 @@
 use super::memory_mode::MemoryMode;
 use super::relay_headers;
 use super::request_body;
+use crate::api::{self, Api};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::forward::Caller;
@@ -25,7 +26,10 @@ pub(super) struct Override {
 
 /// A request for a turn.
 pub(super) struct ChatRequest {
+    pub(super) api: Api,
     pub(super) body: Object,
+    /// The body as it was read already.
+    pub(super) parsed: Option<api::Request>,
     pub(super) scope: Scope,
     pub(super) caller: Caller,
     pub(super) mode: MemoryMode,
@@ -37,7 +41,7 @@ pub(super) struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Parses a request. `keys` are the caller's; `client` lives as long as the client waits. Errors
+    /// Parses a request for chat completions. `keys` are the caller's; `client` lives as long as the client waits. Errors
     /// name the member or the header at fault.
     pub(super) fn parse(
         head: &Parts,
@@ -49,7 +53,9 @@ impl ChatRequest {
     ) -> Result<ChatRequest> {
         let mode = MemoryMode::from_request(&head.headers, settings, &scope)?;
         Ok(ChatRequest {
+            api: Api::Chat,
             body: request_body::parse(body)?,
+            parsed: None,
             scope,
             caller: relay_headers::caller(head, keys),
             mode,
@@ -57,6 +63,22 @@ impl ChatRequest {
             is_session: false,
             client: Arc::downgrade(client),
         })
+    }
+
+    /// The same request as one for another API; `None` if no conversation can be read from it. A client must not choose
+    /// a scope or an account.
+    pub(super) fn for_api(mut self, api: Api) -> Option<ChatRequest> {
+        self.body.take("rsv");
+        let parsed = api::Request::parse(api, std::mem::take(&mut self.body)).ok();
+        parsed.map(|parsed| ChatRequest { api, parsed: Some(parsed), ..self })
+    }
+
+    /// Whether the answer is to be streamed.
+    pub(super) fn is_streamed(&self) -> bool {
+        match &self.parsed {
+            Some(parsed) => parsed.member("stream") == Some("true"),
+            None => self.body.get("stream") == Some("true"),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::memory_mode::MemoryMode;
 use super::mood;
 use super::proxy_config::ProxyConfig;
 use super::user_scope::{USER_ID, documents_of};
+use crate::api::Api;
 use crate::chat;
 use crate::error::{Error, Result};
 use crate::forward::Caller;
@@ -135,7 +136,9 @@ impl ChatTurn {
         overrides.extend(min_score.map(|least| with("enrich.min_score", &least.to_string())));
         overrides.extend(recall_override(headers));
         Ok(ChatRequest {
+            api: Api::Chat,
             body,
+            parsed: None,
             scope: self.scope.clone(),
             caller: Caller { keys, ..Caller::default() },
             mode: MemoryMode::from_request(headers, settings, &self.scope)?,

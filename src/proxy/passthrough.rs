@@ -5,14 +5,12 @@ use super::memory_mode::MemoryMode;
 use super::relay_headers;
 use super::response::{self, HttpResponse};
 use super::upstream::Upstream;
+use crate::api::Api;
 use crate::provider::CallerKeys;
 use crate::record::Object;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use std::sync::Arc;
-
-/// The path of chat completions after `/v1/`.
-pub(super) const CHAT_ROUTE: &str = "chat/completions";
 
 /// Relays requests to the providers of their models.
 pub(super) struct Passthrough {
@@ -38,6 +36,7 @@ impl Passthrough {
         let model = body.text("model").ok().flatten().filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
             Some(model) => self.upstream.target_of(model),
+            None if name.starts_with(Api::Messages.path()) => self.upstream.anthropic(),
             None => self.upstream.default_target(keys),
         };
         let target = match target {
@@ -54,7 +53,7 @@ impl Passthrough {
         let query = head.uri.query();
         let passing = relay_headers::passing(head, bytes);
         let mut response = match name {
-            CHAT_ROUTE => self.upstream.relay_chat(&target, query, keys, passing).await,
+            _ if name == Api::Chat.path() => self.upstream.relay_chat(&target, query, keys, passing).await,
             _ => self.upstream.relay(&target, target.sibling(name, query), keys, passing).await,
         };
         memory_headers::set_mode(&mut response, MemoryMode::Off);

@@ -10,9 +10,22 @@ use hyper::http::request::Parts;
 
 /// The headers of a client's request that are sent to a provider, in addition to those that begin with one of
 /// `REQUEST_PREFIXES`. This is an allowlist, since nobody can list all headers that hold a key.
-const REQUEST_HEADERS: [&str; 6] =
-    ["accept", "accept-encoding", "content-encoding", "content-type", "idempotency-key", "user-agent"];
-const REQUEST_PREFIXES: [&str; 2] = ["openai-", "x-stainless-"];
+const REQUEST_HEADERS: [&str; 12] = [
+    "accept",
+    "accept-encoding",
+    "content-encoding",
+    "content-type",
+    "idempotency-key",
+    "originator",
+    "session-id",
+    "session_id",
+    "thread-id",
+    "user-agent",
+    "x-app",
+    "x-client-request-id",
+];
+const REQUEST_PREFIXES: [&str; 7] =
+    ["anthropic-", "chatgpt-", "openai-", "x-claude-", "x-codex-", "x-openai-", "x-stainless-"];
 /// The headers of an answer that concern one connection or one server only (RFC 9110, 7.6.1; RFC 7838).
 const HOP_HEADERS: [&str; 11] = [
     "alt-svc",

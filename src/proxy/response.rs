@@ -2,6 +2,7 @@
 //! Ollama's, which is a text.
 
 use super::relay_headers;
+use crate::api::Api;
 use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
 use crate::record::{Object, quote};
@@ -126,6 +127,25 @@ pub(super) fn for_ollama(mut response: HttpResponse) -> HttpResponse {
     if let Some(ErrorMessage(message)) = response.extensions_mut().remove() {
         *response.body_mut() = whole(ollama_error_body(&message));
     }
+    response
+}
+
+/// The same response for Anthropic's clients: an error gets Anthropic's shape, and the type of its status there.
+pub(super) fn for_anthropic(mut response: HttpResponse) -> HttpResponse {
+    let status = response.status();
+    let Some(ErrorMessage(message)) = response.extensions_mut().remove() else { return response };
+    let kind = match status.as_u16() {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        400..500 => "invalid_request_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    };
+    *response.body_mut() = whole(Api::Messages.error_body(kind, "", &message));
     response
 }
 

@@ -37,6 +37,9 @@ impl Command {
 pub(super) enum Route {
     /// A chat completion.
     Chat,
+    /// A message in Anthropic's API, or a response in OpenAI's newer one.
+    Messages,
+    Responses,
     /// A command, and the greatest number of messages that it returns.
     Command(Command, usize),
     /// Vectors, which are the same in every scope.
@@ -98,6 +101,8 @@ impl Route {
                 return Ok((Some(named(partition, Some(instance))?), Route::Chat));
             }
             (true, ["chat", "completions", ..]) => Route::Unknown,
+            (true, ["messages"]) => Route::Messages,
+            (true, ["responses"]) => Route::Responses,
             (true, ["embeddings"]) => Route::Embeddings,
             (true, ["models"]) => Route::Models,
             (true, ["v1" | "partition" | "command", ..]) => Route::Unknown,
@@ -111,6 +116,15 @@ impl Route {
             (false, _) => Route::Unknown,
         };
         Ok((scope, route))
+    }
+
+    /// Whether this is a route of Anthropic's.
+    pub(super) fn is_anthropic(&self) -> bool {
+        match self {
+            Route::Messages => true,
+            Route::Other(name) => name.starts_with("messages/"),
+            _ => false,
+        }
     }
 
     /// Whether this is a route of Ollama's, whose errors are texts.
@@ -223,7 +237,10 @@ mod tests {
             ("/v1/embeddings", Route::Embeddings),
             ("/v1/models", Route::Models),
             ("/v1/models/gpt-4o", other("models/gpt-4o")),
-            ("/v1/responses", other("responses")),
+            ("/v1/messages", Route::Messages),
+            ("/v1/messages/count_tokens", other("messages/count_tokens")),
+            ("/v1/responses", Route::Responses),
+            ("/v1/responses/resp_1", other("responses/resp_1")),
             ("/v1/completions", other("completions")),
             ("/v1/files/a%2Fb/content", other("files/a%2Fb/content")),
             ("/api/chat", Route::OllamaChat),

@@ -14,7 +14,7 @@ use super::memory_mode::MemoryMode;
 use super::models::ModelsApi;
 use super::ollama::{OllamaApi, OllamaRequest};
 use super::ollama_format::OllamaMethod;
-use super::passthrough::{CHAT_ROUTE, Passthrough};
+use super::passthrough::Passthrough;
 use super::proxy_config::ProxyConfig;
 use super::relay_headers;
 use super::request_body;
@@ -23,6 +23,7 @@ use super::response::{self, HttpResponse};
 use super::route::Route;
 use super::sessions::SessionsApi;
 use super::user_scope::UserNames;
+use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
 use crate::record::{Object, Scope};
@@ -75,6 +76,7 @@ impl Router {
             Ok((_, Route::Unknown)) | Err(_) => Route::is_ollama_path(head.uri.path()),
             Ok((_, route)) => route.is_ollama(),
         };
+        let is_anthropic = parsed.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
         let mut response = match (self.guard.response(&head), parsed) {
             (Some(response), _) => response,
             (None, Err(error)) => response::bad_request(&error),
@@ -82,6 +84,8 @@ impl Router {
         };
         if is_ollama {
             response = response::for_ollama(response);
+        } else if is_anthropic {
+            response = response::for_anthropic(response);
         }
         response::add_safety_headers(&mut response);
         self.guard.add_cors_headers(&head, &mut response);
@@ -104,7 +108,9 @@ impl Router {
 
     async fn dispatch(&self, scope: Scope, route: Route, head: &Parts, body: Incoming) -> HttpResponse {
         let answered = match (route, &head.method) {
-            (Route::Chat, &Method::POST) => self.chat(scope, head, body).await,
+            (Route::Chat, &Method::POST) => self.chat(Api::Chat, scope, head, body).await,
+            (Route::Messages, &Method::POST) => self.chat(Api::Messages, scope, head, body).await,
+            (Route::Responses, &Method::POST) => self.chat(Api::Responses, scope, head, body).await,
             (Route::Embeddings, &Method::POST) => self.embeddings(body).await,
             (Route::OllamaChat, &Method::POST) => {
                 self.ollama_turn(OllamaMethod::Chat, scope, head, body).await
@@ -122,9 +128,15 @@ impl Router {
                 | Route::Upload),
                 _,
             ) => self.backend(route, head, body).await,
-            (Route::Chat | Route::Embeddings | Route::OllamaChat | Route::OllamaGenerate, _) => {
-                Ok(response::wrong_method("POST"))
-            }
+            (
+                Route::Chat
+                | Route::Messages
+                | Route::Responses
+                | Route::Embeddings
+                | Route::OllamaChat
+                | Route::OllamaGenerate,
+                _,
+            ) => Ok(response::wrong_method("POST")),
             (Route::Other(name), _) => self.relay(&name, head, body).await,
             (Route::Ollama(name), _) => self.relay_to_ollama(&name, head, body).await,
             (route, &Method::GET | &Method::HEAD) => Ok(self.look_up(scope, route, head).await),
@@ -207,16 +219,25 @@ impl Router {
 
     async fn chat(
         &self,
+        api: Api,
         scope: Scope,
         head: &Parts,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let client = Arc::new(());
         let (request, bytes) = self.read_chat(scope, head, body, &client).await?;
-        if request.mode == MemoryMode::Off {
+        let object = request.body.clone();
+        let readable = match api {
+            _ if request.mode == MemoryMode::Off => None,
+            Api::Chat => Some(request),
+            // What cannot be read, memory has no part in: the provider judges it.
+            Api::Messages | Api::Responses => request.for_api(api),
+        };
+        let Some(request) = readable else {
             let keys = self.guard.caller_keys(&head.headers);
-            return Ok(self.passthrough.relay(CHAT_ROUTE, head, request.body, bytes, &keys).await);
-        }
+            return Ok(self.passthrough.relay(api.path(), head, object, bytes, &keys).await);
+        };
+        drop(object);
         // They may be long, and the turn takes its time.
         drop(bytes);
         Ok(self.chat.complete(request, client).await)

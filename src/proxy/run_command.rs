@@ -1,5 +1,6 @@
 //! Runs a command with the proxy's address in its environment.
 
+use super::client_setup;
 use super::descriptors;
 use super::guard::PLACEHOLDER_KEY;
 use super::stop_signals::StopSignals;
@@ -21,6 +22,8 @@ use tokio::process::Command;
 const OPENAI_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_API_BASE", "API_BASE_URL"];
 /// The variables that name Ollama: for its own clients; for litellm.
 const OLLAMA_VARIABLES: [&str; 2] = ["OLLAMA_HOST", "OLLAMA_API_BASE"];
+/// The variables that name Anthropic's server: for its own clients; for litellm.
+const ANTHROPIC_VARIABLES: [&str; 2] = ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"];
 /// The variables that list the hosts to ask without the network's proxy: some clients read the one, some the other.
 const NO_PROXY_VARIABLES: [&str; 2] = ["no_proxy", "NO_PROXY"];
 /// The time limit for the health report of a running proxy.
@@ -36,6 +39,8 @@ pub struct ClientCommand {
     scope_path: String,
     /// The key to send as OpenAI's, if the environment has none that would do.
     key: Option<String>,
+    /// The token of the proxy, for programs that send it in a header of their own.
+    token: Option<String>,
     /// The limit of its descriptors, before the proxy raised its own.
     descriptors: Rlimit,
 }
@@ -56,8 +61,8 @@ impl ClientCommand {
         let scope_path = part("partition", partition) + &part("instance", instance);
         let token = settings.secret("proxy.token").map(|token| token.expose().to_owned());
         let named = matches!(settings.layer("openai_api_key"), Some(Layer::Environment(_)));
-        let key = token.or((!named).then(|| PLACEHOLDER_KEY.to_owned()));
-        ClientCommand { words, scope_path, key, descriptors: descriptors::current_limit() }
+        let key = token.clone().or((!named).then(|| PLACEHOLDER_KEY.to_owned()));
+        ClientCommand { words, scope_path, key, token, descriptors: descriptors::current_limit() }
     }
 
     /// Runs the command to its end. Returns its exit status, or 128 plus the number of the signal that ended it.
@@ -68,8 +73,10 @@ impl ClientCommand {
         let near = config::no_proxy([&proxy.ip().to_string(), "localhost"]);
         let name = self.words[0].to_string_lossy();
         let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]);
+        command.args(client_setup::arguments(&self.words[0], &base)).args(&self.words[1..]);
         command.envs(OPENAI_VARIABLES.map(|variable| (variable, format!("{base}/v1"))));
+        command.envs(ANTHROPIC_VARIABLES.map(|variable| (variable, &base)));
+        command.envs(client_setup::variables(&self.words[0], &base, self.token.as_deref()));
         command.envs(OLLAMA_VARIABLES.map(|variable| (variable, &base)));
         command.envs(NO_PROXY_VARIABLES.map(|variable| (variable, &near)));
         command.envs(self.key.iter().map(|key| ("OPENAI_API_KEY", key)));

@@ -5,8 +5,9 @@ use super::chat_request::ChatRequest;
 use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::turn_pipeline::{ActiveTurn, TurnPipeline};
+use crate::api::Api;
 use crate::forward::{Event, Failure, Stream, StreamPiece};
-use crate::record::{Account, Object, quote};
+use crate::record::{Account, Object};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use futures_util::stream::poll_fn;
@@ -40,7 +41,7 @@ pub(super) async fn run(
     request: ChatRequest,
     client: Arc<()>,
 ) -> (HttpResponse, Option<Account>) {
-    let caller = request.caller.clone();
+    let (api, caller) = (request.api, request.caller.clone());
     let (turn, enriched) = match pipeline.begin(request).await {
         Ok(started) => started,
         Err(failure) => return (response::failure(&failure), None),
@@ -63,13 +64,15 @@ pub(super) async fn run(
     let (sender, mut receiver) = channel(BUFFERED_PIECES);
     let pieces = poll_fn(move |context| receiver.poll_recv(context));
     let response = response::stream(stream.head(), StreamBody::new(pieces.map_ok(Frame::data)));
-    let relay = Relay { pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
+    let relay =
+        Relay { api, pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
     tokio::spawn(relay.run());
     (response, account)
 }
 
 /// A stream on its way to its client.
 struct Relay {
+    api: Api,
     pipeline: Arc<TurnPipeline>,
     turn: ActiveTurn,
     stream: Stream,
@@ -110,7 +113,7 @@ impl Relay {
                     break;
                 }
                 Some(Err(failure)) => {
-                    last.push(Ok(as_error_event(&failure).into()));
+                    last.push(Ok(self.api.error_event(failure.code, &failure.message).into()));
                     break;
                 }
                 None => break,
@@ -146,13 +149,7 @@ impl Relay {
 
 /// Whether an answer ends in this piece.
 fn is_end(piece: &StreamPiece) -> bool {
-    piece.events.iter().any(|event| matches!(event, Event::Done | Event::Whole(_)))
-}
-
-/// The event that tells a client that its provider broke off.
-fn as_error_event(failure: &Failure) -> String {
-    let (message, code) = (quote(&failure.message), quote(failure.code));
-    format!("\n\ndata: {{\"error\":{{\"message\":{message},\"type\":\"api_error\",\"code\":{code}}}}}\n\n")
+    piece.events.iter().any(Event::is_last)
 }
 
 /// A whole answer as the events of a stream: one chunk, and the end.

@@ -11,7 +11,7 @@ use super::proxy_config::ProxyConfig;
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use super::store_pool::StorePool;
 use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
-use crate::chat::Request;
+use crate::api::Request;
 use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
@@ -117,7 +117,10 @@ impl TurnPipeline {
     ) -> std::result::Result<(ActiveTurn, Enriched), Failure> {
         // A client must not choose a scope or an account.
         request.body.take("rsv");
-        let body = Request::parse(request.body)?;
+        let body = match request.parsed {
+            Some(parsed) => parsed,
+            None => Request::parse(request.api, request.body)?,
+        };
         let mut settings = Cow::Borrowed(&self.config.settings);
         for one in &request.overrides {
             settings.to_mut().set_override(&one.key, one.source, &one.value)?;
@@ -125,7 +128,7 @@ impl TurnPipeline {
         if !request.mode.recalls() {
             settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
         }
-        let attempt = self.dedup.begin(&request.scope, &body.messages);
+        let attempt = self.dedup.begin(&request.scope, &body.attempt_key());
         let pending = self.queue.announce();
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;

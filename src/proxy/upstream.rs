@@ -57,6 +57,11 @@ impl Upstream {
         if openai.key(keys).is_ok() { Ok(openai) } else { self.ollama() }
     }
 
+    /// Anthropic.
+    pub(super) fn anthropic(&self) -> std::result::Result<Target, Failure> {
+        Ok(self.providers.by_name("anthropic")?)
+    }
+
     /// Ollama.
     pub(super) fn ollama(&self) -> std::result::Result<Target, Failure> {
         Ok(self.providers.by_name("ollama")?)
@@ -68,9 +73,11 @@ impl Upstream {
         target: &Target,
         address: &Address,
         keys: &CallerKeys,
-        passing: RelayRequest<impl Into<RequestBody>>,
+        mut passing: RelayRequest<impl Into<RequestBody>>,
     ) -> std::result::Result<Response<RelayBody>, Failure> {
         let key = target.key(keys)?;
+        let path = address.path().rsplit_once("/v1/").map_or(address.path(), |(_, path)| path).to_owned();
+        let key = target.authorize(&path, key, keys, &mut passing.headers);
         let sent = self.client.relay(address, key, target.headers(), passing).await;
         sent.map_err(|failed| Failure::unsent(target, &failed))
     }

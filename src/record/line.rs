@@ -18,7 +18,7 @@ pub enum Line {
     Link(Link),
     Embedding(Embedding),
     Tombstone(Tombstone),
-    /// An OpenAI chat-completions body.
+    /// The body of a request for a model, in the shape of any API.
     Request(Object),
     /// A provider's whole answer.
     Response(Object),
@@ -98,9 +98,15 @@ fn unknown_shape(line: &Object) -> Error {
 }
 
 /// The kind that a line without one has by its members.
-fn shape(line: &Object) -> Option<&'static str> {
+pub fn shape(line: &Object) -> Option<&'static str> {
+    let is_answer = || {
+        let is_message = line.get("type") == Some("\"message\"") && line.has("stop_reason");
+        is_message || line.get("object") == Some("\"response\"") && line.has("output")
+    };
     if line.has("messages") {
         Some("request")
+    } else if is_answer() {
+        Some("response")
     } else if line.has("choices") {
         let chunk = line.get("object") == Some("\"chat.completion.chunk\"");
         Some(if chunk { "chunk" } else { "response" })
@@ -112,6 +118,8 @@ fn shape(line: &Object) -> Option<&'static str> {
         Some("document")
     } else if line.has("role") || line.has("content") {
         Some("message")
+    } else if line.has("input") && !line.has("embedding") {
+        Some("request")
     } else {
         None
     }

@@ -266,19 +266,32 @@ fn compact(json: &str) -> Cow<'_, str> {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
-    let (mut quoted, mut escaped) = (false, false);
-    for c in json.chars() {
-        if quoted {
-            quoted = escaped || c != '"';
-            escaped = !escaped && c == '\\';
-        } else if c == '"' {
-            quoted = true;
-        } else if c.is_ascii_whitespace() {
-            continue;
+    let mut rest = json;
+    loop {
+        // Between texts there are few bytes, in texts all others.
+        let quote = memchr::memchr(b'"', rest.as_bytes()).unwrap_or(rest.len());
+        let (between, text) = rest.split_at(quote);
+        out.extend(between.split_ascii_whitespace());
+        let length = text_length(text.as_bytes());
+        out.push_str(&text[..length]);
+        rest = &text[length..];
+        if rest.is_empty() {
+            return Cow::Owned(out);
         }
-        out.push(c);
     }
-    Cow::Owned(out)
+}
+
+/// The length of the JSON string at the beginning of a text.
+fn text_length(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
 }
 
 /// A member's name, borrowed unless it is written with escapes.

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{TestCaseError, TestRunner};
+use rsv::api::{Api, Request as AnyRequest};
 use rsv::chat::{self, Request, fence};
 use rsv::cli::Diagnostics;
 use rsv::enrich::{Memory, Options, Placement, Turn, Wording, enrich};
@@ -57,6 +58,7 @@ fn options() -> impl Strategy<Value = Options> {
                 token_multiplier,
                 half_life: Duration::from_secs(30 * 86_400),
                 placement,
+                drops: true,
                 compress,
                 wording: Wording::default(),
                 keep_tools: false,
@@ -73,7 +75,7 @@ fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Option
     let diagnostics = Diagnostics::default();
     let memory =
         Memory { store, embedder: None, link_newest: None, diagnostics: &diagnostics, degraded: None };
-    enrich(Ok(memory), Request::parse(body).unwrap(), &turn, options).unwrap().line
+    enrich(Ok(memory), AnyRequest::parse(Api::Chat, body).unwrap(), &turn, options).unwrap().line
 }
 
 fn body(messages: &[Value]) -> Object {

@@ -63,6 +63,11 @@ impl Seen {
         value
     }
 
+    /// The body, whatever its bytes are.
+    pub(crate) fn text_lossy(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }

@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod activity;
+mod agents;
+mod api_clients;
+mod api_mutations;
+mod apis;
 mod ask;
 mod backup;
 mod browse;
@@ -116,6 +120,7 @@ mod support;
 mod surroundings;
 mod terminal;
 mod terminal_text;
+mod translation;
 mod tree_search;
 mod tree_steps;
 mod two_machines;

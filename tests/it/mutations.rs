@@ -67,7 +67,7 @@ pub(crate) fn mutate(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 /// How many tries a test makes: `few`, unless a variable gives their number.
-fn count(few: u64) -> u64 {
+pub(crate) fn count(few: u64) -> u64 {
     number_from("RSV_TEST_MUTATIONS").unwrap_or(few)
 }
 
@@ -219,7 +219,7 @@ fn send(proxy: &Proxy, bytes: &[u8], is_cut: bool) -> Vec<u8> {
     answer
 }
 
-fn last_words_are_well(mut proxy: Proxy) {
+pub(crate) fn last_words_are_well(mut proxy: Proxy) {
     let (said, status) = proxy.last_words();
     assert!(status == Some(0) && !said.contains("panicked"), "{said}");
 }

@@ -77,6 +77,15 @@ impl Proxy {
         text_of(stream)
     }
 
+    /// Sends these bytes; all bytes of the answer.
+    pub(crate) fn bytes(&self, request: &[u8]) -> Vec<u8> {
+        let mut stream = self.connect();
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    }
+
     /// Sends these bytes; the status and body of the answer.
     pub(crate) fn raw(&self, request: &[u8]) -> (u16, String) {
         parts(&self.whole(request))

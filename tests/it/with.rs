@@ -167,3 +167,43 @@ fn sigterm_is_passed_on_to_the_command() {
     out.read_to_string(&mut rest).unwrap();
     assert_eq!((rest.as_str(), child.wait().unwrap().code()), ("got it\n", Some(5)));
 }
+
+/// A program of the name of an agent that prints its arguments and what it was told.
+fn agent(home: &Home, name: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" \"$ANTHROPIC_BASE_URL\" \"$OPENAI_BASE_URL\" \"$ANTHROPIC_CUSTOM_HEADERS\" \"$OPENCODE_CONFIG_CONTENT\"\n";
+    let program = home.write(&format!("bin/{name}"), script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program.display().to_string()
+}
+
+#[test]
+fn agents_get_all_that_they_need_and_the_partition_of_their_project() {
+    let home = home();
+    std::fs::create_dir_all(home.path("garden/.git")).unwrap();
+    let told = |home: &Home, words: &[&str]| -> Vec<String> {
+        let mut command = home.command("rsv-proxy");
+        command.args(["--port", "0"]).args(words).current_dir(home.path("garden"));
+        home.ran(command.output().unwrap()).ok().lines().map(str::to_owned).collect()
+    };
+    let (claude, codex, opencode) = (agent(&home, "claude"), agent(&home, "codex"), agent(&home, "opencode"));
+    let lines = told(&home, &[&claude, "-p", "hello"]);
+    let base = format!("http://127.0.0.1:{}/partition/garden", port_of(&lines[2]));
+    assert_eq!(lines, ["-p", "hello", &base, &format!("{base}/v1"), "", ""]);
+    let lines = told(&home, &["-p", "other", &codex, "exec"]);
+    let base = format!("http://127.0.0.1:{}/partition/other", port_of(&lines[5]));
+    let provider = format!(
+        "model_providers.rsv={{name=\"rsv\",base_url=\"{base}/v1\",wire_api=\"responses\",env_key=\"OPENAI_API_KEY\"}}"
+    );
+    assert_eq!(lines[..5], ["-c", "model_provider=\"rsv\"", "-c", &provider, "exec"]);
+    let secured = home.env("RSV_PROXY_TOKEN", "token");
+    let lines = told(&secured, &["--scope", "default", &claude]);
+    assert_eq!((lines[0].contains("/partition/"), lines[2].as_str()), (false, "x-rsv-token: token"));
+    let lines = told(&secured, &[&opencode]);
+    let content: serde_json::Value = serde_json::from_str(&lines[3]).unwrap();
+    for name in ["anthropic", "openai"] {
+        let options = &content["provider"][name]["options"];
+        assert_eq!(options["baseURL"], format!("{}/v1", lines[0]));
+        assert_eq!(options["headers"]["x-rsv-token"], "token");
+    }
+}

@@ -1,0 +1,26 @@
+//! The APIs by which clients talk to models: OpenAI's chat completions and Responses, and Anthropic's Messages. Each is
+//! a reader and a writer of one turn in the shape of chat completions, which is all that enrichment, budget and
+//! ingestion know. Members, items and blocks that rsv does not know are kept unchanged.
+
+mod answer;
+mod client_text;
+mod events;
+mod from_chat;
+mod messages;
+mod protocol;
+mod reading;
+mod responses;
+mod scan;
+mod splice;
+mod stream_from_chat;
+mod to_chat;
+mod wire;
+
+pub use answer::{answer, prompt_tokens};
+pub use client_text::{is_element, is_program_text, without_reminders};
+pub use events::{AnswerEvents, event_text, is_last_event};
+pub use from_chat::from_chat;
+pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
+pub use stream_from_chat::{EventTranslator, to_sse};
+pub use to_chat::{text_tools, to_chat};
+pub use wire::Request;

@@ -1,0 +1,128 @@
+//! Whole answers of any API.
+
+use super::protocol::Api;
+use crate::chat;
+use crate::error::Result;
+use crate::record::{Object, quote};
+
+/// The answer as a message of chat completions: its text, and, with `keep_tools`, its calls of tools; thinking is left
+/// out. That of chat completions is as it was sent.
+pub fn answer(response: &Object, keep_tools: bool) -> Result<Object> {
+    let mut found = match Api::of_answer(response) {
+        Api::Chat => return chat::answer(response),
+        Api::Messages => of_blocks(&response.objects("content")?.unwrap_or_default()),
+        Api::Responses => of_items(&response.objects("output")?.unwrap_or_default()),
+    };
+    let mut message = Object::default();
+    message.set_text("role", "assistant");
+    if found.text.is_empty() {
+        message.set("content", "null");
+    } else {
+        message.set_text("content", &found.text);
+    }
+    if let Some(refusal) = found.refusal.take() {
+        message.set_text("refusal", &refusal);
+    }
+    if keep_tools && !found.calls.is_empty() {
+        message.set("tool_calls", chat::array(&found.calls));
+    }
+    Ok(message)
+}
+
+/// What is in an answer.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) text: String,
+    pub(super) refusal: Option<String>,
+    /// In the shape of chat completions.
+    pub(super) calls: Vec<Object>,
+}
+
+impl Found {
+    /// Adds a text; one that does not follow the last directly begins a line.
+    fn add_text(&mut self, text: &str, follows: bool) {
+        if !follows && !self.text.is_empty() && !text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+    }
+}
+
+/// What is in the blocks of a message of Anthropic's.
+pub(super) fn of_blocks(blocks: &[Object]) -> Found {
+    let mut found = Found::default();
+    let mut follows = true;
+    for block in blocks {
+        let text = |name| block.text(name).ok().flatten();
+        match text("type").as_deref() {
+            Some("text") => {
+                found.add_text(&text("text").unwrap_or_default(), follows);
+                follows = true;
+                continue;
+            }
+            Some("tool_use") => {
+                let input = block.get("input").unwrap_or("{}");
+                found.calls.push(call(&text("id"), &text("name"), input));
+            }
+            _ => {}
+        }
+        follows = false;
+    }
+    found
+}
+
+/// What is in the items of a response of OpenAI's.
+pub(super) fn of_items(items: &[Object]) -> Found {
+    let mut found = Found::default();
+    for item in items {
+        let text = |name| item.text(name).ok().flatten();
+        match text("type").as_deref() {
+            Some("message") => {
+                let mut follows = false;
+                for part in item.objects("content").ok().flatten().unwrap_or_default() {
+                    if let Some(said) = part.text("text").ok().flatten() {
+                        found.add_text(&said, follows);
+                        follows = true;
+                    }
+                    let refusal = part.text("refusal").ok().flatten();
+                    found.refusal = found.refusal.take().or(refusal);
+                }
+            }
+            Some("function_call") => {
+                let arguments = text("arguments").unwrap_or_default();
+                found.calls.push(call(&text("call_id"), &text("name"), &arguments));
+            }
+            Some("custom_tool_call") => {
+                let input = text("input").unwrap_or_default();
+                found.calls.push(call(&text("call_id"), &text("name"), &input));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn call(id: &Option<String>, name: &Option<String>, arguments: &str) -> Object {
+    let mut call = Object::default();
+    call.set_text("id", id.as_deref().unwrap_or_default());
+    call.set_text("type", "function");
+    let (name, arguments) = (quote(name.as_deref().unwrap_or_default()), quote(arguments));
+    call.set("function", format!("{{\"name\":{name},\"arguments\":{arguments}}}"));
+    call
+}
+
+/// The tokens of its request that an answer reports. An answer that was translated has 0 where its provider reports
+/// none.
+pub fn prompt_tokens(answer: &Object) -> Option<usize> {
+    let usage = answer.object("usage").ok()??;
+    let tokens = |name| usage.integer(name).ok().flatten().and_then(|n| usize::try_from(n).ok());
+    match Api::of_answer(answer) {
+        Api::Chat => tokens("prompt_tokens"),
+        Api::Responses => tokens("input_tokens").filter(|tokens| *tokens > 0),
+        Api::Messages => {
+            let cached = ["cache_read_input_tokens", "cache_creation_input_tokens"];
+            let cached: usize = cached.into_iter().filter_map(tokens).fold(0, usize::saturating_add);
+            tokens("input_tokens").map(|new| new.saturating_add(cached)).filter(|tokens| *tokens > 0)
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Streamed answers of Anthropic's Messages and OpenAI's Responses: their events, put together to the answer that an
+//! unstreamed request would get. Events and members that are not known change nothing.
+
+use super::answer::{of_blocks, of_items};
+use super::protocol::Api;
+use crate::chat;
+use crate::record::{Object, quote};
+
+/// Gathers events.
+pub struct AnswerEvents {
+    /// The answer so far, without its content.
+    head: Option<Object>,
+    parts: Vec<Part>,
+    /// The whole answer in the event that ends a stream.
+    whole: Option<Object>,
+    /// The number of bytes that may still be gathered; `None` if nothing is to be gathered.
+    remaining: Option<usize>,
+    is_truncated: bool,
+    has_reason: bool,
+    is_done: bool,
+    error: Option<Object>,
+}
+
+/// A block or an item of the answer.
+struct Part {
+    index: i64,
+    object: Object,
+    text: String,
+    thinking: String,
+    signature: String,
+    input: String,
+    citations: Vec<String>,
+    is_whole: bool,
+}
+
+impl AnswerEvents {
+    /// Gathers at most `remaining` bytes; with `None`, only the end is detected.
+    pub fn new(remaining: Option<usize>) -> AnswerEvents {
+        AnswerEvents {
+            head: None,
+            parts: Vec::new(),
+            whole: None,
+            remaining,
+            is_truncated: false,
+            has_reason: false,
+            is_done: false,
+            error: None,
+        }
+    }
+
+    /// Whether the answer came to its end.
+    pub fn is_finished(&self) -> bool {
+        self.error.is_none() && (self.is_done || self.has_reason)
+    }
+
+    /// Whether the provider ended the stream.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Whether it was longer than the limit.
+    pub fn is_truncated(&self) -> bool {
+        self.is_truncated
+    }
+
+    /// The error that the provider reported in mid-stream.
+    pub fn error(&self) -> Option<&Object> {
+        self.error.as_ref()
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: &Object) {
+        let kind = event.text("type").ok().flatten().unwrap_or_default();
+        let child = |name: &str| event.object(name).ok().flatten();
+        match kind.as_str() {
+            "error" => {
+                self.error.get_or_insert_with(|| event.clone());
+            }
+            "message_start" => self.head = child("message"),
+            "content_block_start" => self.begin(event, "index", child("content_block")),
+            "content_block_delta" => self.block_delta(event, child("delta")),
+            "message_delta" => self.message_delta(child("delta"), child("usage")),
+            "message_stop" => self.is_done = true,
+            "response.created" | "response.in_progress" | "response.queued" => {
+                self.head = child("response");
+            }
+            "response.output_item.added" => self.begin(event, "output_index", child("item")),
+            "response.output_item.done" => {
+                self.begin(event, "output_index", child("item"));
+                if let Some(part) = self.part(event, "output_index") {
+                    part.is_whole = true;
+                }
+            }
+            "response.output_text.delta" => {
+                let delta = event.text("delta").ok().flatten().unwrap_or_default();
+                if self.takes(delta.len())
+                    && let Some(part) = self.part(event, "output_index")
+                {
+                    part.text.push_str(&delta);
+                }
+            }
+            "response.completed" | "response.incomplete" => {
+                self.whole = child("response");
+                self.is_done = true;
+            }
+            "response.failed" | "response.cancelled" => {
+                self.whole = child("response");
+                self.is_done = true;
+                self.error.get_or_insert_with(|| child("response").unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether so many bytes may be gathered.
+    fn takes(&mut self, bytes: usize) -> bool {
+        let Some(remaining) = &mut self.remaining else { return false };
+        match remaining.checked_sub(bytes) {
+            Some(left) if !self.is_truncated => *remaining = left,
+            _ => self.is_truncated = true,
+        }
+        !self.is_truncated
+    }
+
+    fn begin(&mut self, event: &Object, index: &str, object: Option<Object>) {
+        let (Some(object), Ok(Some(at))) = (object, event.integer(index)) else { return };
+        let bytes = object.iter().map(|(name, json)| name.len() + json.len()).sum();
+        if !self.takes(bytes) {
+            return;
+        }
+        match self.parts.iter_mut().find(|part| part.index == at) {
+            Some(part) => part.object = object,
+            None => self.parts.push(Part::new(at, object)),
+        }
+    }
+
+    fn part(&mut self, event: &Object, index: &str) -> Option<&mut Part> {
+        let at = event.integer(index).ok().flatten()?;
+        self.parts.iter_mut().find(|part| part.index == at)
+    }
+
+    fn block_delta(&mut self, event: &Object, delta: Option<Object>) {
+        let Some(delta) = delta else { return };
+        if !self.takes(delta.iter().map(|(_, json)| json.len()).sum()) {
+            return;
+        }
+        let Some(part) = self.part(event, "index") else { return };
+        let text = |name| delta.text(name).ok().flatten().unwrap_or_default();
+        match text("type").as_str() {
+            "text_delta" => part.text += &text("text"),
+            "thinking_delta" => part.thinking += &text("thinking"),
+            "signature_delta" => part.signature += &text("signature"),
+            "input_json_delta" => part.input += &text("partial_json"),
+            "citations_delta" => part.citations.extend(delta.get("citation").map(str::to_owned)),
+            _ => {}
+        }
+    }
+
+    fn message_delta(&mut self, delta: Option<Object>, usage: Option<Object>) {
+        let Some(head) = &mut self.head else { return };
+        for (name, json) in delta.iter().flat_map(Object::iter) {
+            self.has_reason |= name == "stop_reason" && json != "null";
+            head.set(name, json);
+        }
+        let mut sum = head.object("usage").ok().flatten().unwrap_or_default();
+        for (name, json) in usage.iter().flat_map(Object::iter).filter(|(_, json)| *json != "null") {
+            sum.set(name, json);
+        }
+        if !sum.is_empty() {
+            head.set("usage", sum.to_json());
+        }
+    }
+
+    /// The answer; `None` if nothing of one arrived, or nothing was gathered.
+    pub fn finish(mut self) -> Option<Object> {
+        self.remaining?;
+        if let Some(whole) = self.whole {
+            return Some(whole);
+        }
+        let mut answer = self.head?;
+        self.parts.sort_by_key(|part| part.index);
+        let content = if Api::of_answer(&answer) == Api::Messages { "content" } else { "output" };
+        let parts: Vec<Object> = self.parts.into_iter().map(Part::finish).collect();
+        answer.set(content, chat::array(&parts));
+        Some(answer)
+    }
+}
+
+impl Part {
+    fn new(index: i64, object: Object) -> Part {
+        let empty = String::new;
+        Part {
+            index,
+            object,
+            text: empty(),
+            thinking: empty(),
+            signature: empty(),
+            input: empty(),
+            citations: Vec::new(),
+            is_whole: false,
+        }
+    }
+
+    fn finish(self) -> Object {
+        let mut object = self.object;
+        if self.is_whole {
+            return object;
+        }
+        if object.get("type") == Some("\"message\"") {
+            if !self.text.is_empty() {
+                object
+                    .set("content", format!("[{{\"type\":\"output_text\",\"text\":{}}}]", quote(&self.text)));
+            }
+            return object;
+        }
+        for (name, more) in
+            [("text", &self.text), ("thinking", &self.thinking), ("signature", &self.signature)]
+        {
+            if !more.is_empty() {
+                let text = object.text(name).ok().flatten().unwrap_or_default() + more;
+                object.set_text(name, &text);
+            }
+        }
+        if !self.citations.is_empty() {
+            object.set("citations", format!("[{}]", self.citations.join(",")));
+        }
+        if !self.input.is_empty() {
+            // What broke off is no object yet.
+            match Object::parse(&self.input) {
+                Ok(input) => object.set("input", input.to_json()),
+                Err(_) => object.set_text("partial_json", &self.input),
+            }
+        }
+        object
+    }
+}
+
+/// Whether an event ends a stream.
+pub fn is_last_event(event: &Object) -> bool {
+    let ends = [
+        "\"message_stop\"",
+        "\"response.completed\"",
+        "\"response.incomplete\"",
+        "\"response.failed\"",
+        "\"response.cancelled\"",
+    ];
+    event.get("type").is_some_and(|kind| ends.contains(&kind))
+}
+
+/// The text that an event of a stream, or a whole answer, adds.
+pub fn event_text(event: &Object) -> String {
+    match event.text("type").ok().flatten().as_deref() {
+        Some("content_block_delta") => {
+            let delta = event.object("delta").ok().flatten();
+            delta.and_then(|delta| delta.text("text").ok().flatten()).unwrap_or_default()
+        }
+        Some("response.output_text.delta") => event.text("delta").ok().flatten().unwrap_or_default(),
+        Some("message") => of_blocks(&event.objects("content").ok().flatten().unwrap_or_default()).text,
+        _ if event.get("object") == Some("\"response\"") => {
+            of_items(&event.objects("output").ok().flatten().unwrap_or_default()).text
+        }
+        _ => String::new(),
+    }
+}

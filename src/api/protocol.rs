@@ -1,0 +1,115 @@
+//! The three APIs: their names and paths, the signs by which they are known, the shapes of their errors.
+
+use crate::record::{Object, quote};
+
+/// The member of `rsv` that names the API of a request and of its answer; chat completions have none.
+pub const API_MEMBER: &str = "api";
+/// The member of `rsv` of a request that its program makes for itself, such as for a title: nothing of it is stored.
+pub const UNSTORED_MEMBER: &str = "unstored";
+/// The member of `rsv` by which the calls of tools in an answer are stored.
+pub const KEEP_TOOLS_MEMBER: &str = "keep_tools";
+
+/// An API.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Api {
+    /// `POST /v1/chat/completions`, which Ollama and most other servers have too.
+    Chat,
+    /// `POST /v1/messages`.
+    Messages,
+    /// `POST /v1/responses`.
+    Responses,
+}
+
+impl Api {
+    /// The names of the APIs, as options and `rsv` have them.
+    pub const NAMES: [&str; 3] = ["chat", "messages", "responses"];
+
+    /// The API of a name.
+    pub fn named(name: &str) -> Option<Api> {
+        [Api::Chat, Api::Messages, Api::Responses].into_iter().find(|api| api.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Chat => Api::NAMES[0],
+            Api::Messages => Api::NAMES[1],
+            Api::Responses => Api::NAMES[2],
+        }
+    }
+
+    /// Its path after `/v1/`.
+    pub fn path(self) -> &'static str {
+        match self {
+            Api::Chat => "chat/completions",
+            Api::Messages => "messages",
+            Api::Responses => "responses",
+        }
+    }
+
+    /// The API of a request: the one that its member `rsv` names, else by its shape. A request that would do for both
+    /// chat completions and Messages is one for chat completions.
+    pub fn of_request(body: &Object) -> Api {
+        let rsv = body.object("rsv").ok().flatten();
+        let named = rsv.and_then(|rsv| rsv.text(API_MEMBER).ok().flatten());
+        if let Some(api) = named.as_deref().and_then(Api::named) {
+            return api;
+        }
+        let has = |member: &str, sign: &str| {
+            body.get(member)
+                .is_some_and(|json| memchr::memmem::find(json.as_bytes(), sign.as_bytes()).is_some())
+        };
+        if !body.has("messages") {
+            return if body.has("input") { Api::Responses } else { Api::Chat };
+        }
+        let is_messages = body.has("system")
+            || body.has("anthropic_version")
+            || has("tools", "\"input_schema\":")
+            || ["\"type\":\"tool_result\"", "\"type\":\"tool_use\"", "\"source\":{"]
+                .iter()
+                .any(|sign| has("messages", sign));
+        if is_messages { Api::Messages } else { Api::Chat }
+    }
+
+    /// The API of a whole answer, by its shape.
+    pub fn of_answer(answer: &Object) -> Api {
+        if answer.has("choices") {
+            Api::Chat
+        } else if answer.get("type") == Some("\"message\"") {
+            Api::Messages
+        } else if answer.get("object") == Some("\"response\"") {
+            Api::Responses
+        } else {
+            Api::Chat
+        }
+    }
+
+    /// An error in the shape of this API, as a line.
+    pub fn error_body(self, kind: &str, code: &str, message: &str) -> String {
+        let (message, code) = (quote(message), quote(code));
+        match self {
+            Api::Messages => {
+                format!("{{\"type\":\"error\",\"error\":{{\"type\":\"{kind}\",\"message\":{message}}}}}\n")
+            }
+            Api::Chat | Api::Responses => {
+                format!("{{\"error\":{{\"message\":{message},\"type\":\"{kind}\",\"code\":{code}}}}}\n")
+            }
+        }
+    }
+
+    /// The event that tells the client of a stream that its provider broke off.
+    pub fn error_event(self, code: &str, message: &str) -> String {
+        let body = self.error_body("api_error", code, message);
+        let body = body.trim_end();
+        match self {
+            Api::Chat => format!("\n\ndata: {body}\n\n"),
+            Api::Messages => format!("\n\nevent: error\ndata: {body}\n\n"),
+            Api::Responses => {
+                let (message, code) = (quote(message), quote(code));
+                format!(
+                    "\n\nevent: error\ndata: {{\"type\":\"error\",\"code\":{code},\"message\":{message},\"param\":null}}\n\n"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The turns of a request as its reader found them, before they become those of chat completions.
+
+use super::client_text;
+use super::scan;
+use crate::chat;
+use crate::record::{Content, Object, quote};
+
+/// The turns of a request.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// In the shape of chat completions, oldest first; the user's last turn has the user's own words alone.
+    pub(super) turns: Vec<Object>,
+    /// The place of the user's last turn among the messages or items of the request.
+    pub(super) user: Option<usize>,
+    /// That turn in the shape of chat completions, unless results of tools, or words of the program, came after it.
+    pub(super) said: Option<Object>,
+    /// The conversation that the program of an agent names.
+    pub(super) session: Option<String>,
+    /// Whether the program asks for something of its own: nothing of it is recalled or stored.
+    pub(super) is_side_call: bool,
+    /// The tokens of what is in no turn, about: what tools returned before the user's last turn, thinking, images.
+    pub(super) unread_tokens: usize,
+}
+
+/// The bytes of JSON text that a token has, about, as a fraction; programs and their output have fewer than prose.
+const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
+/// The tokens of an image, about: its bytes say nothing.
+const IMAGE_TOKENS: usize = 1600;
+
+impl Reading {
+    /// Adds a turn before the user's last one, as JSON text: its text is read, the rest only counted.
+    pub(super) fn add_earlier(&mut self, json: &str) {
+        let role = scan::member(json, "role");
+        let content = scan::member(json, "content");
+        let mut turn = Object::default();
+        turn.set("role", role.unwrap_or("\"assistant\""));
+        match content {
+            Some(text) if text.starts_with('"') => turn.set("content", text),
+            Some(parts) if parts.starts_with('[') => {
+                let parts: Vec<&str> =
+                    scan::element_ranges(parts).into_iter().map(|range| &parts[range]).collect();
+                let (texts, others): (Vec<&str>, Vec<&str>) =
+                    parts.into_iter().partition(|part| is_text(part));
+                for part in others {
+                    self.count(part);
+                }
+                turn.set("content", format!("[{}]", texts.join(",")));
+            }
+            _ => {
+                self.count(json);
+                return;
+            }
+        }
+        if role.is_some_and(|role| role.starts_with('"')) {
+            self.turns.push(turn);
+        }
+    }
+
+    fn count(&mut self, json: &str) {
+        let is_image =
+            ["\"image\"", "\"input_image\""].iter().any(|kind| scan::member(json, "type") == Some(kind));
+        self.unread_tokens +=
+            if is_image { IMAGE_TOKENS } else { json.len() * BYTES_PER_TOKENS.1 / BYTES_PER_TOKENS.0 };
+    }
+}
+
+/// Whether a part is a text that somebody said.
+fn is_text(part: &str) -> bool {
+    let kinds = ["\"text\"", "\"input_text\"", "\"output_text\""];
+    scan::member(part, "type").is_some_and(|kind| kinds.contains(&kind))
+}
+
+/// A message in the role of the user.
+#[derive(Default)]
+pub(super) struct UserMessage {
+    /// The parts that the user wrote, in the shape of chat completions.
+    pub(super) parts: Vec<Object>,
+    /// The results of tools, as messages of chat completions.
+    pub(super) results: Vec<Object>,
+    /// Whether the program wrote some of it.
+    pub(super) has_program_text: bool,
+    /// Whether the program asks for something of its own.
+    pub(super) is_program_request: bool,
+}
+
+impl UserMessage {
+    /// Adds a text, unless the program wrote it.
+    pub(super) fn add_text(&mut self, text: &str, is_program_text: bool) {
+        let own = client_text::without_reminders(text);
+        if client_text::is_program_request(&own) {
+            self.is_program_request = true;
+        } else if is_program_text || client_text::is_program_text(&own) {
+            self.has_program_text = true;
+        } else if !own.is_empty() {
+            self.parts.push(text_part(&own));
+        }
+    }
+
+    /// The user's words as a message of chat completions; `None` if there are none.
+    pub(super) fn said(&self) -> Option<Object> {
+        let content = match self.parts.as_slice() {
+            [] => return None,
+            [only] if only.get("type") == Some("\"text\"") => only.get("text").unwrap_or("\"\"").to_owned(),
+            parts => chat::array(parts),
+        };
+        let mut message = Object::default();
+        message.set_text("role", "user");
+        message.set("content", content);
+        Some(message)
+    }
+}
+
+/// A text as a part.
+pub(super) fn text_part(text: &str) -> Object {
+    let mut part = Object::default();
+    part.set_text("type", "text");
+    part.set_text("text", text);
+    part
+}
+
+/// An image or a file at an address as a part.
+pub(super) fn url_part(kind: &str, url: &str) -> Object {
+    let mut part = Object::default();
+    part.set_text("type", kind);
+    part.set(kind, format!("{{\"url\":{}}}", quote(url)));
+    part
+}
+
+/// The result of a tool as a message; `output` is JSON text.
+pub(super) fn tool_message(call: Option<&str>, output: Option<&str>) -> Object {
+    let mut message = Object::default();
+    message.set_text("role", "tool");
+    if let Some(call) = call {
+        message.set("tool_call_id", call);
+    }
+    message.set("content", output.unwrap_or("\"\""));
+    if Content::from_message(&message).is_err() {
+        let json = message.get("content").unwrap_or_default().to_owned();
+        message.set_text("content", &json);
+    }
+    message
+}
+
+/// A turn that only its tokens matter of, as JSON text.
+pub(super) fn opaque(role: &str, json: &str) -> Object {
+    let mut message = Object::default();
+    message.set_text("role", role);
+    message.set("content", format!("[{json}]"));
+    message
+}

@@ -1,0 +1,194 @@
+//! Requests for OpenAI's Responses.
+
+use super::client_text::is_element;
+use super::messages::with_text;
+use super::reading::{Reading, UserMessage, opaque, text_part, tool_message, url_part};
+use super::{scan, splice};
+use crate::chat::fence;
+use crate::error::{Error, Result};
+use crate::record::{Content, Object, quote, unexpected};
+
+/// A hint: the smallest valid request.
+const REQUEST_HINT: &str = r#"a request has {"input": "..."}, or an array of items in its place"#;
+
+/// The member in which Codex describes a request, and what it says of one that a user's turn makes.
+const METADATA: &str = "client_metadata";
+const TURN_METADATA: &str = "x-codex-turn-metadata";
+
+/// Reads the turns of a request. Errors name the member at fault.
+pub(super) fn read(body: &Object) -> Result<Reading> {
+    let metadata = body.object(METADATA).ok().flatten();
+    let mut reading = Reading {
+        session: session(body, metadata.as_ref()),
+        is_side_call: metadata.as_ref().is_some_and(is_of_program),
+        ..Reading::default()
+    };
+    if let Some(instructions) = body.text("instructions").ok().flatten() {
+        reading.turns.push(opaque("system", &text_part(&instructions).to_json()));
+    }
+    match body.get("input") {
+        None | Some("null") => return Err(Error::new("input: is missing").hint(REQUEST_HINT)),
+        Some(json) if json.starts_with('"') => {
+            let mut user = UserMessage::default();
+            user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()), false);
+            reading.said = user.said();
+            reading.user = reading.said.is_some().then_some(0);
+            reading.is_side_call |= reading.user.is_none();
+            reading.turns.extend(reading.said.clone());
+        }
+        Some(json) if json.starts_with('[') => {
+            read_items(&mut reading, json, metadata.is_some())?;
+        }
+        Some(json) => return Err(unexpected("input", "a text or an array of items", json)),
+    }
+    Ok(reading)
+}
+
+/// Reads an array of items; `adds_elements` is whether the program tells the model of its surroundings by elements.
+fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
+    let mut earlier = scan::element_ranges(json);
+    // Newest first.
+    let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
+    while let Some(range) = earlier.pop() {
+        let at = earlier.len();
+        let place = |error: Error| error.at(format_args!("input[{at}]"));
+        let item = Object::parse(&json[range]).map_err(place)?;
+        match Item::of(&item) {
+            Item::User => {
+                let user = user_message(&item, adds_elements).map_err(place)?;
+                reading.is_side_call |= user.is_program_request;
+                let Some(said) = user.said() else {
+                    goes_on |= user.has_program_text;
+                    continue;
+                };
+                reading.user = Some(at);
+                reading.said = Some(said.clone()).filter(|_| !goes_on);
+                after.push(said);
+                break;
+            }
+            Item::Output => {
+                goes_on = true;
+                after.push(tool_message(item.get("call_id"), item.get("output")));
+            }
+            Item::Assistant | Item::Other => after.push(turn_of(item)),
+            Item::System => systems.push(turn_of(item)),
+        }
+    }
+    reading.is_side_call |= reading.user.is_none() && !goes_on;
+    for range in earlier {
+        reading.add_earlier(&json[range]);
+    }
+    reading.turns.extend(systems.into_iter().rev());
+    reading.turns.extend(after.into_iter().rev());
+    Ok(())
+}
+
+/// What an item is.
+enum Item {
+    User,
+    Assistant,
+    System,
+    /// The output of a tool.
+    Output,
+    Other,
+}
+
+impl Item {
+    fn of(item: &Object) -> Item {
+        let is_message = matches!(item.get("type"), None | Some("\"message\""));
+        match item.get("role") {
+            Some("\"user\"") if is_message => Item::User,
+            Some("\"assistant\"") if is_message => Item::Assistant,
+            Some("\"system\"" | "\"developer\"") if is_message => Item::System,
+            _ if item.get("type").is_some_and(|kind| kind.ends_with("_output\"")) => Item::Output,
+            _ => Item::Other,
+        }
+    }
+}
+
+/// An item as a turn of chat completions.
+fn turn_of(item: Object) -> Object {
+    let is_readable = || Content::from_message(&item).is_ok();
+    match Item::of(&item) {
+        Item::User | Item::Assistant | Item::System if is_readable() => item,
+        Item::User => opaque("user", &item.to_json()),
+        Item::Output => tool_message(item.get("call_id"), item.get("output")),
+        Item::System => opaque("system", &item.to_json()),
+        Item::Assistant | Item::Other => opaque("assistant", &item.to_json()),
+    }
+}
+
+/// What a message of the user has.
+fn user_message(item: &Object, adds_elements: bool) -> Result<UserMessage> {
+    let mut found = UserMessage::default();
+    match Content::from_message(item)? {
+        Content::Null => {}
+        Content::Text(text) => {
+            let text = fence::remove(&text);
+            found.add_text(&text, adds_elements && is_element(&text));
+        }
+        Content::Parts(_) => {
+            for part in item.objects("content")?.unwrap_or_default() {
+                add_part(&mut found, &part, adds_elements);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn add_part(to: &mut UserMessage, part: &Object, adds_elements: bool) {
+    let text = |name| part.text(name).ok().flatten();
+    match text("type").as_deref() {
+        Some("input_text" | "text") => {
+            let text = text("text").unwrap_or_default();
+            if !fence::is_all(&text) {
+                to.add_text(&text, adds_elements && is_element(&text));
+            }
+        }
+        Some("input_image") => match text("image_url") {
+            Some(url) => to.parts.push(url_part("image_url", &url)),
+            None => to.parts.push(part.clone()),
+        },
+        _ => to.parts.push(part.clone()),
+    }
+}
+
+/// The conversation that a program names.
+fn session(body: &Object, metadata: Option<&Object>) -> Option<String> {
+    let named = metadata.and_then(|metadata| metadata.text("session_id").ok().flatten());
+    named.or_else(|| body.text("prompt_cache_key").ok().flatten())
+}
+
+/// Whether Codex says that no turn of a user's makes a request: that it compacts, or that another agent asks.
+fn is_of_program(metadata: &Object) -> bool {
+    let Some(turn) = metadata.text(TURN_METADATA).ok().flatten() else { return false };
+    let Ok(turn) = Object::parse(&turn) else { return false };
+    let other = |name: &str, usual: &str| turn.text(name).ok().flatten().is_some_and(|value| value != usual);
+    other("request_kind", "turn") || other("thread_source", "user")
+}
+
+/// The request with a text before the user's own words in the item at `user`.
+pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object> {
+    let json = body.get("input").unwrap_or("[]");
+    let mut part = text_part(text);
+    part.set_text("type", "input_text");
+    if json.starts_with('"') {
+        let own = body.text("input")?.unwrap_or_default();
+        body.set("input", quote(&(text.to_owned() + &fence::remove(&own))));
+        return Ok(body);
+    }
+    let adds_elements = body.has(METADATA);
+    let ranges = scan::element_ranges(json);
+    let Some(range) = ranges.get(user).cloned() else { return Ok(body) };
+    let mut item = Object::parse(&json[range.clone()])?;
+    let content = item.get("content").unwrap_or("\"\"").to_owned();
+    let is_own = |part: &Object| {
+        let mut found = UserMessage::default();
+        add_part(&mut found, part, adds_elements);
+        !found.parts.is_empty()
+    };
+    item.set("content", with_text(&content, &part, is_own)?);
+    let input = splice::replace(json, range, &item.to_json());
+    body.set("input", input);
+    Ok(body)
+}

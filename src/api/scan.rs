@@ -1,0 +1,160 @@
+//! Finds values in JSON text that is known to be valid, without reading them: a body may have megabytes of what tools
+//! returned, and most of its bytes are in strings, which are skipped at once.
+
+use std::ops::Range;
+
+/// The places of the elements of an array in its text; none for a text that is no array.
+pub(super) fn element_ranges(json: &str) -> Vec<Range<usize>> {
+    let bytes = json.as_bytes();
+    let mut ranges = Vec::new();
+    if bytes.first() != Some(&b'[') {
+        return ranges;
+    }
+    let mut at = 1;
+    while let Some(begin) = next_value(bytes, at) {
+        let end = value_end(bytes, begin);
+        ranges.push(begin..end);
+        at = end;
+    }
+    ranges
+}
+
+/// The text of a member of an object; `None` for a text that is no object, or has no such member. A name that is
+/// written with escapes is not found.
+pub(super) fn member<'j>(json: &'j str, name: &str) -> Option<&'j str> {
+    let bytes = json.as_bytes();
+    if bytes.first() != Some(&b'{') {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        let begin = next_value(bytes, at)?;
+        let end = value_end(bytes, begin);
+        let value = next_value(bytes, end)?;
+        let value_end = value_end(bytes, value);
+        if json.get(begin + 1..end.saturating_sub(1)) == Some(name) {
+            return json.get(value..value_end);
+        }
+        at = value_end;
+    }
+}
+
+/// The place at which the next value begins, behind white space and a comma or a colon; `None` at the end of the array
+/// or the object.
+fn next_value(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match bytes.get(at)? {
+            b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => at += 1,
+            b']' | b'}' => return None,
+            _ => return Some(at),
+        }
+    }
+}
+
+/// The end of the value that begins at a place; at least one byte after that.
+fn value_end(bytes: &[u8], begin: usize) -> usize {
+    match bytes.get(begin) {
+        Some(b'"') => string_end(bytes, begin),
+        Some(b'{' | b'[') => nested_end(bytes, begin),
+        _ => {
+            let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
+            let rest = bytes.get(begin + 1..).unwrap_or_default();
+            rest.iter().position(ends).map_or(bytes.len(), |length| begin + 1 + length)
+        }
+    }
+}
+
+fn string_end(bytes: &[u8], begin: usize) -> usize {
+    let mut at = begin + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+fn nested_end(bytes: &[u8], begin: usize) -> usize {
+    let (mut at, mut depth) = (begin, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    #[test]
+    fn elements_and_members_are_found_in_their_place() {
+        let json = r#"[ {"a":1.0} , "b, ]c\"", [2,{"x":"}"}],null ]"#;
+        let found: Vec<&str> = element_ranges(json).into_iter().map(|range| &json[range]).collect();
+        assert_eq!(found, [r#"{"a":1.0}"#, r#""b, ]c\"""#, r#"[2,{"x":"}"}]"#, "null"]);
+        let object = r#"{ "a" : [ "b" ], "b":{"c":1},"c":-1e5}"#;
+        assert_eq!(
+            ["a", "b", "c", "d"].map(|name| member(object, name)),
+            [Some(r#"[ "b" ]"#), Some(r#"{"c":1}"#), Some("-1e5"), None]
+        );
+        assert!(element_ranges("{}").is_empty() && member("[]", "a").is_none());
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            Just(Value::Null)
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::hash_map("[a-z]{1,3}", inner, 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+        #[test]
+        fn what_is_found_is_what_a_parser_reads(list in proptest::collection::vec(values(), 0..8), is_spaced: bool) {
+            let text = if is_spaced { serde_json::to_string_pretty(&list).unwrap() } else { serde_json::to_string(&list).unwrap() };
+            let found: Vec<Value> = element_ranges(&text).into_iter().map(|range| serde_json::from_str(&text[range]).unwrap()).collect();
+            prop_assert_eq!(&found, &list);
+            for value in &list {
+                let text = serde_json::to_string(value).unwrap();
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    prop_assert_eq!(&serde_json::from_str::<Value>(member(&text, name).unwrap()).unwrap(), value);
+                }
+            }
+        }
+
+        #[test]
+        fn no_text_brings_it_down(text in "[\\[\\]{}\",:\\\\a é]{0,60}") {
+            for range in element_ranges(&text) {
+                prop_assert!(range.start < range.end && range.end <= text.len());
+            }
+            let _ = member(&text, "a");
+        }
+    }
+}

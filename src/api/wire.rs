@@ -1,0 +1,164 @@
+//! A request of any API, with its turns in the shape of chat completions.
+
+use super::messages;
+use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
+use super::reading::Reading;
+use super::responses;
+use super::splice;
+use crate::chat::{self, Rsv};
+use crate::error::Result;
+use crate::record::Object;
+
+/// The mark by which clients of Anthropic's say what is cached: it moves from message to message.
+const CACHE_MARK: &str = "cache_control";
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    api: Api,
+    /// For chat completions the request itself; else its turns, of which the user's last has the user's words alone.
+    pub turns: chat::Request,
+    wire: Option<Wire>,
+}
+
+/// A request as its client sent it, without `rsv`.
+#[derive(Clone, Debug)]
+struct Wire {
+    body: Object,
+    user: Option<usize>,
+    said: Option<Object>,
+    session: Option<String>,
+    is_side_call: bool,
+}
+
+impl Request {
+    /// Reads a request of an API. Errors name the member at fault.
+    pub fn parse(api: Api, mut body: Object) -> Result<Request> {
+        let read: fn(&Object) -> Result<Reading> = match api {
+            Api::Chat => {
+                let turns = chat::Request::parse(body)?;
+                return Ok(Request { api, turns, wire: None });
+            }
+            Api::Messages => messages::read,
+            Api::Responses => responses::read,
+        };
+        let rsv = body.take("rsv");
+        let Reading { turns, user, said, session, is_side_call, unread_tokens } = read(&body)?;
+        let mut rest = Object::default();
+        for (name, from) in [
+            ("model", "model"),
+            ("tools", "tools"),
+            ("max_tokens", "max_tokens"),
+            ("max_tokens", "max_output_tokens"),
+        ] {
+            if let Some(json) = body.get(from).filter(|json| *json != "null") {
+                rest.set(name, json);
+            }
+        }
+        if let Some(rsv) = rsv {
+            rest.set("rsv", rsv);
+        }
+        let turns = chat::Request::of_turns(rest, turns, unread_tokens);
+        Ok(Request { api, turns, wire: Some(Wire { body, user, said, session, is_side_call }) })
+    }
+
+    /// Its API.
+    pub fn api(&self) -> Api {
+        self.api
+    }
+
+    /// Whether it is in the shape of chat completions itself.
+    pub fn is_chat(&self) -> bool {
+        self.wire.is_none()
+    }
+
+    /// Whether a program asks for something of its own, such as a title: nothing of it is recalled or stored.
+    pub fn is_side_call(&self) -> bool {
+        self.wire.as_ref().is_some_and(|wire| wire.is_side_call)
+    }
+
+    /// A member of the body, as JSON text.
+    pub fn member(&self, name: &str) -> Option<&str> {
+        match &self.wire {
+            Some(wire) => wire.body.get(name),
+            None => self.turns.member(name),
+        }
+    }
+
+    /// The last message, if it is the user's turn.
+    pub fn said(&mut self) -> Option<Object> {
+        match &self.wire {
+            Some(wire) => wire.said.clone().filter(|_| !wire.is_side_call),
+            None => self.turns.user().cloned(),
+        }
+    }
+
+    /// What makes the user's last turn the same for all requests of it: the messages up to it. Of a session that its
+    /// program names, that name and the turn's place and words will do, since programs change what is before it.
+    pub fn turn_key(&self) -> Option<Vec<Object>> {
+        let user = self.turns.last_user()?;
+        let turns = &self.turns.messages;
+        let Some(wire) = &self.wire else { return Some(turns[..=user].to_vec()) };
+        let place = wire.user?;
+        Some(match &wire.session {
+            Some(session) => vec![key(session, place), turns[user].clone()],
+            None => turns[..=user].iter().map(unmarked).collect(),
+        })
+    }
+
+    /// What makes two requests attempts at the same thing.
+    pub fn attempt_key(&self) -> Vec<Object> {
+        let turns = &self.turns.messages;
+        match self.wire.as_ref().and_then(|wire| wire.session.as_ref()) {
+            Some(session) => {
+                let last_user = self.turns.last_user().map_or(0, |user| turns.len() - user);
+                let tail = turns.len().saturating_sub(last_user.max(1));
+                let tail = turns[tail..].iter().map(unmarked);
+                std::iter::once(key(session, turns.len())).chain(tail).collect()
+            }
+            None if self.wire.is_some() => {
+                turns.iter().filter(|turn| !chat::is_system(turn)).map(unmarked).collect()
+            }
+            None => turns.clone(),
+        }
+    }
+
+    /// The request as it goes on: with `block`, which recalls, before the user's last words, and with `rsv`.
+    pub fn into_line(self, block: &str, mut rsv: Rsv, keep_tools: bool) -> Result<Object> {
+        let Some(Wire { body, user, is_side_call, .. }) = self.wire else {
+            return Ok(self.turns.into_object(&rsv));
+        };
+        let mut line = match (user.filter(|_| !block.is_empty()), self.api) {
+            (None, _) | (_, Api::Chat) => body,
+            (Some(user), Api::Messages) => messages::insert(body, user, block)?,
+            (Some(user), Api::Responses) => responses::insert(body, user, block)?,
+        };
+        rsv.more.set_text(API_MEMBER, self.api.name());
+        for (name, is_set) in [(UNSTORED_MEMBER, is_side_call), (KEEP_TOOLS_MEMBER, keep_tools)] {
+            if is_set {
+                rsv.more.set(name, "true");
+            }
+        }
+        line.set("rsv", rsv.to_object().to_json());
+        Ok(line)
+    }
+}
+
+/// A name and a number.
+fn key(session: &str, number: usize) -> Object {
+    let mut key = Object::default();
+    key.set_text("session", session);
+    key.set("number", number.to_string());
+    key
+}
+
+/// A turn without the marks of the provider's cache.
+fn unmarked(turn: &Object) -> Object {
+    let Some(content) = turn.get("content").filter(|content| content.contains(CACHE_MARK)) else {
+        return turn.clone();
+    };
+    let content = splice::without_member(content, CACHE_MARK);
+    let mut turn = turn.clone();
+    turn.set("content", content);
+    turn
+}
