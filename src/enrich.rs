@@ -93,8 +93,8 @@ pub fn enrich(
         }
     };
     let plan = Plan::new(&request, found.candidates, found.left_out, turn, options);
-    let account =
-        Account { digest, degraded: found.degraded.map(|why| why.to_string()), ..plan.account(&request) };
+    let degraded = found.degraded.map(|why| why.to_string());
+    let account = Account { digest, degraded, session: options.session, ..plan.account(&request) };
     let account = account.to_record(&trace_id, turn.scope, turn.clock.now());
     plan.drop_from(&mut request);
     if let Some(user) = request.last_user() {

@@ -49,7 +49,9 @@ pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use phrasing::Phrasing;
 pub use question::{Question, QuestionVector};
 pub use select::{Below, Collection, Except, Mark, Select, Walk};
-pub use sessions::{Uncommitted, archives, last_archive, sessions, uncommitted};
+pub use sessions::{
+    Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
+};
 pub use summarize::summarize;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};

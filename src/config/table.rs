@@ -1,7 +1,7 @@
 //! Every setting as one row, and the keys that name them.
 
 use super::value::ValueType::{
-    self, Boolean, Choice, Duration, Integer, List, Real, Secret, Text, Url, Variable,
+    self, Boolean, Choice, Duration, Integer, List, OptionalDuration, Real, Secret, Text, Url, Variable,
 };
 use crate::error::{Error, Result};
 use std::fmt;
@@ -25,6 +25,8 @@ const BOLT_URL: ValueType =
 const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
 /// What a search goes by.
 const SEARCH_BY: ValueType = Choice(&["keyword", "semantic", "hybrid", "auto"]);
+/// What is recalled.
+const RECALLED: ValueType = List(&["similar", "recent", "memories", "documents", "archives"]);
 /// A number of messages.
 const MESSAGE_COUNT: ValueType = Integer(0, 10_000);
 /// A number of tokens.
@@ -104,7 +106,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], List(&["similar", "recent", "memories", "documents", "archives"]), Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
     row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.documents", &["RSV_ENRICH_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the maximum number of documents to recall"),
     row("enrich.target", &["RSV_ENRICH_TARGET"], Text, Some("viking://resources"), "the address at and below which documents are recalled"),
@@ -128,6 +130,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
     row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "what rsv-search goes by on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
+    row("chat.recall", &["RSV_CHAT_RECALL"], RECALLED, Some("similar,recent,memories,documents"), "what the chat backend recalls, as enrich.recall; similar are messages of all sessions of the user"),
     row("chat.documents", &["RSV_CHAT_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the number of sections of documents that the chat backend recalls"),
     row("chat.min_score", &["RSV_CHAT_MIN_SCORE"], Real(0.0, 1_000_000.0), None, "the lowest score of a section that the chat backend recalls; unset, any"),
     row("chat.mood", &["RSV_CHAT_MOOD"], Boolean, Some("false"), "whether the chat backend asks the model for its mood, in a last line"),
@@ -137,7 +140,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("session.auto", &["RSV_SESSION_AUTO"], Boolean, Some("false"), "whether rsv-proxy commits the sessions of all turns by itself, instead of those of the chat backend alone"),
     row("session.commit_turns", &["RSV_SESSION_COMMIT_TURNS"], Integer(0, 1_000_000), Some("10"), "the number of uncommitted turns at which rsv-proxy commits a session; 0 for never"),
     row("session.commit_tokens", &["RSV_SESSION_COMMIT_TOKENS"], TOKEN_COUNT, Some("8000"), "the tokens of uncommitted messages at which rsv-proxy commits a session; 0 for never"),
-    row("session.commit_idle", &["RSV_SESSION_COMMIT_IDLE"], Integer(0, 1_000_000_000), Some("86400"), "the seconds after the last turn at which rsv-proxy commits a session; 0 for never"),
+    row("session.commit_idle", &["RSV_SESSION_COMMIT_IDLE"], OptionalDuration, Some("1d"), "the time after the last turn at which rsv-proxy commits a session"),
+    row("session.model", &["RSV_SESSION_MODEL"], Text, None, "the model that writes archives and memories when rsv-proxy commits a session; unset, they are made by rule"),
     row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),

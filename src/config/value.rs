@@ -53,6 +53,7 @@ impl fmt::Display for Value {
             Value::Integer(number) => write!(f, "{number}"),
             Value::Real(number) => write!(f, "{number}"),
             Value::Boolean(yes) => write!(f, "{yes}"),
+            Value::Duration(Duration::ZERO) => f.write_str(OFF),
             Value::Duration(time) if time.subsec_nanos() == 0 && time.as_secs() % DAY_SECONDS == 0 => {
                 write!(f, "{}d", time.as_secs() / DAY_SECONDS)
             }
@@ -94,7 +95,12 @@ pub(super) enum ValueType {
     List(&'static [&'static str]),
     Boolean,
     Duration,
+    /// A duration, or `off`, which is read as zero.
+    OptionalDuration,
 }
+
+/// The word for a duration that never ends.
+const OFF: &str = "off";
 
 /// The word for an empty list.
 const NOTHING: &str = "none";
@@ -119,12 +125,17 @@ impl ValueType {
             (ValueType::Boolean, Toml::Boolean(yes)) => Some(yes.value().to_string()),
             (ValueType::Boolean | ValueType::Integer(..) | ValueType::Real(..), Toml::String(_)) => None,
             (_, Toml::String(text)) => Some(text.value().clone()),
-            (ValueType::Integer(..) | ValueType::Real(..) | ValueType::Duration, Toml::Integer(number)) => {
-                Some(number.value().to_string())
-            }
-            (ValueType::Real(..) | ValueType::Duration, Toml::Float(number)) => {
-                Some(number.value().to_string())
-            }
+            (
+                ValueType::Integer(..)
+                | ValueType::Real(..)
+                | ValueType::Duration
+                | ValueType::OptionalDuration,
+                Toml::Integer(number),
+            ) => Some(number.value().to_string()),
+            (
+                ValueType::Real(..) | ValueType::Duration | ValueType::OptionalDuration,
+                Toml::Float(number),
+            ) => Some(number.value().to_string()),
             _ => None,
         };
         let parsed = text.and_then(|text| self.parse(&text));
@@ -152,6 +163,10 @@ impl ValueType {
             }
             ValueType::Boolean => boolean(word).map(Value::Boolean),
             ValueType::Duration => duration(word).map(Value::Duration),
+            ValueType::OptionalDuration if [OFF, "0"].contains(&word) => {
+                Some(Value::Duration(Duration::ZERO))
+            }
+            ValueType::OptionalDuration => duration(word).map(Value::Duration),
         }
     }
 
@@ -178,6 +193,9 @@ impl ValueType {
             }
             ValueType::Boolean => "expected true or false".to_owned(),
             ValueType::Duration => "expected a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
+            ValueType::OptionalDuration => {
+                format!("expected a duration such as 500ms, 30s, 2m, 12h or 30d, or {OFF}")
+            }
         };
         Error::new(format!("{text}, found {}", cut(found)))
     }

@@ -30,7 +30,7 @@ pub(super) fn recall(
     options: &Options,
 ) -> Result<Recalled> {
     let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
-    let mut which = Select::records(recalled_kinds, Scopes::One(turn.scope.clone()));
+    let mut which = Select::records(recalled_kinds, scopes_of_related(turn, options));
     which.roles = vec![Role::User, Role::Assistant];
     let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
     let text = fence::remove(&chat::text(question));
@@ -56,26 +56,48 @@ pub(super) fn recall(
             selective_limit,
             catch_up: options.catch_up,
         };
-        search.run(memory, &text, &mut recalled.degraded)?
+        let found = search.run(memory, &text, &mut recalled.degraded);
+        or_nothing(found, memory, &mut recalled.degraded)
     } else {
         Vec::new()
     };
     if options.memories > 0 && !text.trim().is_empty() {
-        recalled.candidates = related_memories(memory, &text, turn, options)?;
+        let found = related_memories(memory, &text, turn, options);
+        recalled.candidates = or_nothing(found, memory, &mut recalled.degraded);
     }
     recalled.candidates.extend(in_order(recent, hits, turn, options));
     let documents = DocumentSearch { text: &text, turn, options };
     if options.archives {
-        recalled.candidates.extend(documents.archives(memory)?);
+        let found = documents.archives(memory);
+        recalled.candidates.extend(or_nothing(found, memory, &mut recalled.degraded));
     }
     if options.documents > 0 {
-        let found = documents.at_target(memory, &mut recalled)?;
-        recalled.candidates.extend(found);
+        let found = documents.at_target(memory, &mut recalled);
+        recalled.candidates.extend(or_nothing(found, memory, &mut recalled.degraded));
     }
     recalled.left_out = duplicates.into_left_out();
     // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
     Ok(recalled)
+}
+
+/// What was found. If the index cannot be used, nothing, and the reason: what needs no index is recalled all the same.
+fn or_nothing<T>(found: Result<Vec<T>>, memory: &Memory, degraded: &mut Option<Degraded>) -> Vec<T> {
+    found.unwrap_or_else(|error| {
+        memory.diagnostics.note(format_args!("{error}; the request goes on without what it would find"));
+        *degraded = Some(Degraded::StoreFailed(error.to_string()));
+        Vec::new()
+    })
+}
+
+/// The scopes of related messages: with a session, all those of its partition, since what a person said in one session
+/// helps in the next.
+fn scopes_of_related(turn: &Turn, options: &Options) -> Scopes {
+    if options.session {
+        Scopes::Partition(turn.scope.partition.clone())
+    } else {
+        Scopes::One(turn.scope.clone())
+    }
 }
 
 /// The memories of the partition that are related to a question, best first.

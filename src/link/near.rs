@@ -65,11 +65,21 @@ impl Nearness<'_> {
     ) -> Result<Vec<(StoredRecord, f64)>> {
         let (id, category) = (candidate.text("id")?, candidate.text("category")?.unwrap_or_default());
         let is_other = |hit: &Hit| Some(&hit.record.id) != id.as_ref() && hit.record.category() == category;
-        let (mut records, scores): (Vec<StoredRecord>, Vec<f64>) =
+        let (records, scores): (Vec<StoredRecord>, Vec<f64>) =
             hits.into_iter().filter(is_other).map(|hit| (hit.record, hit.score)).unzip();
-        memory::derive_untimed(store, &mut records, self.prior)?;
-        let active = records.into_iter().zip(scores).filter(|(record, _)| memory::is_active(record));
-        Ok(active.take(MAX_NEAR).collect())
+        let (mut records, mut scores) = (records.into_iter(), scores.into_iter());
+        let mut near = Vec::new();
+        while near.len() < MAX_NEAR {
+            // Most are active, so that the first ones suffice.
+            let mut next: Vec<StoredRecord> = records.by_ref().take(MAX_NEAR).collect();
+            if next.is_empty() {
+                break;
+            }
+            memory::derive_untimed(store, &mut next, self.prior)?;
+            near.extend(next.into_iter().zip(scores.by_ref()).filter(|(one, _)| memory::is_active(one)));
+        }
+        near.truncate(MAX_NEAR);
+        Ok(near)
     }
 }
 

@@ -6,6 +6,7 @@ use super::documents;
 use super::mood::{self, MoodFilter, NEUTRAL};
 use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
+use super::sessions;
 use super::spool::Spool;
 use super::store_pool::StorePool;
 use super::turn_pipeline::{ActiveTurn, TurnPipeline};
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::forward::{Caller, Event, Failure, Stream};
 use crate::provider::CallerKeys;
 use crate::record::Object;
+use crate::store;
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use std::sync::Arc;
@@ -88,7 +90,9 @@ impl AiChatApi {
         let user = names.user(body.user_id.as_deref()).map_err(bad_request)?;
         let chat = body.into_turn(user, &self.config).map_err(bad_request)?;
         let request = chat.request(headers, keys, &self.config, client).map_err(bad_request)?;
-        let trouble = self.check_document(&chat).await?;
+        let (trouble, session) = tokio::join!(self.check_document(&chat), self.check_session(&chat));
+        session?;
+        let trouble = trouble?;
         let begun = self.pipeline.begin(request).await;
         let (turn, enriched) = begun.map_err(|failure| response::failure(&failure))?;
         if let Some(error) = enriched.too_long.as_ref().filter(|_| self.pipeline.is_strict()) {
@@ -102,15 +106,33 @@ impl AiChatApi {
         Ok(StartedTurn { turn, enriched, context })
     }
 
+    /// How long the store may take.
+    fn time_limit(&self) -> Duration {
+        self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX)
+    }
+
+    /// Errors if the session that a turn is to continue is another user's.
+    async fn check_session(&self, chat: &ChatTurn) -> Result<(), HttpResponse> {
+        if !chat.names_session() {
+            return Ok(());
+        }
+        let scope = chat.scope.clone();
+        let of_another = self.stores.with_store(move |store| store::is_of_another(store, &scope));
+        match tokio::time::timeout(self.time_limit(), of_another).await {
+            Ok(Ok(true)) => Err(sessions::not_found(&chat.scope)),
+            // The turn itself finds what is wrong with the store.
+            Ok(Ok(false) | Err(_)) | Err(_) => Ok(()),
+        }
+    }
+
     /// Whether the document that a turn is about is there. Returns why nothing can be found in it yet. Errors if the user
     /// has no such document.
     async fn check_document(&self, chat: &ChatTurn) -> Result<Option<String>, HttpResponse> {
         let Some(doc_id) = chat.body.doc_id.clone() else { return Ok(None) };
         let user = chat.scope.partition.clone();
         let (owner, id) = (user.clone(), doc_id.clone());
-        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let stored = self.stores.with_store(move |store| documents::stored(store, &owner, &id));
-        let stored = tokio::time::timeout(limit, stored).await;
+        let stored = tokio::time::timeout(self.time_limit(), stored).await;
         let upload = self.spool.get(&doc_id).filter(|upload| upload.user_id == user);
         match (stored, upload) {
             (Ok(Ok(Some(_))), _) => Ok(None),

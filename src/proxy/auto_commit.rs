@@ -3,7 +3,7 @@
 use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
-use super::session_commit::SessionCommits;
+use super::session_commit::{ModelFailure, SessionCommits};
 use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
 use crate::error::Result;
@@ -13,12 +13,18 @@ use crate::tokens::Counter;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// The first and the longest pause before a commit that failed is tried again.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 /// The greatest number of messages that are looked at.
 const MAX_MESSAGES: usize = 20_000;
+/// The number of commits that may be made at a time.
+const MAX_RUNNING: usize = 1;
+/// The number of times that a model is tried for a commit before it is made by rule.
+const MODEL_ATTEMPTS: usize = 3;
 
 /// When a session is committed; `None` for never.
 struct CommitRule {
@@ -36,13 +42,15 @@ pub(super) struct AutoCommit {
     queue: Arc<StoreQueue>,
     commits: Arc<SessionCommits>,
     rule: CommitRule,
+    /// Those who wait for it hold no thread.
+    may_run: Semaphore,
     state: Mutex<CommitState>,
 }
 
 #[derive(Default)]
 struct CommitState {
-    /// The number of turns of each session, by which it is known whether one is still idle.
-    turns: HashMap<Scope, u64>,
+    /// When sessions will have been idle for so long that they are committed; one task awaits this for each.
+    idle_at: HashMap<Scope, Instant>,
     /// The sessions that are about to be looked at.
     waiting: HashSet<Scope>,
     /// Why the last commits of sessions failed.
@@ -72,7 +80,7 @@ impl AutoCommit {
         let rule = CommitRule {
             turns: limit("session.commit_turns"),
             tokens: limit("session.commit_tokens"),
-            idle: limit("session.commit_idle").map(|seconds| Duration::from_secs(seconds as u64)),
+            idle: config.settings.duration("session.commit_idle").filter(|idle| !idle.is_zero()),
         };
         AutoCommit {
             config: config.clone(),
@@ -82,6 +90,7 @@ impl AutoCommit {
             queue: queue.clone(),
             commits: commits.clone(),
             rule,
+            may_run: Semaphore::new(MAX_RUNNING),
             state: Mutex::default(),
         }
     }
@@ -90,10 +99,48 @@ impl AutoCommit {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why sessions could not be committed, if some could not.
+    /// Why sessions could not be committed, or not by the model, if some could not.
     pub(super) fn failure(&self) -> Option<String> {
         let state = self.state();
-        state.failures.iter().next_back().map(|(session, error)| format!("{session}: {error}"))
+        let failure = state.failures.iter().next_back().map(|(session, error)| format!("{session}: {error}"));
+        failure.or_else(|| self.commits.model_failure())
+    }
+
+    /// Has the sessions committed when they are idle that an earlier proxy left.
+    pub(super) fn resume(self: &Arc<AutoCommit>) {
+        if let Some(idle) = self.rule.idle {
+            let own = self.clone();
+            self.blocking.spawn_task(async move { own.await_open_sessions(idle).await });
+        }
+    }
+
+    async fn await_open_sessions(self: Arc<AutoCommit>, idle: Duration) {
+        let all = self.config.settings.boolean("session.auto") == Some(true);
+        let mut backoff = MIN_BACKOFF;
+        loop {
+            let own = self.clone();
+            let open = self.blocking.spawn(move || {
+                own.foreground.wait_until_idle();
+                store::open_sessions(&mut *own.stores.open_to_read()?, all)
+            });
+            match open.await {
+                Ok(Ok(open)) => {
+                    let now = self.config.clock.now();
+                    for (session, last) in open {
+                        let since = Duration::from_millis(now.saturating_sub(last).max(0).unsigned_abs());
+                        self.await_idle(&session, idle.saturating_sub(since));
+                    }
+                    return;
+                }
+                // A store that is not there yet has no sessions.
+                Ok(Err(error)) => {
+                    self.config.diagnostics.detail(error.at("the sessions of an earlier proxy"))
+                }
+                Err(_) => return,
+            }
+            tokio::time::sleep(backoff).await;
+            backoff = MAX_BACKOFF.min(backoff * 2);
+        }
     }
 
     /// Looks at a session after a turn of it was queued.
@@ -104,34 +151,52 @@ impl AutoCommit {
             self.blocking.spawn_task(async move { own.look_at(session, Occasion::Turn).await });
         }
         if let Some(idle) = self.rule.idle {
-            let (own, session) = (self.clone(), session.clone());
-            self.blocking.spawn_task(async move { own.look_at_when_idle(session, idle).await });
+            self.await_idle(session, idle);
         }
     }
 
-    /// Commits a session if it has no other turn for a time.
-    async fn look_at_when_idle(self: Arc<AutoCommit>, session: Scope, idle: Duration) {
-        let count_turn = |state: &mut CommitState| {
-            let turns = state.turns.entry(session.clone()).or_default();
-            *turns += 1;
-            *turns
-        };
-        let turn = count_turn(&mut self.state());
-        tokio::time::sleep(idle).await;
-        let is_idle = self.state().turns.get(&session) == Some(&turn);
-        if is_idle {
-            self.state().turns.remove(&session);
-            self.look_at(session, Occasion::Due).await;
+    /// Has a session committed after a time, unless it has another turn.
+    fn await_idle(self: &Arc<AutoCommit>, session: &Scope, idle: Duration) {
+        let at = Instant::now() + idle;
+        let mut state = self.state();
+        let earlier = state.idle_at.get(session).copied();
+        state.idle_at.insert(session.clone(), earlier.map_or(at, |earlier| earlier.max(at)));
+        drop(state);
+        if earlier.is_none() {
+            let (own, session) = (self.clone(), session.clone());
+            self.blocking.spawn_task(async move { own.look_at_when_idle(session).await });
         }
+    }
+
+    /// The time that is left until a session has been idle for long enough; `None` if there is none.
+    fn time_until_idle(&self, session: &Scope) -> Option<Duration> {
+        let mut state = self.state();
+        let left = state.idle_at.get(session)?.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            state.idle_at.remove(session);
+        }
+        Some(left).filter(|left| !left.is_zero())
+    }
+
+    /// Commits a session as soon as it had no turn for a time.
+    async fn look_at_when_idle(self: Arc<AutoCommit>, session: Scope) {
+        while let Some(left) = self.time_until_idle(&session) {
+            tokio::time::sleep(left).await;
+        }
+        self.look_at(session, Occasion::Due).await;
     }
 
     /// Commits a session if it is due. A commit that fails is tried again until it is not due any more.
     async fn look_at(self: Arc<AutoCommit>, session: Scope, occasion: Occasion) {
         let mut backoff = MIN_BACKOFF;
-        loop {
+        for attempt in 1.. {
             self.queue.settled(&session).await;
+            let failure =
+                if attempt < MODEL_ATTEMPTS { ModelFailure::Fails } else { ModelFailure::LeadsToRule };
             let (own, name) = (self.clone(), session.clone());
-            let done = self.blocking.spawn(move || own.commit_if_due(&name, occasion)).await;
+            let permit = self.may_run.acquire().await;
+            let done = self.blocking.spawn(move || own.commit_if_due(&name, occasion, failure)).await;
+            drop(permit);
             match done {
                 Ok(Ok(())) => {
                     self.state().failures.remove(&session);
@@ -150,14 +215,14 @@ impl AutoCommit {
         }
     }
 
-    fn commit_if_due(&self, session: &Scope, occasion: Occasion) -> Result<()> {
+    fn commit_if_due(&self, session: &Scope, occasion: Occasion, failure: ModelFailure) -> Result<()> {
         self.foreground.wait_until_idle();
         self.state().waiting.remove(session);
         let mut store = self.stores.open_to_serve()?;
         let found = store::uncommitted(&mut *store, session, MAX_MESSAGES)?;
         drop(store);
         if !found.messages.is_empty() && (occasion == Occasion::Due || self.is_due(&found)) {
-            self.commits.commit(session)?;
+            self.commits.commit(session, failure)?;
         }
         Ok(())
     }

@@ -13,8 +13,6 @@ use crate::record::{Address, Object, Scope, id, unexpected};
 use hyper::HeaderMap;
 use std::sync::Arc;
 
-/// What is recalled: the short-term memory, the memories, and what is below the target.
-const RECALL: &str = "recent,memories,documents,archives";
 /// The greatest number of the last messages of the session, and of memories.
 const RECENT: &str = "10";
 const MEMORIES: &str = "5";
@@ -91,6 +89,11 @@ impl ChatBody {
 }
 
 impl ChatTurn {
+    /// Whether the request names its session.
+    pub(super) fn names_session(&self) -> bool {
+        self.body.session_id.is_some()
+    }
+
     /// The question of the turn.
     pub(super) fn question(&self) -> &str {
         &self.body.message
@@ -120,11 +123,12 @@ impl ChatTurn {
         }
         body.set("messages", chat::array(&messages));
         let mut overrides = vec![
-            with("enrich.recall", RECALL),
             with("recent_context_size", RECENT),
             with("enrich.memories", MEMORIES),
             with("enrich.target", self.target.as_str()),
         ];
+        let recall = settings.text("chat.recall");
+        overrides.extend(recall.map(|what| with("enrich.recall", &what)));
         let documents = settings.integer("chat.documents");
         overrides.extend(documents.map(|most| with("enrich.documents", &most.to_string())));
         let min_score = settings.real("chat.min_score");

@@ -198,6 +198,7 @@ impl Proxy {
         let commits = Arc::new(SessionCommits::new(&config, &stores, &embedder));
         let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
         let auto_commit = Arc::new(auto_commit);
+        auto_commit.resume();
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
         let pipeline = pipeline.committing(&auto_commit);
         let pipeline = Arc::new(pipeline);

@@ -13,22 +13,54 @@ use crate::memory::PriorRule;
 use crate::merge;
 use crate::record::{Commit, Draft, Feed, Line, Object, Record, Scope, StoredRecord, VectorFormat};
 use crate::store::{self, Store, Uncommitted};
+use crate::structured::Model;
+use std::collections::HashSet;
 use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The greatest number of messages in a commit; the others wait for the next one.
 const MAX_MESSAGES: usize = 20_000;
 /// The number of times that a commit is made: another process may have committed the session in between.
 const ATTEMPTS: usize = 3;
 
-/// Commits sessions, one at a time.
+/// Commits sessions, by the model that the settings name, else by rule.
 pub(super) struct SessionCommits {
     config: Arc<ProxyConfig>,
     stores: Arc<StorePool>,
     embedder: Arc<SharedEmbedder>,
-    running: Mutex<()>,
+    /// The sessions that are being committed, each once at a time: a model may take minutes.
+    running: Mutex<HashSet<Scope>>,
+    ended: Condvar,
+    /// Why the last commit that a model was to make was made by rule.
+    model_failure: Mutex<Option<String>>,
+}
+
+/// What follows where the model is of no use.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum ModelFailure {
+    /// The commit fails, and may be tried again.
+    Fails,
+    /// The rule makes the commit.
+    LeadsToRule,
+}
+
+/// A session that is being committed, until this is dropped.
+struct RunningCommit<'a> {
+    commits: &'a SessionCommits,
+    session: &'a Scope,
+}
+
+impl Drop for RunningCommit<'_> {
+    fn drop(&mut self) {
+        lock(&self.commits.running).remove(self.session);
+        self.commits.ended.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionCommits {
@@ -38,17 +70,35 @@ impl SessionCommits {
         stores: &Arc<StorePool>,
         embedder: &Arc<SharedEmbedder>,
     ) -> SessionCommits {
-        let running = Mutex::default();
-        SessionCommits { config: config.clone(), stores: stores.clone(), embedder: embedder.clone(), running }
+        SessionCommits {
+            config: config.clone(),
+            stores: stores.clone(),
+            embedder: embedder.clone(),
+            running: Mutex::default(),
+            ended: Condvar::new(),
+            model_failure: Mutex::default(),
+        }
+    }
+
+    /// Why the last commit that a model was to make was made by rule.
+    pub(super) fn model_failure(&self) -> Option<String> {
+        lock(&self.model_failure).clone()
+    }
+
+    /// Waits until nobody else commits a session.
+    fn begin<'a>(&'a self, session: &'a Scope) -> RunningCommit<'a> {
+        let others = self.ended.wait_while(lock(&self.running), |running| running.contains(session));
+        others.unwrap_or_else(PoisonError::into_inner).insert(session.clone());
+        RunningCommit { commits: self, session }
     }
 
     /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to commit.
-    pub(super) fn commit(&self, session: &Scope) -> Result<Option<Commit>> {
-        let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        let _running = self.begin(session);
         let mut attempt = 1;
         loop {
+            let Some(commit) = self.prepare(session, failure)? else { return Ok(None) };
             let mut store = self.stores.open_to_serve()?;
-            let Some(commit) = self.prepare(&mut *store, session)? else { return Ok(None) };
             match self.store(&mut *store, commit.clone()) {
                 Ok(()) => return Ok(Some(commit)),
                 Err(error) if attempt == ATTEMPTS => return Err(error),
@@ -58,22 +108,52 @@ impl SessionCommits {
         }
     }
 
-    /// Makes the commit of what is not committed.
-    fn prepare(&self, store: &mut dyn Store, session: &Scope) -> Result<Option<Commit>> {
-        let settings = &self.config.settings;
-        let found = store::uncommitted(store, session, MAX_MESSAGES)?;
+    /// Makes the commit of what is not committed. No connection is kept while a model is asked.
+    fn prepare(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        let ProxyConfig { settings, diagnostics, clock, .. } = &*self.config;
+        let found = store::uncommitted(&mut *self.stores.open_to_serve()?, session, MAX_MESSAGES)?;
         if found.messages.is_empty() {
             return Ok(None);
         }
         let session = gathered(session, found)?;
         let patterns = settings.text("session.patterns").map(PathBuf::from);
         let patterns = Patterns::load(patterns.as_deref())?;
-        let mut commit = Commit::parse(distill::commit_by_rule(&session, &patterns)?)?;
+        let model = settings.text("session.model");
+        let model = model.map(|name| Model::new(&name, settings, *clock, diagnostics)).transpose();
+        let mut by_rule = None;
+        let (model, line) = match model.and_then(|model| self.line(&session, model, &patterns)) {
+            Ok(made) => made,
+            Err(error) if failure == ModelFailure::Fails => return Err(error.at("session.model")),
+            Err(error) => {
+                by_rule = Some(error.to_string());
+                (None, distill::commit_by_rule(&session, &patterns)?)
+            }
+        };
+        let mut commit = Commit::parse(line)?;
         if !commit.memories.is_empty() {
-            self.add_near(&mut commit, store)?;
+            self.add_near(&mut commit, &mut *self.stores.open_to_serve()?)?;
         }
-        let note = &mut |why: String| self.config.diagnostics.detail(why);
-        merge::decide(commit, None, note).map(Some)
+        let decided = merge::decide(commit, model.as_ref(), &mut |why| by_rule = Some(why));
+        if let Some(why) = &by_rule {
+            diagnostics.note(format_args!("{}: committed by rule: {why}", session.scope()));
+        }
+        *lock(&self.model_failure) =
+            by_rule.map(|why| format!("{}: committed by rule: {why}", session.scope()));
+        decided.map(Some)
+    }
+
+    /// The commit line of a session by a model, if there is one, and the model.
+    fn line(
+        &self,
+        session: &UncommittedSession,
+        model: Option<Model>,
+        patterns: &Patterns,
+    ) -> Result<(Option<Model>, Object)> {
+        let line = match &model {
+            Some(model) => distill::commit_by_model(session, model)?,
+            None => distill::commit_by_rule(session, patterns)?,
+        };
+        Ok((model, line))
     }
 
     /// Adds to each memory the stored ones that are near it: by meaning, else by words.

@@ -4,7 +4,7 @@ use super::blocking_pool::BlockingPool;
 use super::proxy_config::ProxyConfig;
 use super::query_parameters::parameter;
 use super::response::{self, HttpResponse};
-use super::session_commit::SessionCommits;
+use super::session_commit::{ModelFailure, SessionCommits};
 use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
 use crate::chat;
@@ -97,7 +97,7 @@ impl SessionsApi {
             Err(error) => return response::unavailable("unavailable", &error),
         }
         let (commits, own) = (self.commits.clone(), scope.clone());
-        match self.blocking.spawn(move || commits.commit(&own)).await {
+        match self.blocking.spawn(move || commits.commit(&own, ModelFailure::LeadsToRule)).await {
             Ok(Ok(commit)) => {
                 let body = of_commit(&scope, commit.as_ref());
                 response::json(StatusCode::OK, body.to_json() + "\n")
@@ -152,7 +152,7 @@ fn summary(store: &mut dyn Store, scope: &Scope) -> Result<Option<SessionSummary
 }
 
 /// The response if a user has no such session; another's is no different.
-fn not_found(scope: &Scope) -> HttpResponse {
+pub(super) fn not_found(scope: &Scope) -> HttpResponse {
     response::error(StatusCode::NOT_FOUND, "not_found", &format!("there is no session {}", scope.instance))
 }
 

@@ -28,6 +28,9 @@ pub static ACCOUNT: RecordKind = RecordKind {
 /// The member by which later requests of a turn find their account.
 const DIGEST_MEMBER: &str = "digest";
 
+/// The member that says of a turn that its scope is a session.
+const SESSION_MEMBER: &str = "session";
+
 /// Reads an account line; all of its head must be there.
 fn parse(mut line: Object) -> Result<Draft> {
     let (partition, instance) = (required(&line, "partition")?, required(&line, "instance")?);
@@ -79,6 +82,8 @@ pub struct Account {
     pub digest: Option<String>,
     /// The reason why memory worked only in part.
     pub degraded: Option<String>,
+    /// Whether the request continues a session.
+    pub session: bool,
     /// The prompt tokens that the provider reports.
     pub prompt_tokens: Option<u64>,
     /// Whether the provider read far too little.
@@ -162,6 +167,7 @@ impl Account {
             dropped: list(members, "dropped").iter().map(dropped).collect(),
             digest: text(members, DIGEST_MEMBER),
             degraded: text(members, "degraded"),
+            session: members.get(SESSION_MEMBER) == Some("true"),
             prompt_tokens: members.integer("prompt_tokens").ok().flatten().map(i64::unsigned_abs),
             cut: members.get("cut") == Some("true"),
         }
@@ -205,6 +211,9 @@ impl Account {
             if let Some(text) = text {
                 members.set_text(name, text);
             }
+        }
+        if self.session {
+            members.set(SESSION_MEMBER, "true");
         }
         if let Some(tokens) = self.prompt_tokens {
             members.set("prompt_tokens", tokens.to_string());

@@ -142,7 +142,7 @@ fn is_checked(digits: &[u8]) -> bool {
             other => other,
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::record::{Address, DOCUMENT, Hit, MEMORY, RecordKind, Scopes, StoredRe
 use crate::store::{Below, Evidence, Select, Store};
 use crate::tree;
 use candidates::{Candidate, candidates};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 /// The answer to a query.
@@ -46,9 +46,11 @@ pub fn run(store: &mut dyn Store, by: &mut By, query: &TreeQuery, options: &Opti
         method: query.method,
         limit: options.limit,
         min_score: options.min_score,
+        deduplicate: options.deduplicate,
     }];
     let missing = targets.missing.iter();
-    steps.extend(missing.map(|uri| Step::excluded(uri.clone(), Exclusion::Missing, None)));
+    steps.extend(missing.map(|uri| Step::excluded(uri.clone(), Exclusion::Missing)));
+    steps.extend(filtered(store, query, &targets)?);
     let mut found = Vec::new();
     if let Some(below) = &targets.documents {
         let which = Select { below: Some(below.clone()), ..of_kind(query, &DOCUMENT) };
@@ -56,9 +58,7 @@ pub fn run(store: &mut dyn Store, by: &mut By, query: &TreeQuery, options: &Opti
     }
     let is_target = |candidate: &Candidate| targets.directories.contains(&candidate.address);
     let (start, mut found): (Vec<Candidate>, Vec<Candidate>) = found.into_iter().partition(is_target);
-    steps.extend(
-        start.iter().map(|one| Step::excluded(one.address.clone(), Exclusion::Target, Some(one.own))),
-    );
+    steps.extend(start.into_iter().map(|one| one.excluded(Exclusion::Target, None)));
     match query.method {
         Method::Flat => steps.extend(found.iter().map(Candidate::step)),
         Method::Recursive => {
@@ -190,29 +190,50 @@ fn memories(
     Ok(found)
 }
 
+/// A step for each node at or below the targets that the query leaves out by its id.
+fn filtered(store: &mut dyn Store, query: &TreeQuery, targets: &Targets) -> Result<Vec<Step>> {
+    let ids: Vec<&str> = query.filter.except.ids.iter().map(String::as_str).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let which = Select::records(vec![&DOCUMENT, &MEMORY], Scopes::Partition(query.partition.to_owned()));
+    let mut addresses: Vec<Address> = Vec::new();
+    for record in store.get(&ids, &which)? {
+        let above = if record.kind == &DOCUMENT { &targets.addresses } else { &targets.memories };
+        let address = record.tree_address();
+        addresses.extend(address.filter(|one| above.iter().any(|target| one.is_within(target))));
+    }
+    addresses.sort();
+    Ok(addresses.into_iter().map(|address| Step::excluded(address, Exclusion::Filter)).collect())
+}
+
 /// The hits among the candidates; adds a step for each of the others.
 fn choose(mut found: Vec<Candidate>, options: &Options, steps: &mut Vec<Step>) -> Vec<Hit> {
     found.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score).then_with(|| a.address.cmp(&b.address)));
-    let mut seen = HashSet::new();
+    let mut seen: HashMap<[u8; 32], Address> = HashMap::new();
     let mut hits = Vec::new();
-    for Candidate { address, hit, is_visited, .. } in found {
-        let score = hit.score;
-        let exclusion = if !is_visited {
+    for candidate in found {
+        let mut same_as = None;
+        let exclusion = if !candidate.is_visited {
             Some(Exclusion::Unvisited)
-        } else if options.min_score.is_some_and(|least| score < least) {
+        } else if options.min_score.is_some_and(|least| candidate.hit.score < least) {
             Some(Exclusion::MinScore)
-        } else if !(options.admits)(&hit) {
+        } else if !(options.admits)(&candidate.hit) {
             Some(Exclusion::Filter)
-        } else if options.deduplicate && !seen.insert(hit.record.text_digest()) {
-            Some(Exclusion::Duplicate)
-        } else if hits.len() >= options.limit {
-            Some(Exclusion::Limit)
         } else {
-            None
+            if options.deduplicate {
+                let digest = candidate.hit.record.text_digest();
+                same_as = seen.get(&digest).cloned();
+                seen.entry(digest).or_insert_with(|| candidate.address.clone());
+            }
+            match same_as {
+                Some(_) => Some(Exclusion::Duplicate),
+                None => (hits.len() >= options.limit).then_some(Exclusion::Limit),
+            }
         };
         match exclusion {
-            Some(reason) => steps.push(Step::excluded(address, reason, is_visited.then_some(score))),
-            None => hits.push(hit),
+            Some(reason) => steps.push(candidate.excluded(reason, same_as)),
+            None => hits.push(candidate.hit),
         }
     }
     hits

@@ -4,9 +4,13 @@ use super::api::Store;
 use super::select::{Below, Select, Walk};
 use crate::error::Result;
 use crate::record::{
-    DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, history, session_of_archive,
+    ACCOUNT, Account, DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, archive_address,
+    history, session_of_archive,
 };
 use std::collections::{BTreeMap, HashSet};
+
+/// The number of scopes that are looked up together.
+const BATCH: usize = 256;
 
 /// The sessions of some scopes, by the time of their last messages.
 pub fn sessions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<SessionSummary>> {
@@ -58,6 +62,53 @@ pub fn uncommitted(store: &mut dyn Store, session: &Scope, most: usize) -> Resul
         }
     })?;
     Ok(found)
+}
+
+/// The sessions whose last message ends no archive, with the times of these messages, in milliseconds since 1970, UTC. A
+/// scope is a session if the account of its last turn says so; with `all`, each is.
+pub fn open_sessions(store: &mut dyn Store, all: bool) -> Result<Vec<(Scope, i64)>> {
+    let mut open = Vec::new();
+    let scopes: Vec<Scope> = store.scopes()?.into_iter().map(|(scope, _)| scope).collect();
+    for scopes in scopes.chunks(BATCH) {
+        let one = |scope: &Scope| Scopes::One(scope.clone());
+        let of_messages: Vec<Select> = scopes.iter().map(|scope| Select::messages(one(scope))).collect();
+        let of_accounts: Vec<Select> =
+            scopes.iter().map(|scope| Select::records(vec![&ACCOUNT], one(scope))).collect();
+        let accounts = if all { vec![Vec::new(); scopes.len()] } else { store.last(&of_accounts, 1)? };
+        let is_session = |accounts: &[StoredRecord]| {
+            all || accounts.last().is_some_and(|account| Account::from_record(account).session)
+        };
+        let messages = store.last(&of_messages, 1)?.into_iter().zip(accounts);
+        let last: Vec<StoredRecord> = messages
+            .filter(|(_, accounts)| is_session(accounts))
+            .filter_map(|(mut last, _)| last.pop())
+            .collect();
+        let archives: Vec<Option<String>> = last.iter().map(archive_ending_with).collect();
+        let ids: Vec<&str> = archives.iter().flatten().map(String::as_str).collect();
+        let stored = store.get(&ids, &Select::records(vec![&DOCUMENT], Scopes::All))?;
+        let stored: HashSet<&str> = stored.iter().map(|archive| archive.id.as_str()).collect();
+        let of_each = last.iter().zip(&archives);
+        let without = of_each.filter(|(_, id)| id.as_deref().is_some_and(|id| !stored.contains(id)));
+        open.extend(without.map(|(last, _)| (last.scope.clone(), last.timestamp)));
+    }
+    Ok(open)
+}
+
+/// The id of the archive that ends with a message; `None` if its session can have no archives.
+fn archive_ending_with(message: &StoredRecord) -> Option<String> {
+    let address = archive_address(&message.scope, &message.id).ok()?;
+    Some(address.document_id(&message.scope.partition))
+}
+
+/// Whether a session that has no message belongs to another partition.
+pub fn is_of_another(store: &mut dyn Store, session: &Scope) -> Result<bool> {
+    if !store.last_of(&Select::messages(Scopes::One(session.clone())), 1)?.is_empty() {
+        return Ok(false);
+    }
+    let is_named = |(scope, messages): &(Scope, u64)| {
+        scope.instance == session.instance && scope.partition != session.partition && *messages > 0
+    };
+    Ok(store.scopes()?.iter().any(is_named))
 }
 
 /// The archives of a session, by time.

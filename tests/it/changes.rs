@@ -176,10 +176,21 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
 }
 
-/// The scopes, of which the last is seldom written to.
-fn scope(dice: &mut Dice) -> Scope {
-    let instance = ["many", "many", "many", "few", "few", "rare"][dice.below(6)];
-    Scope { partition: "p".into(), instance: instance.into() }
+/// The scopes of one partition, of which the last is seldom written to; the oftener one stands here, the more records
+/// it has.
+fn scopes_of_a_partition() -> Vec<Scope> {
+    let instances = ["many", "many", "many", "few", "few", "rare"];
+    instances.map(|instance| Scope { partition: "p".into(), instance: instance.into() }).into()
+}
+
+/// Small scopes of several partitions, and a larger one.
+fn many_scopes() -> Vec<Scope> {
+    let small = (0..36).map(|n| (n % 3, n));
+    let scopes = small.chain([(0, 0); 12]).map(|(partition, instance)| {
+        let partition = if partition == 0 { "p".to_owned() } else { format!("p{partition}") };
+        Scope { partition, instance: format!("i{instance}") }
+    });
+    scopes.collect()
 }
 
 /// A few words, the first of the list more often than the last.
@@ -204,6 +215,10 @@ struct Changed<'a> {
     model: Model,
     dice: Dice,
     step: usize,
+    scopes: Vec<Scope>,
+    /// The number of ids that there may be, and how many times more of them a change has.
+    ids: usize,
+    times: usize,
 }
 
 impl Changed<'_> {
@@ -213,7 +228,7 @@ impl Changed<'_> {
         let count = 1 + dice.below(12);
         let text = some_words(count, dice).join([" ", ", ", "! ", "\n"][dice.below(4)]);
         let role = [Role::User, Role::Assistant, Role::Tool][dice.below(3)];
-        let Scope { partition, instance } = scope(dice);
+        let Scope { partition, instance } = self.scopes[dice.below(self.scopes.len())].clone();
         let numbers = vector(dice);
         let with_vector = dice.below(3) > 0;
         self.step += 1;
@@ -231,8 +246,8 @@ impl Changed<'_> {
 
     /// Some of the ids that there may be, each once.
     fn ids(&mut self, most: usize) -> Vec<String> {
-        let count = 1 + self.dice.below(most);
-        let ids: BTreeSet<usize> = (0..count).map(|_| self.dice.below(150)).collect();
+        let count = 1 + self.dice.below(most * self.times);
+        let ids: BTreeSet<usize> = (0..count).map(|_| self.dice.below(self.ids)).collect();
         ids.into_iter().map(|n| format!("r{n}")).collect()
     }
 
@@ -361,7 +376,7 @@ impl Changed<'_> {
         let scopes = match self.dice.below(6) {
             0 => Scopes::All,
             1 => Scopes::Partition("p".into()),
-            _ => Scopes::One(scope(&mut self.dice)),
+            _ => Scopes::One(self.scopes[self.dice.below(self.scopes.len())].clone()),
         };
         let mut which = Select::messages(scopes);
         match self.dice.below(8) {
@@ -421,7 +436,7 @@ impl Changed<'_> {
         let wanted = self.model.everything();
         assert_eq!(everything(&mut *self.store), wanted);
         let unembedded = self.model.live.values().filter(|(_, vector)| vector.is_none()).count();
-        let found = self.store.unembedded(MODEL, &Select::messages(Scopes::All), 1000).unwrap();
+        let found = self.store.unembedded(MODEL, &Select::messages(Scopes::All), self.ids).unwrap();
         assert_eq!((found.total, found.newest.len()), (unembedded as u64, unembedded));
         let scopes: BTreeMap<Scope, u64> = self.store.scopes().unwrap().into_iter().collect();
         let mut counted: BTreeMap<Scope, u64> = BTreeMap::new();
@@ -429,7 +444,7 @@ impl Changed<'_> {
             *counted.entry(record.scope.clone()).or_default() += 1;
         }
         assert_eq!(scopes, counted);
-        let id = format!("r{}", self.dice.below(150));
+        let id = format!("r{}", self.dice.below(self.ids));
         let links: BTreeSet<[String; 3]> = self.store.links(&[&id], None).unwrap().iter().map(ends).collect();
         let of_id = |link: &&[String; 3]| link[0] == id || link[2] == id;
         assert_eq!(links, wanted.links.iter().filter(of_id).cloned().collect());
@@ -483,6 +498,7 @@ fn everything(store: &mut dyn Store) -> Everything {
 /// How many steps are done where nobody says it, and how long they may take at a server, of which so many are done
 /// however slow it is.
 const STEPS: usize = 2000;
+const STEPS_IN_MANY_SCOPES: usize = 500;
 const TIME_AT_SERVER: Duration = Duration::from_secs(20);
 const STEPS_AT_SERVER: usize = 300;
 
@@ -495,7 +511,8 @@ fn random_changes_leave_the_store_as_a_fresh_one() {
         println!("RSV_TEST_SEED={seed}");
         let (begun, at_server) = (Instant::now(), home.is_at_server());
         let (store, dice) = (home.open(), Dice(seed));
-        let mut changed = Changed { home: &home, store, model: Model::default(), dice, step: 0 };
+        let (model, scopes) = (Model::default(), scopes_of_a_partition());
+        let mut changed = Changed { home: &home, store, model, dice, step: 0, scopes, ids: 150, times: 1 };
         for step in 0..steps.unwrap_or(STEPS) {
             let slow = at_server && steps.is_none() && begun.elapsed() > TIME_AT_SERVER;
             if slow && step >= STEPS_AT_SERVER {
@@ -506,6 +523,23 @@ fn random_changes_leave_the_store_as_a_fresh_one() {
         }
         changed.end();
     }
+}
+
+/// In many small scopes, most records are indexed together with those of other scopes.
+#[allow(clippy::print_stdout)] // Shown where the test fails.
+#[test]
+fn random_changes_in_many_scopes_leave_the_store_as_a_fresh_one() {
+    let steps = number_from("RSV_TEST_STEPS").map_or(STEPS_IN_MANY_SCOPES, |steps| steps as usize);
+    let seed = number_from("RSV_TEST_SEED").unwrap_or(43);
+    println!("RSV_TEST_SEED={seed}");
+    let home = Home::new();
+    let (store, dice, model, scopes) = (home.open(), Dice(seed), Model::default(), many_scopes());
+    let mut changed = Changed { home: &home, store, model, dice, step: 0, scopes, ids: 1500, times: 12 };
+    for _ in 0..steps {
+        changed.change();
+        changed.ask();
+    }
+    changed.end();
 }
 
 /// The records of the test of kills: pairs, of which both are changed together, and what they are linked with.

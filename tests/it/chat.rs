@@ -1,11 +1,12 @@
 //! The chat backend of rsv-proxy: its answers and events, its sessions, and what a user may see.
 
 use crate::chat_uploads::{settled, upload};
-use crate::fake::{Answer, Fake, Wire, dead};
+use crate::fake::{Answer, Call, Fake, Wire, dead};
 use crate::proxy::{Proxy, answer, asked, home, post};
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
 pub(crate) const GARDEN: &str =
     "# Garden\n\nThe tomatoes stand by the warm wall, and the beans go up the north fence.\n";
@@ -15,7 +16,7 @@ pub(crate) fn provider() -> Fake {
     saying(&["By the ", "warm ", "wall."])
 }
 
-fn saying(words: &[&str]) -> Fake {
+pub(crate) fn saying(words: &[&str]) -> Fake {
     let events: String = words.iter().map(|word| chunk(word)).collect();
     let events = format!("{events}{STOP}data: [DONE]\n\n");
     let whole = json!({"id": "c", "object": "chat.completion", "model": "llama3.1", "choices": [
@@ -52,6 +53,12 @@ pub(crate) fn says(message: &str, more: Value) -> String {
 pub(crate) fn chat(proxy: &Proxy, headers: &str, message: &str, more: Value) -> (u16, Value) {
     let (status, body) = proxy.post("/api/ai/chat", headers, &says(message, more));
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
+}
+
+/// Chats in a session of the partition `default`.
+pub(crate) fn say(proxy: &Proxy, session: &str, message: &str) {
+    let (status, body) = chat(proxy, "", message, json!({"session_id": session}));
+    assert_eq!(status, 200, "{body}");
 }
 
 /// Chats, and reads the events byte by byte, as they are separated by the specification.
@@ -184,7 +191,18 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
         .to_string()
             + "\n"
     };
-    let past = json!({"role": "user", "content": "My tomatoes are red", "partition": "ann", "instance": "s1",
+    let other = |n: usize| {
+        json!({"role": "user", "content": format!("Number {n} on the list is bread"), "partition": "ann",
+            "instance": "s0", "timestamp": 1_600_000_000_000_i64 + n as i64})
+        .to_string()
+            + "\n"
+    };
+    let past = (1..9).map(other).collect::<String>()
+        + &json!({"role": "user", "content": "I cook the tomatoes in a copper pot", "partition": "ann",
+        "instance": "s0", "trace_id": "0", "timestamp": 1_600_000_000_000_i64})
+    .to_string()
+        + "\n"
+        + &json!({"role": "user", "content": "My tomatoes are red", "partition": "ann", "instance": "s1",
         "trace_id": "1", "timestamp": 1_700_000_000_000_i64})
     .to_string()
         + "\n"
@@ -203,24 +221,17 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
         + "\n"
         + &note("d1", "The tomatoes stand by the warm wall")
         + &note("d2", "The beans go up the fence");
-    for streams in [false, true] {
+    let recalled = "similar,recent,memories,documents";
+    for (streams, recalled) in [(false, recalled.to_owned()), (true, format!("{recalled},archives"))] {
         let (by_pipe, by_proxy) = (provider(), provider());
         let (pipe, proxied) = (home(&by_pipe), home(&by_proxy));
+        let proxied = if streams { proxied.env("RSV_CHAT_RECALL", &recalled) } else { proxied };
         for home in [&pipe, &proxied] {
             home.run("rsv-ingest", &[], &past).ok();
         }
         let request =
             r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where are the tomatoes?"}]}"#;
-        let words = [
-            "--session",
-            "s1",
-            "-p",
-            "ann",
-            "--recall",
-            "recent,memories,documents,archives",
-            "--recent",
-            "10",
-        ];
+        let words = ["--session", "s1", "-p", "ann", "--recall", &recalled, "--recent", "10"];
         let more = ["--memories", "5", "--documents", "5", "--target", "viking://resources/users/ann"];
         let enriched = pipe.run("rsv-enrich", &[&words[..], &more].concat(), request).ok();
         let stream: &[&str] = if streams { &["--stream"] } else { &[] };
@@ -234,10 +245,14 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
         assert_eq!(status, 200, "{body}");
         assert_eq!(by_proxy.one().text(), by_pipe.one().text());
         let sent = by_pipe.one().text().to_owned();
-        for part in ["My tomatoes are red", "Water the tomatoes", "has red tomatoes", "warm wall"] {
+        for part in ["My tomatoes are red", "Water the tomatoes", "warm wall", "in a copper pot"] {
             assert!(sent.contains(part), "{part}: {sent}");
         }
-        assert_eq!(sent.matches("<rsv-memory>").count(), 3, "{sent}");
+        assert_eq!(
+            (sent.contains("has red tomatoes"), sent.matches("<rsv-memory>").count()),
+            (streams, 3 + usize::from(streams)),
+            "{sent}"
+        );
         // A signal of use names the store that it was counted in.
         let stored = |home: &Home| -> Vec<String> {
             home.export().lines().filter(|line| !line.contains("\"usage\"")).map(str::to_owned).collect()
@@ -300,7 +315,7 @@ fn a_document_of_the_user_is_the_context_and_no_others() {
             assert!(body["context"].as_array().is_none_or(Vec::is_empty), "{body}");
         }
         let seen = fake.seen();
-        assert!(!seen.last().unwrap().text().contains("warm wall."), "{}", seen.last().unwrap().text());
+        assert!(!seen.last().unwrap().text().contains("warm wall, and"), "{}", seen.last().unwrap().text());
     }
 }
 
@@ -356,16 +371,22 @@ fn a_listed_page_may_use_every_method() {
     assert!(answered.contains("access-control-allow-origin: http://page.example"), "{answered}");
 }
 
-#[test]
-fn an_answer_that_breaks_off_ends_with_an_error_and_is_stored_in_part() {
-    let wire = Wire::new();
-    let home = now(&wire.url());
-    let proxy = Proxy::start(&home);
+/// A chat whose provider has said the first words, and whose client has not read them.
+fn begun(proxy: &Proxy, wire: &Wire) -> (TcpStream, Call) {
     let mut client = proxy.connect();
     client.write_all(&post("/api/ai/chat/stream", "", &says("Where?", json!({"session_id": "s"})))).unwrap();
     let mut call = wire.accept();
     call.begin("");
     assert!(call.piece(chunk("By the ")));
+    (client, call)
+}
+
+#[test]
+fn an_answer_that_breaks_off_ends_with_an_error_and_is_stored_in_part() {
+    let wire = Wire::new();
+    let home = now(&wire.url());
+    let proxy = Proxy::start(&home);
+    let (mut client, call) = begun(&proxy, &wire);
     drop(call);
     let found = read_events(&mut client);
     assert_eq!(names(&found), ["context", "token", "error"], "{found:?}");
@@ -379,11 +400,7 @@ fn a_client_that_goes_away_ends_the_request_and_what_came_is_stored() {
     let wire = Wire::new();
     let home = now(&wire.url());
     let proxy = Proxy::start(&home);
-    let mut client = proxy.connect();
-    client.write_all(&post("/api/ai/chat/stream", "", &says("Where?", json!({"session_id": "s"})))).unwrap();
-    let mut call = wire.accept();
-    call.begin("");
-    assert!(call.piece(chunk("By the ")));
+    let (mut client, call) = begun(&proxy, &wire);
     let mut seen = String::new();
     let mut piece = [0; 1000];
     while !seen.contains("event: token") {

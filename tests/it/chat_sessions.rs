@@ -1,10 +1,8 @@
 //! The sessions of rsv-proxy's chat backend, and how they are committed.
 
-use crate::browser::{browser, dump};
-use crate::chat::{GARDEN, chat, now, provider};
+use crate::chat::{GARDEN, chat, now, provider, say, says};
 use crate::chat_uploads::{settled, upload};
 use crate::docs::{is_installed, read, report_unchecked, section};
-use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, asked};
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
@@ -12,25 +10,19 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-fn ask(proxy: &Proxy, method: &str, path: &str, headers: &str) -> (u16, Value) {
+pub(crate) fn ask(proxy: &Proxy, method: &str, path: &str, headers: &str) -> (u16, Value) {
     let (status, body) = proxy.raw(&asked(method, path, headers));
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {status} {body}")))
 }
 
-/// Chats in a session.
-fn say(proxy: &Proxy, session: &str, message: &str) {
-    let (status, body) = chat(proxy, "", message, json!({"session_id": session}));
-    assert_eq!(status, 200, "{body}");
-}
-
-/// The archives of the partition `default`.
-fn archives(home: &Home) -> Vec<Value> {
+/// The archives of all sessions.
+pub(crate) fn archives(home: &Home) -> Vec<Value> {
     let lines = lines_of(&home.run("rsv-export", &["--kind", "document"], "").ok());
     lines.into_iter().filter(|line| line["covers"].is_array()).collect()
 }
 
 /// The ids of messages, and those that archives cover, of which none may be there twice.
-fn coverage(home: &Home) -> (BTreeSet<String>, BTreeSet<String>) {
+pub(crate) fn coverage(home: &Home) -> (BTreeSet<String>, BTreeSet<String>) {
     let lines = lines_of(&home.run("rsv-export", &["--kind", "message"], "").ok());
     let messages =
         lines.iter().filter(|line| line["kind"] == "message").map(|line| text(&line["id"])).collect();
@@ -44,7 +36,7 @@ fn coverage(home: &Home) -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 /// Waits until something holds.
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
@@ -134,11 +126,21 @@ fn a_session_of_another_user_is_not_there() {
         let (status, _) = ask(&proxy, "GET", &format!("/api/sessions/{crafted}"), "X-User-Id: bob\r\n");
         assert_eq!(status, 404, "{crafted}");
     }
-    // The same name is another session.
-    let (_, body) = chat(&proxy, "X-User-Id: bob\r\n", "Hello", json!({"session_id": "s1"}));
-    assert_eq!(body["session_id"], "s1");
-    assert!(!fake.seen().last().unwrap().text().contains("canary"));
-    assert_eq!(ask(&proxy, "GET", "/partition/ann/api/sessions/s1", "").0, 200);
+    let asked = fake.seen().len();
+    let bob = "X-User-Id: bob\r\n";
+    for path in ["/api/ai/chat", "/api/ai/chat/stream"] {
+        let (status, body) = proxy.post(path, bob, &says("Hello", json!({"session_id": "s1"})));
+        assert!(status == 404 && body.contains("there is no session s1"), "{status} {body}");
+    }
+    // Nothing was sent or stored.
+    assert_eq!(
+        (fake.seen().len(), ask(&proxy, "GET", "/api/sessions", bob).1["total"].clone()),
+        (asked, json!(0))
+    );
+    // A name that nobody has begins a session; one that was forgotten is nobody's.
+    assert_eq!(chat(&proxy, bob, "Hello", json!({"session_id": "s2"})).1["session_id"], "s2");
+    assert_eq!(ask(&proxy, "DELETE", "/partition/ann/api/sessions/s1", "").0, 200);
+    assert_eq!(chat(&proxy, bob, "Hello", json!({"session_id": "s1"})).1["session_id"], "s1");
 }
 
 #[test]
@@ -218,99 +220,6 @@ fn a_proxy_that_is_killed_while_it_commits_leaves_no_message_out() {
     let (messages, covered) = coverage(&home);
     assert_eq!(messages, covered);
     home.check();
-}
-
-#[test]
-fn the_page_is_served_only_if_it_is_asked_for_and_runs_nothing_else() {
-    let home = now(&crate::fake::dead());
-    let proxy = Proxy::start(&home);
-    assert_eq!(proxy.get("/chat").0, 404);
-    let proxy = Proxy::start_with(&home, &["--chat"]);
-    let answered = proxy.whole(&asked("GET", "/partition/ann/chat", ""));
-    let (head, page) = answered.split_once("\r\n\r\n").unwrap();
-    let policy = head.lines().find_map(|line| line.strip_prefix("content-security-policy: ")).unwrap();
-    assert!(
-        policy.starts_with("default-src 'none'; script-src 'sha256-") && !policy.contains("unsafe"),
-        "{policy}"
-    );
-    assert_eq!(page, read("examples/chat.html"));
-}
-
-/// Uses the page as a person does, and shows what it then has.
-const VISITOR: &str = r#"
-(async () => {
-    const until = async (holds) => { while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20)); };
-    const file = new File(["FILE"], "garden.md");
-    await upload(file);
-    at("message").value = "Where do the <b>tomatoes</b> stand?";
-    at("ask").requestSubmit();
-    await until(() => at("send").disabled === false && at("sessions").children.length > 0);
-    await commit();
-    const seen = {
-        turns: [...at("turns").children].map((turn) => turn.textContent), context: at("context").textContent,
-        steps: at("steps").children.length, sessions: at("sessions").textContent, state: at("state").textContent,
-        documents: at("document").textContent,
-    };
-    at("new").onclick();
-    seen.dropped = session === null && at("turns").children.length === 0;
-    at("sessions").children[0].onclick();
-    await until(() => at("turns").children.length === 2);
-    seen.reopened = session !== null;
-    document.body.textContent = "seen " + JSON.stringify(seen) + " end";
-})();
-"#;
-
-#[test]
-fn the_page_chats_uploads_lists_and_commits_in_a_browser() {
-    let Some(browser) = browser() else { return };
-    let fake = provider();
-    let (home, page) = (now(&fake.url()).env("RSV_SESSION_COMMIT_TURNS", "0"), read("examples/chat.html"));
-    // Chromium gives a page of another origin the address of the proxy by its name.
-    let site =
-        Fake::answering(move |_| Answer::new(200, page_with(&page)).header("Content-Type", "text/html"));
-    let home = home.env("RSV_PROXY_ORIGINS", &site.url());
-    home.run("rsv-config", &["set", "model", "llama3.1"], "").ok();
-    let proxy = Proxy::start(&home);
-    PORT.store(proxy.port().into(), std::sync::atomic::Ordering::SeqCst);
-    let shown = { (0..5).map(|_| dump(browser, &home, &site.url())) }
-        .find(|shown| shown.contains(">seen {"))
-        .expect("no visit was complete");
-    let seen = shown.split("seen {").nth(1).unwrap().split(" end").next().unwrap();
-    let seen = format!("{{{seen}").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    let seen: Value = serde_json::from_str(&seen).unwrap();
-    assert_eq!(seen["turns"], json!(["Where do the <b>tomatoes</b> stand?", "By the warm wall."]), "{seen}");
-    assert!(text(&seen["context"]).contains("warm wall") && seen["steps"].as_u64().unwrap() > 1, "{seen}");
-    assert!(text(&seen["sessions"]).contains("<b>tomatoes</b>"), "{seen}");
-    assert!(
-        text(&seen["state"]).starts_with("committed") && text(&seen["documents"]).contains("garden.md"),
-        "{seen}"
-    );
-    assert_eq!((&seen["dropped"], &seen["reopened"]), (&true.into(), &true.into()));
-}
-
-static PORT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-
-/// The page, for the proxy at `PORT`, with its visitor.
-fn page_with(page: &str) -> String {
-    let port = PORT.load(std::sync::atomic::Ordering::SeqCst);
-    let named = format!("<meta name=\"rsv-proxy\" content=\"http://127.0.0.1:{port}\">");
-    let visitor = VISITOR.replace("FILE", &GARDEN.replace('\n', "\\n"));
-    page.replace("<meta name=\"rsv-proxy\" content=\"\">", &named)
-        .replace("</body>", &format!("<script>{visitor}</script></body>"))
-}
-
-#[test]
-fn the_page_of_the_proxy_runs_under_its_policy() {
-    let Some(browser) = browser() else { return };
-    let fake = provider();
-    let home = now(&fake.url());
-    let proxy = Proxy::start_with(&home, &["--chat"]);
-    say(&proxy, "s1", "Where are the <img src=x onerror=alert(1)> tomatoes?");
-    let address = format!("http://127.0.0.1:{}/chat", proxy.port());
-    let shown =
-        { (0..5).map(|_| dump(browser, &home, &address)) }.find(|shown| shown.contains("Where are the"));
-    let shown = shown.expect("no visit was complete");
-    assert!(shown.contains("Where are the &lt;img") && !shown.contains("<img"), "{shown}");
 }
 
 /// The literal block of an example that writes a file.

@@ -424,7 +424,12 @@ fn marked(number: u16, words: usize) -> String {
     let content = format!("Zqwört{number:05} ").repeat(words);
     let vector = vec![f32::from_bits(u32::from(number) | 0x4256_0000); 64];
     let embedding = json!({"kind": "embedding", "of": id, "model": "m", "dim": 64, "vector": vector});
-    message(&id, "default/default", &id, "user", &content, i64::from(number)) + &format!("{embedding}\n")
+    // Half of them are in small scopes, whose words are indexed together with those of others.
+    let scope = match number % 22 {
+        small @ (1 | 3 | 5 | 7 | 9 | 11 | 13 | 15 | 17 | 19 | 21) => format!("p{}/i{small}", number % 3),
+        _ => "default/default".to_owned(),
+    };
+    message(&id, &scope, &id, "user", &content, i64::from(number)) + &format!("{embedding}\n")
 }
 
 #[test]
@@ -435,7 +440,7 @@ fn no_file_of_the_store_has_what_was_forgotten() {
     let (mut there, mut gone) = (Vec::<u16>::new(), BTreeSet::new());
     let mut next = 0;
     for step in 0..40 {
-        let new = if step < 25 { dice.below(25) } else { 0 };
+        let new = if step < 25 { dice.below(50) } else { 0 };
         let lines: String = (0..new)
             .map(|_| {
                 next += 1;

@@ -9,30 +9,31 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-const ROOT: &str = "viking://resources/manual";
-const WORDS: [&str; 8] = ["tomato", "wall", "potash", "frost", "seed", "spade", "water", "compost"];
+pub(crate) const ROOT: &str = "viking://resources/manual";
+pub(crate) const WORDS: [&str; 8] =
+    ["tomato", "wall", "potash", "frost", "seed", "spade", "water", "compost"];
 
 /// A document with a text for each level.
-fn document(uri: &str, title: &str, content: &str) -> Value {
+pub(crate) fn document(uri: &str, title: &str, content: &str) -> Value {
     json!({"kind": "document", "uri": uri, "title": title, "abstract": format!("{title}."),
            "overview": format!("# {title}\n\n{content}"), "content": format!("{content} Detail.")})
 }
 
 /// A directory with a text.
-fn directory(uri: &str, title: &str, overview: &str) -> Value {
+pub(crate) fn directory(uri: &str, title: &str, overview: &str) -> Value {
     json!({"kind": "document", "uri": uri, "title": title, "overview": overview, "children": 1})
 }
 
-fn lines(values: &[Value]) -> String {
+pub(crate) fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-fn store(home: &Home, partition: &str, documents: &[Value]) {
+pub(crate) fn store(home: &Home, partition: &str, documents: &[Value]) {
     home.run("rsv-ingest", &["-p", partition], lines(documents)).ok();
 }
 
 /// A search in partition p; nothing may be said on standard error.
-fn search(home: &Home, words: &[&str]) -> Ran {
+pub(crate) fn search(home: &Home, words: &[&str]) -> Ran {
     let ran = home.run("rsv-search", &[&["-p", "p"], words].concat(), "");
     assert!(ran.status < 2 && ran.stderr.is_empty(), "{words:?}: {ran}");
     ran
@@ -45,7 +46,7 @@ fn found(home: &Home, words: &[&str]) -> Vec<String> {
 }
 
 /// A tree of random directories and words, some in no directory.
-fn random_tree(dice: &mut Dice, count: usize) -> Vec<Value> {
+pub(crate) fn random_tree(dice: &mut Dice, count: usize) -> Vec<Value> {
     let mut nodes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut places = vec![ROOT.to_owned()];
     for n in 0..count {
@@ -62,81 +63,6 @@ fn random_tree(dice: &mut Dice, count: usize) -> Vec<Value> {
         if is_directory(uri) { directory(uri, words[0], &text) } else { document(uri, words[0], &text) }
     };
     nodes.iter().map(node).collect()
-}
-
-/// The hits that the steps of a search imply, best first: read by their description in rsv-record(5) alone.
-fn implied_hits(steps: &[Value]) -> Vec<(String, f64)> {
-    let of = |name: &str| steps.iter().filter(move |step| step["event"] == name).collect::<Vec<_>>();
-    let start = of("search_start")[0];
-    let directories: BTreeMap<String, f64> = of("directory")
-        .into_iter()
-        .map(|step| (text(&step["uri"]), step["score"].as_f64().unwrap()))
-        .collect();
-    let excluded: BTreeMap<String, String> =
-        of("excluded").into_iter().map(|step| (text(&step["uri"]), text(&step["reason"]))).collect();
-    let mut scored = Vec::new();
-    for step in of("candidate") {
-        let (uri, own) = (text(&step["uri"]), step["own"].as_f64().unwrap());
-        let score = match start["own_share"].as_f64() {
-            Some(share) if step.get("parent").is_some() => {
-                let above = directories[uri.rsplit_once('/').unwrap().0];
-                share * own + (1.0 - share) * above
-            }
-            _ => own,
-        };
-        scored.push((uri, score));
-    }
-    scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    // What is excluded comes for its reason.
-    let (limit, least) = (start["limit"].as_u64().unwrap() as usize, start["min_score"].as_f64());
-    let mut hits = Vec::new();
-    for (uri, score) in scored {
-        let reason = if least.is_some_and(|least| score < least) {
-            Some("min_score")
-        } else if hits.len() == limit {
-            Some("limit")
-        } else {
-            None
-        };
-        assert_eq!(excluded.get(&uri).map(String::as_str), reason, "{uri} {score}");
-        if reason.is_none() {
-            hits.push((uri, score));
-        }
-    }
-    let summary = of("summary")[0];
-    assert_eq!(summary["hits"], hits.len());
-    let unvisited = excluded.values().filter(|reason| *reason == "unvisited").count();
-    assert_eq!(summary["candidates"], of("candidate").len() + unvisited);
-    hits
-}
-
-#[test]
-fn the_steps_imply_the_hits() {
-    for home in Home::of_each_store() {
-        let mut dice = Dice(11);
-        store(&home, "p", &random_tree(&mut dice, 60));
-        let mut reasons = BTreeSet::new();
-        for _ in 0..12 {
-            let question = [WORDS[dice.below(8)], WORDS[dice.below(8)], WORDS[dice.below(8)]].join(" ");
-            let limit = (1 + dice.below(12)).to_string();
-            for flags in [&["--flat"][..], &["--recursive"], &["--recursive", "--min-score", "0.4"]] {
-                let common = ["--target", ROOT, "--steps", "-n", &limit, &question];
-                let lines = lines_of(&search(&home, &[flags, &common].concat()).stdout);
-                let (steps, hits): (Vec<Value>, Vec<Value>) =
-                    lines.into_iter().partition(|line| line["kind"] == "step");
-                let hits: Vec<(String, f64)> =
-                    hits.iter().map(|hit| (text(&hit["uri"]), hit["score"].as_f64().unwrap())).collect();
-                let implied = implied_hits(&steps);
-                let is_same = |((uri, score), (other, own)): (&(String, f64), &(String, f64))| {
-                    uri == other && (score - own).abs() < 1e-9
-                };
-                assert_eq!(hits.len(), implied.len(), "{flags:?} {question}");
-                assert!(hits.iter().zip(&implied).all(is_same), "{flags:?} {question}: {hits:?} {implied:?}");
-                reasons.extend(steps.iter().filter_map(|step| step["reason"].as_str().map(str::to_owned)));
-            }
-        }
-        assert!(reasons.contains("limit") && reasons.contains("min_score"), "{reasons:?}");
-    }
 }
 
 #[test]

@@ -152,8 +152,8 @@ fn two_machines_that_exchange_changes_both_ways_converge() {
         let Some(first) = (if kind == 0 { Some(Home::new()) } else { Home::in_graph() }) else { continue };
         let mut machines = [Machine::new(first, "nest"), Machine::new(Home::new(), "barn")];
         while machines.iter().any(|machine| machine.edits < edits) {
-            for at in 0..2 {
-                machines[at].edit(&mut dice);
+            for machine in &mut machines {
+                machine.edit(&mut dice);
             }
             match dice.below(6) {
                 0 => drop(machines[0].pass_on(&machines[1])),

@@ -6,7 +6,7 @@
 //! measures the worth of both, and of the ways through the tree.
 
 use super::query::TreeQuery;
-use super::step::Step;
+use super::step::{Exclusion, Step};
 use crate::error::Result;
 use crate::record::{Address, Hit};
 use crate::search::options::{By, Options};
@@ -38,6 +38,12 @@ impl Candidate {
     /// A candidate whose final score is its own; `None` for a record that has no place in the tree.
     fn of(hit: Hit) -> Option<Candidate> {
         Some(Candidate { address: hit.record.tree_address()?, own: hit.score, hit, is_visited: true })
+    }
+
+    /// The step for a candidate that is no hit.
+    pub(super) fn excluded(self, reason: Exclusion, same_as: Option<Address>) -> Step {
+        let score = Some(self.hit.score).filter(|_| self.is_visited);
+        Step::Excluded { uri: self.address, reason, own: Some(self.own), score, same_as }
     }
 
     /// The step for a candidate whose final score is its own.

@@ -7,16 +7,11 @@
 //! waits.
 
 use super::candidates::Candidate;
-use super::query::OWN_SHARE;
+use super::query::{OWN_SHARE, STABLE_ROUNDS, START_DIRECTORIES};
 use super::step::Step;
 use crate::record::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
-
-/// The number of the best directories from which the search starts, beside the targets.
-const START_DIRECTORIES: usize = 3;
-/// The number of directories after which the search ends if they changed nothing.
-const STABLE_ROUNDS: usize = 3;
 
 /// A directory that waits to be visited.
 #[derive(PartialEq)]

@@ -1,6 +1,6 @@
 //! The steps of a search in the tree, from which a reader can tell how its hits came about.
 
-use super::query::{Method, OWN_SHARE};
+use super::query::{Method, OWN_SHARE, STABLE_ROUNDS, START_DIRECTORIES};
 use crate::record::{Address, Object, Query, quote};
 
 /// One step.
@@ -13,13 +13,22 @@ pub enum Step {
         method: Method,
         limit: usize,
         min_score: Option<f64>,
+        /// Whether of those that say the same only the best is a hit.
+        deduplicate: bool,
     },
     /// A directory with this score is visited; so many of its children are candidates, or lead to some.
     Directory { uri: Address, score: f64, children: usize },
     /// A node has a score: its own, or, below a directory with the score `parent`, `OWN_SHARE` of it and the rest of that.
     Candidate { uri: Address, own: f64, parent: Option<f64>, score: f64 },
-    /// Something is no hit; the score is known if it was visited.
-    Excluded { uri: Address, reason: Exclusion, score: Option<f64> },
+    /// Something is no hit. The score is known if it was visited, its own score if it was found at all, and of a duplicate
+    /// the better one that says the same.
+    Excluded {
+        uri: Address,
+        reason: Exclusion,
+        own: Option<f64>,
+        score: Option<f64>,
+        same_as: Option<Address>,
+    },
     /// The first hits stayed the same, so that no more directories were visited.
     Converged { rounds: usize },
     /// The search ended.
@@ -59,8 +68,9 @@ impl Exclusion {
 }
 
 impl Step {
-    pub(super) fn excluded(uri: Address, reason: Exclusion, score: Option<f64>) -> Step {
-        Step::Excluded { uri, reason, score }
+    /// The exclusion of something that has no score.
+    pub(super) fn excluded(uri: Address, reason: Exclusion) -> Step {
+        Step::Excluded { uri, reason, own: None, score: None, same_as: None }
     }
 
     /// The step as a line, without its end.
@@ -69,17 +79,22 @@ impl Step {
         line.set_text("kind", "step");
         let number = |line: &mut Object, name: &str, number: f64| line.set(name, number.to_string());
         match self {
-            Step::SearchStart { questions, targets, method, limit, min_score } => {
+            Step::SearchStart { questions, targets, method, limit, min_score, deduplicate } => {
                 line.set_text("event", "search_start");
                 line.set("questions", array(questions.iter().map(String::as_str)));
                 line.set("targets", array(targets.iter().map(Address::as_str)));
                 line.set_text("method", method.name());
                 if *method == Method::Recursive {
                     number(&mut line, "own_share", OWN_SHARE);
+                    line.set("start_directories", START_DIRECTORIES.to_string());
+                    line.set("stable_rounds", STABLE_ROUNDS.to_string());
                 }
                 line.set("limit", limit.to_string());
                 if let Some(least) = min_score {
                     number(&mut line, "min_score", *least);
+                }
+                if *deduplicate {
+                    line.set("deduplicate", "true");
                 }
             }
             Step::Directory { uri, score, children } => {
@@ -97,12 +112,17 @@ impl Step {
                 }
                 number(&mut line, "score", *score);
             }
-            Step::Excluded { uri, reason, score } => {
+            Step::Excluded { uri, reason, own, score, same_as } => {
                 line.set_text("event", "excluded");
                 line.set_text("uri", uri.as_str());
                 line.set_text("reason", reason.name());
-                if let Some(score) = score {
-                    number(&mut line, "score", *score);
+                for (name, score) in [("own", own), ("score", score)] {
+                    if let Some(score) = score {
+                        number(&mut line, name, *score);
+                    }
+                }
+                if let Some(other) = same_as {
+                    line.set_text("same_as", other.as_str());
                 }
             }
             Step::Converged { rounds } => {
@@ -139,7 +159,7 @@ impl Step {
             }
             Step::Directory { uri, score, children } => format!("visited    {score:.3} {uri} ({children})"),
             Step::Candidate { uri, own, score, .. } => format!("candidate  {score:.3} {uri} (own {own:.3})"),
-            Step::Excluded { uri, reason, score } => {
+            Step::Excluded { uri, reason, score, .. } => {
                 let score = score.map_or("     ".to_owned(), |score| format!("{score:.3}"));
                 format!("excluded   {score} {uri} ({})", reason.name())
             }

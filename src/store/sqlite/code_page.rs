@@ -15,6 +15,9 @@ use std::collections::BTreeSet;
 /// The number of pages that are written together, so that they are adjacent in the file and mapped together.
 const PAGES_AT_ONCE: u32 = 8;
 
+/// The number of pending codes that are compared at once.
+const PENDING_AT_ONCE: usize = 256;
+
 /// The metadata of a code.
 #[derive(Clone, Copy)]
 pub(super) struct CodeMeta {
@@ -245,13 +248,15 @@ pub(super) struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Visits the pages, each with its number, and all pending codes. Returns whether all of them could be decoded.
+    /// Visits the pages, each with its number, and all pending codes, many at once. Returns whether all of them could be
+    /// decoded.
     pub(super) fn visit(
         &self,
         connection: &Connection,
         visit: &mut impl FnMut(Option<i64>, &CodeBlock),
     ) -> rusqlite::Result<bool> {
         let mut metas = Vec::new();
+        let (mut pending_metas, mut pending_codes) = (Vec::new(), Vec::new());
         for part in self.within.parts() {
             let sql = self.statement(&part);
             let mut statement = connection.prepare_cached(&sql)?;
@@ -265,8 +270,22 @@ impl Pages<'_> {
                 if meta_bytes.len() % META_BYTES != 0 || codes.len() != metas.len() * self.width {
                     return Ok(false);
                 }
-                visit(row.get(0)?, &CodeBlock { metas: &metas, codes });
+                let page: Option<i64> = row.get(0)?;
+                if page.is_some() {
+                    visit(page, &CodeBlock { metas: &metas, codes });
+                    continue;
+                }
+                pending_metas.append(&mut metas);
+                pending_codes.extend_from_slice(codes);
+                if pending_metas.len() >= PENDING_AT_ONCE {
+                    visit(None, &CodeBlock { metas: &pending_metas, codes: &pending_codes });
+                    pending_metas.clear();
+                    pending_codes.clear();
+                }
             }
+        }
+        if !pending_metas.is_empty() {
+            visit(None, &CodeBlock { metas: &pending_metas, codes: &pending_codes });
         }
         Ok(true)
     }

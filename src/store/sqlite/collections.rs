@@ -15,8 +15,10 @@ pub(super) struct CollectionRow {
 /// The collections of a selection.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Within {
-    /// The collections with these numbers.
+    /// The collections with these numbers, which are few.
     Listed(Vec<i64>),
+    /// The collections with these numbers, as a JSON array.
+    Many(String),
     /// All of some kinds, whose names are a JSON array.
     OfKinds(String),
 }
@@ -25,21 +27,31 @@ pub(super) enum Within {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Part<'a> {
     One(i64),
+    Many(&'a str),
     OfKinds(&'a str),
 }
+
+/// The number of collections up to which a statement for each reads fewer rows than one for all.
+const MAX_LISTED: usize = 64;
 
 impl Within {
     pub(super) fn resolve(connection: &Connection, which: &Select) -> rusqlite::Result<Within> {
         if which.scopes == Scopes::All {
             return Ok(Within::OfKinds(names(&which.kinds)));
         }
-        Ok(Within::Listed(list(connection, which)?.iter().map(|collection| collection.n).collect()))
+        let numbers: Vec<i64> = list(connection, which)?.iter().map(|collection| collection.n).collect();
+        if numbers.len() <= MAX_LISTED {
+            return Ok(Within::Listed(numbers));
+        }
+        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        Ok(Within::Many(format!("[{}]", numbers.join(","))))
     }
 
     /// Each collection, or all of them at once.
     pub(super) fn parts(&self) -> Vec<Part<'_>> {
         match self {
             Within::Listed(numbers) => numbers.iter().map(|n| Part::One(*n)).collect(),
+            Within::Many(numbers) => vec![Part::Many(numbers)],
             Within::OfKinds(names) => vec![Part::OfKinds(names)],
         }
     }
@@ -50,6 +62,7 @@ impl Part<'_> {
     pub(super) fn condition(&self, column: &str) -> String {
         match self {
             Part::One(_) => format!("{column} = ?"),
+            Part::Many(_) => format!("{column} IN (SELECT value FROM json_each(?))"),
             Part::OfKinds(_) => format!("{column} IN ({OF_KINDS})"),
         }
     }
@@ -58,13 +71,13 @@ impl Part<'_> {
     pub(super) fn value(&self) -> Value {
         match self {
             Part::One(n) => (*n).into(),
-            Part::OfKinds(names) => (*names).to_owned().into(),
+            Part::Many(text) | Part::OfKinds(text) => (*text).to_owned().into(),
         }
     }
 }
 
 /// The numbers of the collections of some kinds, whose names are a JSON array.
-pub(super) const OF_KINDS: &str = "SELECT n FROM collection WHERE kind IN (SELECT value FROM json_each(?))";
+const OF_KINDS: &str = "SELECT n FROM collection WHERE kind IN (SELECT value FROM json_each(?))";
 
 fn names(kinds: &[&'static RecordKind]) -> String {
     let names: Vec<String> = kinds.iter().map(|kind| quote(kind.name)).collect();
@@ -116,6 +129,9 @@ pub(super) fn number(connection: &Connection, of: &Collection) -> rusqlite::Resu
     connection.prepare_cached(sql)?.query_row(names, |row| row.get(0)).optional()
 }
 
+/// The ends of the names of the pools of a kind: that of all its collections, and those of the partitions.
+pub(super) const POOLS: [&str; 2] = ["/store", "/partition"];
+
 /// The number of a collection, which is made if it is new.
 pub(super) fn ensure(
     connection: &Connection,
@@ -126,6 +142,45 @@ pub(super) fn ensure(
     if let Some(n) = number(connection, &of)? {
         return Ok(n);
     }
-    let sql = "INSERT INTO collection (kind, partition, instance) VALUES (?, ?, ?)";
-    connection.prepare_cached(sql)?.insert(params![kind.name, scope.partition, scope.instance])
+    let pool = ensure_pool(connection, kind, &scope.partition)?;
+    ensure_row(connection, pool, kind.name, [&scope.partition, &scope.instance])
+}
+
+/// Puts every collection whose kind is indexed into its pools.
+pub(super) fn mend_pools(connection: &Connection) -> rusqlite::Result<()> {
+    for CollectionRow { n, kind } in all(connection)? {
+        if !kind.indexed.is_some() {
+            continue;
+        }
+        let sql = "SELECT partition FROM collection WHERE n = ?";
+        let partition: String = connection.prepare_cached(sql)?.query_row([n], |row| row.get(0))?;
+        let pool = ensure_pool(connection, kind, &partition)?;
+        let sql = "UPDATE collection SET pool = ?1 WHERE n = ?2 AND pool IS NOT ?1";
+        connection.prepare_cached(sql)?.execute(params![pool, n])?;
+    }
+    Ok(())
+}
+
+/// The number of the pool of a kind in a partition; none if the kind is not indexed.
+fn ensure_pool(connection: &Connection, kind: &RecordKind, partition: &str) -> rusqlite::Result<Option<i64>> {
+    let mut pool = None;
+    if kind.indexed.is_some() {
+        for (end, partition) in POOLS.into_iter().zip(["", partition]) {
+            pool = Some(ensure_row(connection, pool, &format!("{}{end}", kind.name), [partition, ""])?);
+        }
+    }
+    Ok(pool)
+}
+
+/// The number of a row, which is made if it is new.
+fn ensure_row(
+    connection: &Connection,
+    pool: Option<i64>,
+    kind: &str,
+    [partition, instance]: [&str; 2],
+) -> rusqlite::Result<i64> {
+    let sql = "INSERT INTO collection (kind, partition, instance, pool) VALUES (?, ?, ?, ?)
+               ON CONFLICT DO UPDATE SET pool = pool RETURNING n";
+    let row = params![kind, partition, instance, pool];
+    connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))
 }

@@ -54,10 +54,10 @@ impl Source {
     pub(super) fn by_collection(&self, within: &Within) -> Vec<Filter> {
         let narrowed = |part: Part| {
             let mut filter = self.filter.clone();
-            // All collections of a kind are read in the order of time.
+            // Many collections are read in the order of time.
             let column = match part {
                 Part::One(_) => self.collection.to_owned(),
-                Part::OfKinds(_) => format!("+{}", self.collection.trim_start_matches('+')),
+                _ => format!("+{}", self.collection.trim_start_matches('+')),
             };
             filter.add(&part.condition(&column), part.value());
             filter
@@ -178,9 +178,10 @@ impl Filter {
                 let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
                 self.sql.push_str(&format!(" AND +{table}.collection IN ({})", numbers.join(", ")));
             }
-            Within::OfKinds(names) => {
-                let part = Part::OfKinds(names);
-                self.add(&part.condition(&format!("+{table}.collection")), part.value());
+            Within::Many(_) | Within::OfKinds(_) => {
+                for part in within.parts() {
+                    self.add(&part.condition(&format!("+{table}.collection")), part.value());
+                }
             }
         }
     }

@@ -5,16 +5,16 @@ use super::super::evidence::Cosines;
 use super::super::ranking::{self, Corpus, Doc, QueryToken, Scored};
 use super::super::select::Select;
 use super::super::terms::{Occur, Term};
-use super::collections::{self, CollectionRow};
+use super::collections::Within;
 use super::error::Stopped;
-use super::filter::Admission;
+use super::filter::{Admission, Filter};
 use super::measure::{Measure, ModelVector};
 use super::postings::DocMeta;
 use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::Segment;
 use super::word_index;
-use crate::record::{Hit, StoredRecord};
-use rusqlite::Connection;
+use crate::record::{Hit, Scopes, StoredRecord};
+use rusqlite::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
@@ -44,12 +44,8 @@ impl KeywordSearch<'_> {
     ) -> Result<Cosines, Stopped> {
         let mut visit = |hit| visit(hit).map_err(Stopped::Visitor);
         let snapshot = connection.unchecked_transaction()?;
-        let collections = collections::list(connection, self.which)?;
         let mut measure = Measure::by(connection, vector)?;
-        let mut segments = Vec::new();
-        for collection in &collections {
-            segments.append(&mut Segment::list(connection, collection.n)?);
-        }
+        let segments = Segment::of_selection(connection, self.which)?;
         let (tokens, words) = self.query_tokens(connection, &segments)?;
         let has_token = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
         let unsure: Vec<&Term> = match self.occur {
@@ -59,11 +55,11 @@ impl KeywordSearch<'_> {
         if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
             // Nothing can be found.
         } else if tokens.is_empty() {
-            let newest = self.newest(connection, &unsure, &collections)?;
+            let newest = self.newest(connection, &unsure)?;
             let read = |n| Ok(measure.nth(connection, n)?);
             ranking::visit_best(newest, self.limit, (&[], &Corpus::default()), read, visit)?;
         } else {
-            let mut lookup = Lookup::begin(connection, &segments, &collections, self.which, (tokens, words))?;
+            let mut lookup = Lookup::begin(connection, &segments, self.which, (tokens, words))?;
             let admitted =
                 |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(&unsure, record);
             let read = |n| Ok(measure.nth(connection, n)?.filter(admitted));
@@ -73,22 +69,28 @@ impl KeywordSearch<'_> {
         Ok(measure.cosines)
     }
 
-    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least `limit` of each
-    /// collection that has so many, with all that tie with the last one in time.
-    fn newest(
-        &self,
-        connection: &Connection,
-        terms: &[&Term],
-        collections: &[CollectionRow],
-    ) -> rusqlite::Result<Vec<Scored>> {
+    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least `limit` of
+    /// one scope, if there are so many, with all that tie with the last one in time.
+    fn newest(&self, connection: &Connection, terms: &[&Term]) -> rusqlite::Result<Vec<Scored>> {
         let mut found = Vec::new();
-        for collection in collections.iter().filter(|collection| collection.kind.indexed.is_some()) {
+        let kinds = self.which.kinds.iter().copied().filter(|kind| kind.indexed.is_some()).collect();
+        let which = Select { kinds, ..self.which.clone() };
+        let parts = match Within::resolve(connection, &which)? {
+            // Of several scopes, the records of all are read in the order of time.
+            Within::Listed(numbers) if matches!(which.scopes, Scopes::One(_)) => {
+                numbers.into_iter().map(|n| Within::Listed(vec![n])).collect()
+            }
+            whole => vec![whole],
+        };
+        for part in parts {
+            let mut filter = Filter::new(&which);
+            filter.within("record", &part);
             let sql = format!(
-                "SELECT {COLUMNS}, record.n FROM {TABLES} WHERE record.collection = ? \
-                 ORDER BY record.timestamp DESC"
+                "SELECT {COLUMNS}, record.n FROM {TABLES} WHERE 1{} ORDER BY record.timestamp DESC",
+                filter.sql
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([collection.n])?;
+            let mut rows = statement.query(params_from_iter(filter.values))?;
             let (mut count, mut last) = (0, None);
             while let Some(row) = rows.next()? {
                 let timestamp = row.get(row::TIME)?;
@@ -96,7 +98,7 @@ impl KeywordSearch<'_> {
                     break;
                 }
                 let record = record(row)?;
-                if self.which.admits(&record) && ranking::holds_all(terms, &record) {
+                if which.admits(&record) && ranking::holds_all(terms, &record) {
                     found.push(Scored::by_time(row.get(row::AFTER)?, timestamp));
                     (count, last) = (count + 1, Some(timestamp));
                 }
@@ -182,7 +184,6 @@ impl<'a> Lookup<'a> {
     fn begin(
         connection: &'a Connection,
         segments: &'a [Segment],
-        collections: &[CollectionRow],
         which: &Select,
         (mut tokens, words): (Vec<QueryToken<'a>>, Vec<SegmentWords>),
     ) -> rusqlite::Result<Lookup<'a>> {
@@ -192,8 +193,8 @@ impl<'a> Lookup<'a> {
             corpus.words += segment.length as f64;
         }
         let admission = Admission::resolve(connection, which)?;
-        for collection in collections {
-            word_index::unindexed(connection, *collection, |DocMeta { n, timestamp, role, .. }, folded| {
+        for tail in word_index::tails(connection, &which.kinds, &which.scopes)? {
+            tail.visit(connection, |DocMeta { n, timestamp, role, .. }, folded| {
                 let admitted = admission.admits(n, timestamp, role);
                 corpus.docs += 1.0;
                 let length = ranking::scan_document((n, timestamp), folded, &mut tokens, |token, doc| {

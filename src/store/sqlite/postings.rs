@@ -121,19 +121,10 @@ pub(super) struct Postings {
     bytes: Vec<u8>,
     /// One more than the slot of the last written document.
     next: u64,
-    /// The slot of the document that is being counted, and its count.
-    open: (u64, u64),
 }
 
 impl Postings {
-    /// Counts an occurrence in the document at a slot.
-    pub(super) fn count(&mut self, at: u64) {
-        if self.open.1 > 0 && self.open.0 != at {
-            self.close();
-        }
-        self.open = (at, self.open.1 + 1);
-    }
-
+    /// Appends a document, whose slot is greater than all before it, with the word's frequency.
     pub(super) fn push(&mut self, at: u64, times: u64) {
         put(&mut self.bytes, at - self.next);
         put(&mut self.bytes, times);
@@ -153,14 +144,6 @@ impl Postings {
             end = bytes.len() - rest.len();
         }
         self.bytes.extend_from_slice(&bytes[begin..end]);
-    }
-
-    /// Writes the last document.
-    pub(super) fn close(&mut self) {
-        let (at, times) = std::mem::take(&mut self.open);
-        if times > 0 {
-            self.push(at, times);
-        }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -224,13 +207,10 @@ mod tests {
             let mut expected = Vec::new();
             let (mut postings, mut next) = (Postings::default(), 0);
             for (step, times) in steps {
-                for _ in 0..times {
-                    postings.count(next + step);
-                }
+                postings.push(next + step, times);
                 expected.push((next + step, times));
                 next += step + 1;
             }
-            postings.close();
             prop_assert_eq!(Postings::doc_freq(postings.bytes()), expected.len());
             prop_assert_eq!(Postings::each(postings.bytes()).collect::<Vec<_>>(), expected);
         }

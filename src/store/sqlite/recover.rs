@@ -44,7 +44,7 @@ const TABLE_ROWS: [Shape; 10] = [
            (n, id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
          VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     ),
-    keep("ntttii", "INSERT OR IGNORE INTO collection (n, kind, partition, instance) VALUES (?1, ?3, ?4, ?5)"),
+    keep("ntttRiii", "INSERT OR IGNORE INTO collection (n, kind, partition, instance) VALUES (?1, ?3, ?4, ?5)"),
     keep("ntii", "INSERT OR IGNORE INTO model (n, name, dim) VALUES (?1, ?3, ?4)"),
     keep("niibj", "INSERT OR IGNORE INTO embedding (change, record, model, vector, extra) VALUES (?1, ?3, ?4, ?5, ?6)"),
     keep(

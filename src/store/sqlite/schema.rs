@@ -7,7 +7,10 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// The `user_version` of a file that has these tables. Files of earlier versions are migrated (`migrations.rs`).
-pub(super) const VERSION: i32 = 10;
+pub(super) const VERSION: i32 = 11;
+
+/// The oldest version that is migrated. Files of earlier ones are refused.
+pub(super) const OLDEST: i32 = 10;
 
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
@@ -23,11 +26,13 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
 /// A collection is a kind in a scope. `record` has one row for each record of any kind: `members` are the members
 /// without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells whether there is a text
 /// to embed. A number is never reused, so that the word index has the records of a collection up to the number
-/// `collection.indexed_up_to`. The index by time has the collection too, so that a walk over one kind reads no rows of
-/// others.
+/// `collection.indexed_up_to`; `newest` is at least the number of its newest record. A pool (`word_index.rs`) is a row of
+/// `collection` too, whose name of a kind is none. The index by time has the collection too, so that a walk over one kind
+/// reads no rows of others.
 const RECORDS: &str = "
     CREATE TABLE collection (
       n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
+      pool INTEGER REFERENCES collection, newest INTEGER NOT NULL DEFAULT 0,
       indexed_up_to INTEGER NOT NULL DEFAULT 0, unindexed INTEGER NOT NULL DEFAULT 0,
       UNIQUE (partition, instance, kind)
     ) STRICT;

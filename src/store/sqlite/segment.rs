@@ -4,12 +4,17 @@
 //! the mapped file: a row of words or of documents fits into a page.
 //!
 //! A document has a slot in its segment, counted from 0 in the order of the records' numbers. A removed document leaves
-//! only its slot, which is listed in `removed_slot`: no posting list names it any more.
+//! only its slot, which is listed in `removed_slot`: no posting list names it any more. A document that its collection has
+//! indexed itself since is listed there too, but its postings stay until the next merge (`word_index.rs`).
 
+use super::super::select::Select;
+use super::collections::{self, POOLS, scope_condition};
 use super::connection::PAGE_PAYLOAD;
 use super::postings::{DocBlock, DocMeta, Postings};
+use crate::record::{Scopes, quote};
 use memchr::memmem::Finder;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of documents in a block, of about eight bytes each.
@@ -18,7 +23,6 @@ const BLOCK_DOCS: usize = 2000;
 const ROW_NUMBERS: i64 = 1 << 20;
 
 /// A segment.
-#[derive(Clone, Copy)]
 pub(super) struct Segment {
     pub(super) n: i64,
     /// The number of its slots.
@@ -27,18 +31,72 @@ pub(super) struct Segment {
     pub(super) docs: usize,
     /// The length of all documents together, in words.
     pub(super) length: i64,
+    /// A bit for each slot whose postings do not count; empty if all do.
+    retired: Vec<u64>,
 }
 
 impl Segment {
-    /// The segments of a collection, in the order of their documents.
+    fn read(row: &rusqlite::Row) -> rusqlite::Result<Segment> {
+        let count =
+            |column| row.get::<_, i64>(column).map(|count| usize::try_from(count).unwrap_or_default());
+        let (slots, docs) = (count(1)?, count(2)?);
+        Ok(Segment { n: row.get(0)?, slots, docs, length: row.get(3)?, retired: Vec::new() })
+    }
+
+    /// The segments of a collection or a pool, in the order of their documents.
     pub(super) fn list(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
         let sql = "SELECT n, slots, docs, length FROM segment WHERE collection = ? ORDER BY n";
-        let segment = |row: &rusqlite::Row| {
-            let count =
-                |column| row.get::<_, i64>(column).map(|count| usize::try_from(count).unwrap_or_default());
-            Ok(Segment { n: row.get(0)?, slots: count(1)?, docs: count(2)?, length: row.get(3)? })
+        connection.prepare_cached(sql)?.query_map([collection], Segment::read)?.collect()
+    }
+
+    /// The segments that a search in a selection reads.
+    pub(super) fn of_selection(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<Segment>> {
+        let mut segments = Vec::new();
+        let (condition, names) = scope_condition(&which.scopes);
+        let levels: &[&str] = match which.scopes {
+            Scopes::One(_) => {
+                for collection in collections::list(connection, which)? {
+                    segments.append(&mut Segment::list(connection, collection.n)?);
+                }
+                return Ok(segments);
+            }
+            Scopes::Partition(_) => &["", POOLS[1]],
+            Scopes::All => &["", POOLS[1], POOLS[0]],
         };
-        connection.prepare_cached(sql)?.query_map([collection], segment)?.collect()
+        let kinds = which.kinds.iter().flat_map(|kind| levels.iter().map(|end| [kind.name, end].concat()));
+        let kinds: Vec<String> = kinds.map(|name| quote(&name)).collect();
+        let sql = format!(
+            "SELECT segment.n, slots, docs, length, kind FROM segment \
+             CROSS JOIN collection ON collection.n = segment.collection \
+             WHERE {condition} AND kind IN (SELECT value FROM json_each(?)) ORDER BY segment.n"
+        );
+        let values = names.into_iter().map(|name| Value::from(name.to_owned()));
+        let values = values.chain([Value::from(format!("[{}]", kinds.join(",")))]);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            let mut segment = Segment::read(row)?;
+            if segment.docs < segment.slots && POOLS.iter().any(|end| is_pool(row, end)) {
+                segment.read_retired(connection)?;
+            }
+            segments.push(segment);
+        }
+        Ok(segments)
+    }
+
+    fn read_retired(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.retired = vec![0; self.slots.div_ceil(64)];
+        for slot in self.removed_slots(connection)? {
+            if let Some(bits) = self.retired.get_mut(slot as usize / 64) {
+                *bits |= 1 << (slot % 64);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the postings of a slot count.
+    fn counts(&self, slot: usize) -> bool {
+        self.retired.get(slot / 64).is_none_or(|bits| bits & 1 << (slot % 64) == 0)
     }
 
     /// Removes the segment.
@@ -108,7 +166,12 @@ impl Segment {
 
     /// The number of documents that hold a word.
     pub(super) fn doc_freq(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
-        self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default)
+        if self.retired.is_empty() {
+            return self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default);
+        }
+        let mut count = 0;
+        self.postings(connection, word, |_, _| count += 1)?;
+        Ok(count)
     }
 
     /// Calls `visit` with the slot of each document that holds a word, and the frequency.
@@ -120,7 +183,9 @@ impl Segment {
     ) -> rusqlite::Result<()> {
         let all = |bytes: &[u8]| {
             for (slot, times) in Postings::each(bytes) {
-                if let Some(slot) = usize::try_from(slot).ok().filter(|slot| *slot < self.slots) {
+                if let Some(slot) = usize::try_from(slot).ok().filter(|slot| *slot < self.slots)
+                    && self.counts(slot)
+                {
                     visit(slot, times);
                 }
             }
@@ -173,29 +238,33 @@ impl Segment {
 
     /// The number of the record in the first slot.
     pub(super) fn first(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
-        self.record_in(connection, 0)
+        Ok(self.doc_in(connection, 0)?.map(|doc| doc.n))
     }
 
-    /// The slot of a record; slots are in the order of the records' numbers.
-    pub(super) fn slot_of(&self, connection: &Connection, n: i64) -> rusqlite::Result<Option<u64>> {
+    /// The slot and the metadata of a record; slots are in the order of the records' numbers.
+    pub(super) fn slot_of(
+        &self,
+        connection: &Connection,
+        n: i64,
+    ) -> rusqlite::Result<Option<(u64, DocMeta)>> {
         let (mut low, mut high) = (0, self.slots);
         while low < high {
             let middle = (low + high) / 2;
-            match self.record_in(connection, middle)? {
-                Some(found) if found == n => return Ok(Some(middle as u64)),
-                Some(found) if found < n => low = middle + 1,
+            match self.doc_in(connection, middle)? {
+                Some(found) if found.n == n => return Ok(Some((middle as u64, found))),
+                Some(found) if found.n < n => low = middle + 1,
                 _ => high = middle,
             }
         }
         Ok(None)
     }
 
-    fn record_in(&self, connection: &Connection, slot: usize) -> rusqlite::Result<Option<i64>> {
+    fn doc_in(&self, connection: &Connection, slot: usize) -> rusqlite::Result<Option<DocMeta>> {
         let row = self.n * ROW_NUMBERS + (slot / BLOCK_DOCS) as i64;
         let found = connection.prepare_cached(DOCS)?.query_row([row], |row| {
             Ok(DocBlock::parse(row.get_ref(0)?.as_blob()?).and_then(|block| block.get(slot % BLOCK_DOCS)))
         });
-        Ok(found.optional()?.flatten().map(|doc| doc.n))
+        Ok(found.optional()?.flatten())
     }
 
     /// The slots whose documents were removed, in order.
@@ -205,17 +274,40 @@ impl Segment {
         connection.prepare_cached(sql)?.query_map([self.n], slot)?.collect()
     }
 
-    /// Removes documents: `length` is the number of their words, and `words` has the slots from which each word is
+    /// Takes documents out of the statistics: slots with the lengths of the documents, in words. Their postings stay.
+    /// Returns whether documents are left; an empty segment is deleted.
+    pub(super) fn retire(
+        &self,
+        connection: &Connection,
+        slots: &BTreeMap<u64, i64>,
+    ) -> rusqlite::Result<bool> {
+        let (mut count, mut words) = (0, 0);
+        for (slot, length) in slots {
+            let sql = "INSERT OR IGNORE INTO removed_slot (segment, slot) VALUES (?, ?)";
+            if connection.prepare_cached(sql)?.execute([self.n, *slot as i64])? == 1 {
+                count += 1;
+                words += length;
+            }
+        }
+        let sql = "UPDATE segment SET docs = docs - ?, length = length - ? WHERE n = ? RETURNING docs";
+        let left: i64 =
+            connection.prepare_cached(sql)?.query_row([count, words, self.n], |row| row.get(0))?;
+        if left <= 0 {
+            self.delete(connection)?;
+        }
+        Ok(left > 0)
+    }
+
+    /// Removes documents: `slots` with the lengths of the documents, and `words` with the slots from which each word is
     /// removed.
     pub(super) fn remove(
         &self,
         connection: &Connection,
-        slots: &BTreeSet<u64>,
-        length: i64,
+        slots: &BTreeMap<u64, i64>,
         words: &BTreeMap<Vec<u8>, BTreeSet<u64>>,
     ) -> rusqlite::Result<()> {
-        if slots.len() >= self.docs {
-            return self.delete(connection);
+        if !self.retire(connection, slots)? {
+            return Ok(());
         }
         let mut removed_words: BTreeSet<&[u8]> = BTreeSet::new();
         for (word, slots) in words {
@@ -236,13 +328,7 @@ impl Segment {
                 connection.prepare_cached(sql)?.execute(params![rest.bytes(), self.n, word])?;
             }
         }
-        self.forget_words(connection, &removed_words)?;
-        for slot in slots {
-            let sql = "INSERT INTO removed_slot (segment, slot) VALUES (?, ?)";
-            connection.prepare_cached(sql)?.execute([self.n, *slot as i64])?;
-        }
-        let sql = "UPDATE segment SET docs = docs - ?, length = length - ? WHERE n = ?";
-        connection.prepare_cached(sql)?.execute([slots.len() as i64, length, self.n]).map(drop)
+        self.forget_words(connection, &removed_words)
     }
 
     /// Removes words that no document holds any more from the rows of words.
@@ -273,6 +359,11 @@ impl Segment {
         }
         Ok(())
     }
+}
+
+/// Whether a row is of a pool, by the end of the name of its kind.
+fn is_pool(row: &rusqlite::Row, end: &str) -> bool {
+    row.get_ref(4).is_ok_and(|kind| kind.as_str().is_ok_and(|kind| kind.ends_with(end)))
 }
 
 /// The rows of words, and those of documents, of a segment.

@@ -1,57 +1,245 @@
 //! The word index of a collection: a few segments, and the newest, unindexed records, which are in no segment yet. A
 //! search reads these themselves, so that storing one record costs the index nothing.
+//!
+//! Many small collections would be read whole, so what they have not indexed is indexed together, in the segments of
+//! pools: a collection lies in the pool of its kind and partition, and that in the pool of its kind in the store. A search
+//! in one collection reads its own segments and all its unindexed records; one in a partition, or in the store, reads the
+//! segments of the pools too, and only what these lack of the unindexed records. A record that is in a segment of its
+//! collection does not count in those of the pools; one in a segment of its partition's does not in those of the store's.
 
 use super::super::terms;
-use super::collections::CollectionRow;
+use super::collections::{CollectionRow, scope_condition};
 use super::filter::role_bit;
 use super::postings::{DocMeta, Postings};
 use super::row::{COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
-use super::segment_draft::SegmentDraft;
-use crate::record::TextSource;
-use rusqlite::{Connection, Rows, params};
+use super::segment_draft::{Draft, DraftDoc};
+use crate::record::{RecordKind, Scopes, TextSource};
+use rusqlite::{Connection, Rows, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The greatest number of unindexed records. Every search reads them whole.
+/// The number of unindexed records of a collection or a pool that become a segment. Every search reads fewer whole.
 pub(super) const MAX_UNINDEXED: i64 = 200;
-/// The number of segments of a collection, large ones aside, at which some are merged.
+/// The number of segments of a collection or a pool, large ones aside, at which some are merged.
 const MAX_SEGMENTS: usize = 6;
 /// The number of slots from which on a segment is not merged: that would block a writer for seconds.
 const LARGE_SEGMENT: usize = 250_000;
 
-/// Counts new records in a collection; enough of them become a segment. `draft` is a segment of the new ones, if one was
-/// made.
-pub(super) fn grow(
-    connection: &Connection,
-    collection: CollectionRow,
-    count: i64,
-    draft: Option<SegmentDraft>,
-) -> rusqlite::Result<()> {
-    if !collection.kind.indexed.is_some() {
-        return Ok(());
-    }
-    let sql = "UPDATE collection SET unindexed = unindexed + ? WHERE n = ? RETURNING unindexed";
-    let unindexed: i64 =
-        connection.prepare_cached(sql)?.query_row([count, collection.n], |row| row.get(0))?;
-    if unindexed < MAX_UNINDEXED {
-        return Ok(());
-    }
-    let draft = match draft.filter(|draft| draft.len() as i64 == unindexed) {
-        Some(whole) => whole,
-        None => gather(connection, collection)?,
-    };
-    draft.write(connection, collection.n)?;
-    let sql = "UPDATE collection SET unindexed = 0, indexed_up_to = (SELECT max(n) FROM record) WHERE n = ?";
-    connection.prepare_cached(sql)?.execute([collection.n])?;
-    let small = merge_candidates(connection, collection.n)?;
-    if small.len() > 1 { merge(connection, collection.n, &small) } else { Ok(()) }
+/// A collection or a pool in the index.
+#[derive(Clone, Copy)]
+struct Level {
+    n: i64,
+    /// The number of the last record when its last segment was made.
+    indexed_up_to: i64,
+    unindexed: i64,
+    pool: Option<i64>,
 }
 
-/// The segments to merge, if the collection has too many: the newest, and those before it, as long as each is no larger
-/// than all after it together. So a record is rewritten only O(log n) times, and the segments stay in the order of
-/// their records.
+impl Level {
+    /// A collection or a pool, and the pools that it lies in.
+    fn and_above(connection: &Connection, n: i64) -> rusqlite::Result<Vec<Level>> {
+        let sql = "SELECT n, indexed_up_to, unindexed, pool FROM collection WHERE n = ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let (mut levels, mut next) = (Vec::new(), Some(n));
+        while let Some(n) = next {
+            let level = statement.query_row([n], |row| {
+                Ok(Level {
+                    n: row.get(0)?,
+                    indexed_up_to: row.get(1)?,
+                    unindexed: row.get(2)?,
+                    pool: row.get(3)?,
+                })
+            })?;
+            next = level.pool;
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    fn uncount(&self, connection: &Connection, count: usize) -> rusqlite::Result<()> {
+        let sql = "UPDATE collection SET unindexed = unindexed - ? WHERE n = ?";
+        if count > 0 {
+            connection.prepare_cached(sql)?.execute([count as i64, self.n])?;
+        }
+        Ok(())
+    }
+}
+
+/// The records of a collection after one, which a search reads themselves.
+pub(super) struct Tail {
+    collection: CollectionRow,
+    after: i64,
+}
+
+/// The records of a selection, kinds and scopes aside, that are in none of its segments.
+pub(super) fn tails(
+    connection: &Connection,
+    kinds: &[&'static RecordKind],
+    scopes: &Scopes,
+) -> rusqlite::Result<Vec<Tail>> {
+    let (after, pools, scope) = match scopes {
+        Scopes::One(_) => ("c.indexed_up_to", "", "c.partition = ? AND c.instance = ?"),
+        Scopes::Partition(_) => ("max(c.indexed_up_to, p.indexed_up_to)", OF_PARTITION, "c.partition = ?"),
+        Scopes::All => ("max(c.indexed_up_to, p.indexed_up_to, s.indexed_up_to)", OF_STORE, "TRUE"),
+    };
+    const OF_PARTITION: &str = "CROSS JOIN collection AS p ON p.n = c.pool";
+    const OF_STORE: &str =
+        "CROSS JOIN collection AS p ON p.n = c.pool CROSS JOIN collection AS s ON s.n = p.pool";
+    let sql = format!(
+        "SELECT c.n, c.kind, {after} AS \"after\" FROM collection AS c {pools} \
+         WHERE {scope} AND c.unindexed > 0 AND c.newest > \"after\""
+    );
+    let (_, names) = scope_condition(scopes);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(names))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name = row.get_ref(1)?.as_str()?;
+        if let Some(kind) = kinds.iter().find(|kind| kind.name == name && kind.indexed.is_some()) {
+            found.push(Tail { collection: CollectionRow { n: row.get(0)?, kind }, after: row.get(2)? });
+        }
+    }
+    Ok(found)
+}
+
+/// Counts the new records of a batch, by collection; where there are enough of them, they become a segment. `draft` has
+/// the words of the batch, or nothing.
+pub(super) fn grow(
+    connection: &Connection,
+    added: impl IntoIterator<Item = (CollectionRow, i64)>,
+    mut draft: Draft,
+) -> rusqlite::Result<()> {
+    let newest = "SELECT ifnull(max(n), 0) FROM record";
+    let newest: i64 = connection.prepare_cached(newest)?.query_row([], |row| row.get(0))?;
+    let added = added.into_iter().filter(|(collection, _)| collection.kind.indexed.is_some());
+    let mut added: BTreeMap<i64, (CollectionRow, i64)> =
+        added.map(|(collection, count)| (collection.n, (collection, count))).collect();
+    let mut full = Vec::new();
+    for depth in 0.. {
+        let mut pools: BTreeMap<i64, (CollectionRow, i64)> = BTreeMap::new();
+        for (collection, count) in added.into_values() {
+            let sql = "UPDATE collection SET unindexed = unindexed + ?, newest = ? WHERE n = ?
+                       RETURNING unindexed, pool";
+            let counted = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get(1)?));
+            let (unindexed, pool) =
+                connection.prepare_cached(sql)?.query_row([count, newest, collection.n], counted)?;
+            if unindexed >= MAX_UNINDEXED {
+                full.push((collection, depth));
+            }
+            if let Some(n) = pool {
+                pools.entry(n).or_insert((CollectionRow { n, ..collection }, 0)).1 += count;
+            }
+        }
+        if pools.is_empty() {
+            break;
+        }
+        added = pools;
+    }
+    let first = draft.first().unwrap_or(i64::MAX);
+    for (collection, depth) in full {
+        index(connection, (collection, depth), &mut draft, first)?;
+    }
+    Ok(())
+}
+
+/// Makes a segment of the unindexed records of a collection (`depth` 0), or of the pool of a partition (1) or of the store
+/// (2). Collections and pools come before the pools that they lie in: what they index does not fill these.
+fn index(
+    connection: &Connection,
+    (collection, depth): (CollectionRow, usize),
+    draft: &mut Draft,
+    first: i64,
+) -> rusqlite::Result<()> {
+    let levels = Level::and_above(connection, collection.n)?;
+    let Some((level, pools)) = levels.split_first() else { return Ok(()) };
+    if level.unindexed < MAX_UNINDEXED {
+        return Ok(());
+    }
+    let tails = match depth {
+        0 => vec![Tail { collection, after: level.indexed_up_to }],
+        1 => {
+            let sql = "SELECT partition FROM collection WHERE n = ?";
+            let partition = connection.prepare_cached(sql)?.query_row([level.n], |row| row.get(0))?;
+            tails(connection, &[collection.kind], &Scopes::Partition(partition))?
+        }
+        _ => tails(connection, &[collection.kind], &Scopes::All)?,
+    };
+    for tail in &tails {
+        visit_between(connection, tail, first, |doc, folded| draft.add(tail.collection.n, doc, folded))?;
+    }
+    let draft = &*draft;
+    let of_tail = |Tail { collection, after }: &Tail| {
+        let after = *after;
+        draft.docs(collection.n).iter().filter(move |doc| doc.meta.n > after)
+    };
+    let mut docs: Vec<&DraftDoc> = tails.iter().flat_map(of_tail).collect();
+    docs.sort_unstable_by_key(|doc| doc.meta.n);
+    leave(connection, pools, &docs.iter().map(|doc| doc.meta.n).collect::<Vec<_>>())?;
+    draft.write(connection, level.n, &docs)?;
+    let sql = "UPDATE collection SET unindexed = 0, indexed_up_to = (SELECT max(n) FROM record) WHERE n = ?";
+    connection.prepare_cached(sql)?.execute([level.n])?;
+    tidy(connection, level.n)
+}
+
+/// Takes records, in the order of their numbers, out of the statistics of pools, because a segment below has them.
+fn leave(connection: &Connection, pools: &[Level], mut records: &[i64]) -> rusqlite::Result<()> {
+    for pool in pools {
+        let (indexed, unindexed) = records.split_at(records.partition_point(|n| *n <= pool.indexed_up_to));
+        for (segment, docs) in locate(connection, pool.n, indexed)? {
+            let lengths = docs.values().map(|(slot, doc)| (*slot, i64::from(doc.length)));
+            segment.retire(connection, &lengths.collect())?;
+        }
+        if !indexed.is_empty() {
+            tidy(connection, pool.n)?;
+        }
+        pool.uncount(connection, unindexed.len())?;
+        records = unindexed;
+    }
+    Ok(())
+}
+
+/// The slots and the metadata of documents, by their numbers.
+type Located = BTreeMap<i64, (u64, DocMeta)>;
+
+/// The segments of a collection or a pool that have some records.
+fn locate(
+    connection: &Connection,
+    collection: i64,
+    records: &[i64],
+) -> rusqlite::Result<Vec<(Segment, Located)>> {
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (segments, mut firsts) = (Segment::list(connection, collection)?, Vec::new());
+    for segment in &segments {
+        firsts.push(segment.first(connection)?.unwrap_or(i64::MAX));
+    }
+    let mut found: Vec<_> = segments.into_iter().map(|segment| (segment, Located::new())).collect();
+    for n in records {
+        let Some(at) = firsts.partition_point(|first| first <= n).checked_sub(1) else { continue };
+        let (segment, docs) = &mut found[at];
+        if let Some(slot) = segment.slot_of(connection, *n)? {
+            docs.insert(*n, slot);
+        }
+    }
+    found.retain(|(_, docs)| !docs.is_empty());
+    Ok(found)
+}
+
+/// Merges segments of a collection or a pool, if there are too many or one has many slots without a document.
+fn tidy(connection: &Connection, collection: i64) -> rusqlite::Result<()> {
+    let segments = merge_candidates(connection, collection)?;
+    if segments.is_empty() { Ok(()) } else { merge(connection, collection, &segments) }
+}
+
+/// The segments to merge. If more than half of the slots of one have no document, it and those after it; if there are
+/// too many, the newest, and those before it, as long as each is no larger than all after it together. So a record is
+/// rewritten only O(log n) times, and the segments stay in the order of their records.
 fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
     let mut segments = Segment::list(connection, collection)?;
+    if let Some(first) = segments.iter().position(|segment| segment.docs < segment.slots / 2) {
+        return Ok(segments.split_off(first));
+    }
     segments.retain(|segment| segment.slots < LARGE_SEGMENT);
     if segments.len() <= MAX_SEGMENTS {
         return Ok(Vec::new());
@@ -65,24 +253,38 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
         together += segment.slots;
         first -= 1;
     }
-    Ok(segments.split_off(first))
+    let newest = segments.split_off(first);
+    Ok(if newest.len() > 1 { newest } else { Vec::new() })
 }
 
-/// Calls `visit` with each unindexed record of a collection, without its length, and its folded text.
-pub(super) fn unindexed(
+impl Tail {
+    /// Calls `visit` with each record, without its length, and its folded text.
+    pub(super) fn visit(
+        &self,
+        connection: &Connection,
+        visit: impl FnMut(DocMeta, &str),
+    ) -> rusqlite::Result<()> {
+        visit_between(connection, self, i64::MAX, visit)
+    }
+}
+
+/// Calls `visit` with each record of a tail before `end`, without its length, and its folded text.
+fn visit_between(
     connection: &Connection,
-    collection: CollectionRow,
+    Tail { collection, after }: &Tail,
+    end: i64,
     mut visit: impl FnMut(DocMeta, &str),
 ) -> rusqlite::Result<()> {
-    const NEWER: &str = "record.collection = ?1
-        AND record.n > (SELECT indexed_up_to FROM collection WHERE n = ?1) ORDER BY record.n";
+    const BETWEEN: &str = "record.collection = ? AND record.n > ? AND record.n < ? ORDER BY record.n";
+    let between = [collection.n, *after, end];
     match collection.kind.indexed {
         TextSource::None => Ok(()),
         TextSource::Text => {
-            let sql =
-                format!("SELECT n, timestamp, role, text FROM record INDEXED BY record_number WHERE {NEWER}");
+            let sql = format!(
+                "SELECT n, timestamp, role, text FROM record INDEXED BY record_number WHERE {BETWEEN}"
+            );
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([collection.n])?;
+            let mut rows = statement.query(between)?;
             while let Some(row) = rows.next()? {
                 let doc = DocMeta {
                     n: row.get(0)?,
@@ -95,9 +297,9 @@ pub(super) fn unindexed(
             Ok(())
         }
         TextSource::Composed(_) => {
-            let sql = format!("SELECT {COLUMNS}, record.n FROM {TABLES} WHERE {NEWER}");
+            let sql = format!("SELECT {COLUMNS}, record.n FROM {TABLES} WHERE {BETWEEN}");
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([collection.n])?;
+            let mut rows = statement.query(between)?;
             while let Some(row) = rows.next()? {
                 let record = record(row)?;
                 let (n, timestamp, role) =
@@ -110,14 +312,8 @@ pub(super) fn unindexed(
     }
 }
 
-/// Reads the unindexed records of a collection.
-fn gather(connection: &Connection, collection: CollectionRow) -> rusqlite::Result<SegmentDraft> {
-    let mut draft = SegmentDraft::default();
-    unindexed(connection, collection, |doc, folded| draft.add(doc, folded))?;
-    Ok(draft)
-}
-
-/// Merges consecutive segments into one, by a merge of their sorted words. The slots of removed documents are dropped.
+/// Merges consecutive segments into one, by a merge of their sorted words. The slots of removed documents are dropped, and
+/// the postings that they still have.
 fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusqlite::Result<()> {
     let mut docs = Vec::new();
     let mut slots = Vec::new();
@@ -142,7 +338,9 @@ fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusq
             stream.slots.append(&stream.docs, &mut postings);
             stream.advance()?;
         }
-        writer.add(word, postings)?;
+        if !postings.bytes().is_empty() {
+            writer.add(word, postings)?;
+        }
     }
     writer.end()?;
     for segment in segments {
@@ -164,7 +362,9 @@ impl Slots {
             return to.append(docs, self.first);
         }
         for (slot, times) in Postings::each(docs) {
-            to.push(self.after(slot), times);
+            if self.removed.binary_search(&slot).is_err() {
+                to.push(self.after(slot), times);
+            }
         }
     }
 
@@ -200,7 +400,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Removes records, given by number and indexed text, from the index of their collection.
+/// Removes records, given by number and indexed text, from the index of their collection, and from those of the pools that
+/// it lies in, which may still have their words.
 pub(super) fn remove(
     connection: &Connection,
     collection: CollectionRow,
@@ -209,43 +410,23 @@ pub(super) fn remove(
     if !collection.kind.indexed.is_some() {
         return Ok(());
     }
-    let sql = "SELECT indexed_up_to FROM collection WHERE n = ?";
-    let indexed_up_to: i64 = connection.prepare_cached(sql)?.query_row([collection.n], |row| row.get(0))?;
-    let unindexed = records.iter().filter(|(n, _)| *n > indexed_up_to).count() as i64;
-    let sql = "UPDATE collection SET unindexed = unindexed - ? WHERE n = ?";
-    connection.prepare_cached(sql)?.execute(params![unindexed, collection.n])?;
-    let segments = Segment::list(connection, collection.n)?;
-    let mut firsts = Vec::new();
-    for segment in &segments {
-        firsts.push(segment.first(connection)?.unwrap_or(i64::MAX));
-    }
-    let mut removals: BTreeMap<usize, SegmentRemoval> = BTreeMap::new();
-    for (n, text) in records.iter().filter(|(n, _)| *n <= indexed_up_to) {
-        let Some(at) = firsts.partition_point(|first| first <= n).checked_sub(1) else { continue };
-        if let Some(slot) = segments[at].slot_of(connection, *n)? {
-            removals.entry(at).or_default().add(slot, text);
+    let texts: BTreeMap<i64, &str> = records.iter().map(|(n, text)| (*n, text.as_str())).collect();
+    let numbers: Vec<i64> = texts.keys().copied().collect();
+    let mut unindexed = &numbers[..];
+    for level in Level::and_above(connection, collection.n)? {
+        let is_indexed = |n: &i64| *n <= level.indexed_up_to;
+        unindexed = &unindexed[unindexed.partition_point(is_indexed)..];
+        level.uncount(connection, unindexed.len())?;
+        for (segment, docs) in locate(connection, level.n, &numbers[..numbers.partition_point(is_indexed)])? {
+            let mut words: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
+            for (n, (slot, _)) in &docs {
+                for word in terms::words(&terms::fold(texts[n])) {
+                    words.entry(word.as_bytes().to_vec()).or_default().insert(*slot);
+                }
+            }
+            let lengths = docs.values().map(|(slot, doc)| (*slot, i64::from(doc.length)));
+            segment.remove(connection, &lengths.collect(), &words)?;
         }
-    }
-    for (at, SegmentRemoval { slots, length, words }) in removals {
-        segments[at].remove(connection, &slots, length, &words)?;
     }
     Ok(())
-}
-
-/// The documents to remove from a segment.
-#[derive(Default)]
-struct SegmentRemoval {
-    slots: BTreeSet<u64>,
-    length: i64,
-    words: BTreeMap<Vec<u8>, BTreeSet<u64>>,
-}
-
-impl SegmentRemoval {
-    fn add(&mut self, slot: u64, text: &str) {
-        self.slots.insert(slot);
-        for word in terms::words(&terms::fold(text)) {
-            self.length += 1;
-            self.words.entry(word.as_bytes().to_vec()).or_default().insert(slot);
-        }
-    }
 }

@@ -45,7 +45,7 @@ pub(super) fn write(
     remove_links(&transaction, &mut received)?;
     let mut writer = Writer::new(&transaction, known_collections, rules)?;
     if batch.len() as i64 >= word_index::MAX_UNINDEXED {
-        writer.drafts = DraftBuilder::start();
+        writer.draft = DraftBuilder::start();
     }
     let mut written = Vec::with_capacity(batch.len());
     let mut refused = RefusedIds::default();
@@ -197,8 +197,8 @@ struct Writer<'a> {
     known_collections: &'a mut KnownCollections,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
-    /// Builds segments of the new records, if they may be enough for some.
-    drafts: Option<DraftBuilder>,
+    /// Finds the words of the new records, if they may be enough for a segment.
+    draft: Option<DraftBuilder>,
     vectors: IndexUpdate,
     /// What happens to records that were forgotten; `None` where nothing was.
     forgotten: Option<Forgotten>,
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
             transaction,
             known_collections,
             added: BTreeMap::new(),
-            drafts: None,
+            draft: None,
             vectors: IndexUpdate::default(),
             forgotten: tombstones::are_there(transaction)?.then_some(rules.forgotten),
             intake: rules.intake,
@@ -227,10 +227,8 @@ impl<'a> Writer<'a> {
 
     /// Updates the indexes.
     fn settle(self) -> rusqlite::Result<()> {
-        let mut drafts = self.drafts.map(DraftBuilder::finish).unwrap_or_default();
-        for (collection, count) in self.added.into_values() {
-            word_index::grow(self.transaction, collection, count, drafts.remove(&collection.n))?;
-        }
+        let draft = self.draft.map(DraftBuilder::finish).unwrap_or_default();
+        word_index::grow(self.transaction, self.added.into_values(), draft)?;
         self.vectors.settle(self.transaction)
     }
 
@@ -327,8 +325,8 @@ impl<'a> Writer<'a> {
         // Links keep their ends while the row of these is replaced.
         self.transaction.pragma_update(None, "defer_foreign_keys", true)?;
         if collection.kind.indexed.is_some() {
-            // A draft of a segment cannot lose a record of the batch.
-            self.drafts = None;
+            // A draft cannot lose a record of the batch.
+            self.draft = None;
         }
         // The indexes remove only what they have.
         std::mem::take(&mut self.vectors).settle(self.transaction)?;
@@ -415,9 +413,9 @@ impl<'a> Writer<'a> {
             unembedded::mark(self.transaction, &row)?;
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
-        if let (Some(drafts), Some(text)) = (&self.drafts, record.indexed_text()) {
+        if let (Some(draft), Some(text)) = (&self.draft, record.indexed_text()) {
             let doc = DocMeta { n, timestamp: record.timestamp, role: role_bit(record.role), length: 0 };
-            drafts.add(collection.n, doc, text.into_owned());
+            draft.add(collection.n, doc, text.into_owned());
         }
         self.vector_of(record, &record.id)?;
         tallies::add(self.transaction, record, 1)?;
