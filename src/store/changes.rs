@@ -13,6 +13,10 @@ pub struct ChangeNumbers {
 }
 
 impl ChangeNumbers {
+    /// Those before the first changes, which may have the number 0.
+    pub(super) const BEFORE_ALL: ChangeNumbers =
+        ChangeNumbers { records: -1, embeddings: -1, links: -1, tombstones: -1 };
+
     /// Whether one of them is greater than the same one of others.
     pub(super) fn exceed(&self, others: &ChangeNumbers) -> bool {
         self.records > others.records

@@ -54,12 +54,16 @@ impl Cursor {
     /// The numbers of the last changes before it. Errors if it is not one of this store and selection.
     pub fn changed_since(&self, store: &mut dyn Store, selection: &str) -> Result<ChangeNumbers> {
         let now = store.change_state(&self.witnesses)?;
+        // What changed together may have one number, and part of it a later one since.
         let is_other = |there: &Witness| {
             let same_number = |witness: &&Witness| witness.part == there.part && witness.n == there.n;
-            self.witnesses.iter().find(same_number).is_some_and(|witness| witness != there)
+            self.witnesses.iter().any(|witness| same_number(&witness))
+                && !now.witnesses.iter().filter(same_number).any(|one| self.witnesses.contains(one))
         };
         let refused = |text: &str| Err(Error::new(text).hint(EXPORT_ALL));
-        if self.store != now.store {
+        // Before its first change, a store may have no id yet.
+        let is_before_all = self.witnesses.is_empty() && self.numbers == ChangeNumbers::default();
+        if self.store != now.store && !is_before_all {
             return refused("is of another store");
         }
         if self.numbers.exceed(&now.numbers) || now.witnesses.iter().any(is_other) {
@@ -68,6 +72,6 @@ impl Cursor {
         if self.selection != selection {
             return refused("is of an export of something else, such as another partition");
         }
-        Ok(self.numbers)
+        Ok(if is_before_all { ChangeNumbers::BEFORE_ALL } else { self.numbers })
     }
 }

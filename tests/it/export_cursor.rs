@@ -100,6 +100,17 @@ fn each_export_has_what_changed_and_nothing_else() {
 }
 
 #[test]
+fn a_cursor_of_an_empty_store_has_all_that_comes() {
+    for home in Home::of_each_store() {
+        assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
+        home.run("rsv-import", &[], message("m1", 1000, "The first owl").to_string()).ok();
+        assert_eq!(kinds(&pass_on(&home, "cursor")), ["message"]);
+        assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
+        assert_same(&home);
+    }
+}
+
+#[test]
 fn vectors_and_synapses_that_are_made_later_follow() {
     let home = Home::with_model();
     home.ingest(&["-p", "p"], "{\"role\": \"user\", \"content\": \"The tomatoes ripen.\"}\n{\"role\": \"user\", \"content\": \"A tomato is ripe.\"}\n");

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The directories of the fixtures, the oldest first.
@@ -33,6 +34,7 @@ fn home_of(release: &Path) -> Home {
     let home = Home::new();
     std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
     std::fs::write(home.store(), store).unwrap();
+    std::fs::set_permissions(home.store(), std::fs::Permissions::from_mode(0o600)).unwrap();
     home
 }
 
@@ -46,11 +48,10 @@ fn assert_whole(home: &Home, release: &Path) {
         ["Sow tomatoes in April."]
     );
     assert_eq!(home.contents("rsv-search", &["-p", "garden", "北の柵"]).len(), 1);
-    assert_eq!(home.contents("rsv-search", &["-p", "rows", "row 77 beans"]), ["Row 77 of the beans"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "rows", "\"row 77 of\""]), ["Row 77 of the beans"]);
     assert_eq!(home.contents("rsv-search", &["-p", "rows", "-n", "999", "row"]).len(), 259);
-    let memories = lines_of(
-        &home.run("rsv-view", &["--kind", "memory", "-p", "garden", "-i", "garden", "--all"], "").ok(),
-    );
+    let memories =
+        lines_of(&home.run("rsv-view", &["--kind", "memory", "-p", "garden", "-i", "garden"], "").ok());
     let consolidated = memories.iter().find(|memory| memory["id"] == "y3").unwrap();
     assert!(consolidated["usage_count"].as_u64() > Some(3), "{consolidated}");
     home.run("rsv-signal", &["-q", "-p", "garden", "--helpful", "y3"], "").ok();

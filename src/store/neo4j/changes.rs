@@ -1,5 +1,7 @@
 //! Every statement that changes the graph, and those that read the existing records first.
 
+pub(super) mod repair;
+
 use super::statements::{for_model, fulltext_index, kind_position};
 use crate::record::{MESSAGE, RecordKind};
 

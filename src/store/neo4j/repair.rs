@@ -10,71 +10,13 @@ use super::server::Transaction;
 use super::statements::{self, for_model, selected};
 use super::values::Params;
 use super::write::run_over;
-use super::{schema, tallies};
+use super::{changes::repair as changes, schema, tallies};
 use crate::record::{RecordKind, Scopes, StoredRecord, kinds};
 use crate::store::select::Select;
 use crate::store::terms;
 
 /// The number of records whose words are set by one statement.
 const BATCH: usize = 1000;
-
-const COLLECTION_NUMBERS: &str = "
-    MATCH (c:RsvCollection {kind: $kind}) RETURN c.partition AS partition, c.instance AS instance, c.n AS n";
-const WORDS_OF: &str = "
-    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) RETURN r.rsv_id AS id, r.words AS words, r.length AS length";
-const SET_WORDS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})
-    SET r.words = row.words, r.length = row.length, r.key = row.key, r.blank = row.blank";
-/// Corrects the counts of the collections of a kind; returns how many were wrong.
-const COUNT_RECORDS: &str = "
-    MATCH (c:RsvCollection {kind: $kind})
-    CALL (c) {
-      OPTIONAL MATCH (m:{label}:RsvRecord) WHERE m.partition = c.partition AND m.instance = c.instance
-      RETURN count(m) AS documents, coalesce(sum(m.length), 0) AS words
-    }
-    WITH c, documents, words WHERE c.documents <> documents OR c.words <> words
-    SET c.documents = documents, c.words = words RETURN count(c) AS count";
-/// Corrects the counts of the words of a kind; returns how many were wrong.
-const COUNT_WORDS: &str = "
-    MATCH (m:{label}:RsvRecord) WHERE m.words IS NOT NULL WITH split(m.words, ' ') AS all
-    WITH all, toInteger(substring(head(all), 1)) AS collection
-    UNWIND [word IN all WHERE word STARTS WITH '_'] AS word
-    WITH collection, substring(word, 1) AS stem, count(*) AS count
-    MERGE (w:RsvWord {stem: stem, collection: collection}) ON CREATE SET w.documents = 0
-    SET w.kind = $kind, w.counted = count
-    WITH w, count WHERE w.documents <> count SET w.documents = count RETURN count(w) AS count";
-const DELETE_OTHER_WORDS: &str =
-    "MATCH (w:RsvWord) WHERE w.counted IS NULL DELETE w RETURN count(w) AS count";
-const END_COUNT: &str = "MATCH (w:RsvWord) REMOVE w.counted";
-const COUNT_VECTORS: &str = "
-    MATCH (m:RsvModel) WITH m, COUNT { (e:RsvVector WHERE e.model = m.name) } AS vectors
-    WHERE m.vectors <> vectors SET m.vectors = vectors RETURN count(m) AS count";
-const COUNT_COLLECTION_VECTORS: &str = "
-    MATCH (m:RsvModel) CALL (m) {
-      MATCH (e:RsvVector {model: m.name})
-      WITH e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS vectors
-      MERGE (s:RsvVectorCount {model: m.n, kind: kind, partition: partition, instance: instance})
-      ON CREATE SET s.foreign = true, s.vectors = 0
-      WITH s, vectors WHERE s.vectors <> vectors SET s.vectors = vectors RETURN count(s) AS wrong
-    }
-    RETURN sum(wrong) AS count";
-const CLEAR_COLLECTION_VECTORS: &str = "
-    MATCH (s:RsvVectorCount) MATCH (m:RsvModel {n: s.model})
-    WHERE s.vectors <> 0 AND NOT EXISTS { (e:RsvVector {model: m.name}) WHERE e.kind = s.kind
-      AND e.partition = s.partition AND e.instance = s.instance }
-    SET s.vectors = 0 RETURN count(s) AS count";
-/// The marks of the records without a vector of a model, and of the vectors to compare.
-const MARK_UNEMBEDDED: [&str; 2] = [
-    "MATCH (r:RsvLacks{model}) WHERE r.blank IS NOT NULL OR EXISTS {
-       (r)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE e.model = $name } REMOVE r:RsvLacks{model} RETURN count(r) AS count",
-    "MATCH (r:RsvRecord) WHERE NOT r:RsvLacks{model} AND r.blank IS NULL AND NOT EXISTS {
-       (r)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE e.model = $name } SET r:RsvLacks{model} RETURN count(r) AS count",
-];
-const MARK_UNLINKED: &str = "MATCH (e:RsvVector{model}) SET e:RsvUnlinked{model}";
-const LINK_TREES: &str = "
-    MATCH (child:RsvNode) WHERE child.parent IS NOT NULL
-    MATCH (parent:RsvRecord {rsv_id: child.parent}) WHERE NOT EXISTS { (child)-[:CHILD_OF]->(parent) }
-    CREATE (child)-[:CHILD_OF]->(parent) RETURN count(child) AS count";
 
 impl Neo4j {
     /// Repairs the graph; returns in words what was wrong and what was done.
@@ -113,7 +55,7 @@ impl Neo4j {
 
 /// Corrects what the records of a kind have for the indexes; returns the number of records that were wrong.
 fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbResult<u64> {
-    let numbers = transaction.rows(COLLECTION_NUMBERS, Params::new().with("kind", kind.name))?;
+    let numbers = transaction.rows(changes::COLLECTION_NUMBERS, Params::new().with("kind", kind.name))?;
     let mut collections = std::collections::HashMap::new();
     for row in numbers {
         collections.insert(row.scope()?, row.get::<i64>("n")?);
@@ -129,7 +71,7 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
     for batch in records.chunks(BATCH) {
         let ids = Params::new().with_texts("ids", batch.iter().map(|record| record.id.as_str()));
         let mut there = std::collections::HashMap::new();
-        for row in transaction.rows(WORDS_OF, ids)? {
+        for row in transaction.rows(changes::WORDS_OF, ids)? {
             let words: Option<String> = row.get("words")?;
             there.insert(row.get::<String>("id")?, (words, row.get::<Option<i64>>("length")?));
         }
@@ -159,7 +101,7 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
                 );
             }
         }
-        run_over(transaction, SET_WORDS, rows)?;
+        run_over(transaction, changes::SET_WORDS, rows)?;
     }
     Ok(wrong)
 }
@@ -168,22 +110,27 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
 fn count_all(transaction: &mut Transaction) -> DbResult<u64> {
     let mut wrong = 0;
     for kind in kinds() {
-        for statement in [COUNT_RECORDS, COUNT_WORDS] {
+        for statement in [changes::COUNT_RECORDS, changes::COUNT_WORDS] {
             let params = Params::new().with("kind", kind.name);
             wrong += count(transaction, &statement.replace("{label}", kind.label), params)?;
         }
     }
-    wrong += count(transaction, DELETE_OTHER_WORDS, Params::new())?;
-    transaction.run(END_COUNT, Params::new())?;
-    for statement in [COUNT_VECTORS, COUNT_COLLECTION_VECTORS, CLEAR_COLLECTION_VECTORS, LINK_TREES] {
+    wrong += count(transaction, changes::DELETE_OTHER_WORDS, Params::new())?;
+    transaction.run(changes::END_COUNT, Params::new())?;
+    for statement in [
+        changes::COUNT_VECTORS,
+        changes::COUNT_COLLECTION_VECTORS,
+        changes::CLEAR_COLLECTION_VECTORS,
+        changes::LINK_TREES,
+    ] {
         wrong += count(transaction, statement, Params::new())?;
     }
     for model in transaction.rows(statements::MODELS, Params::new())? {
         let (n, name): (i64, String) = (model.get("n")?, model.get("name")?);
-        for statement in MARK_UNEMBEDDED {
+        for statement in changes::MARK_UNEMBEDDED {
             wrong += count(transaction, &for_model(statement, n), Params::new().with("name", name.as_str()))?;
         }
-        transaction.run(&for_model(MARK_UNLINKED, n), Params::new())?;
+        transaction.run(&for_model(changes::MARK_UNLINKED, n), Params::new())?;
     }
     Ok(wrong)
 }

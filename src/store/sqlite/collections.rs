@@ -142,13 +142,34 @@ pub(super) fn ensure(
     if let Some(n) = number(connection, &of)? {
         return Ok(n);
     }
+    let pool = ensure_pool(connection, kind, &scope.partition)?;
+    ensure_row(connection, pool, kind.name, [&scope.partition, &scope.instance])
+}
+
+/// Puts every collection whose kind is indexed into its pools.
+pub(super) fn mend_pools(connection: &Connection) -> rusqlite::Result<()> {
+    for CollectionRow { n, kind } in all(connection)? {
+        if !kind.indexed.is_some() {
+            continue;
+        }
+        let sql = "SELECT partition FROM collection WHERE n = ?";
+        let partition: String = connection.prepare_cached(sql)?.query_row([n], |row| row.get(0))?;
+        let pool = ensure_pool(connection, kind, &partition)?;
+        let sql = "UPDATE collection SET pool = ?1 WHERE n = ?2 AND pool IS NOT ?1";
+        connection.prepare_cached(sql)?.execute(params![pool, n])?;
+    }
+    Ok(())
+}
+
+/// The number of the pool of a kind in a partition; none if the kind is not indexed.
+fn ensure_pool(connection: &Connection, kind: &RecordKind, partition: &str) -> rusqlite::Result<Option<i64>> {
     let mut pool = None;
     if kind.indexed.is_some() {
-        for (end, partition) in POOLS.into_iter().zip(["", &scope.partition]) {
+        for (end, partition) in POOLS.into_iter().zip(["", partition]) {
             pool = Some(ensure_row(connection, pool, &format!("{}{end}", kind.name), [partition, ""])?);
         }
     }
-    ensure_row(connection, pool, kind.name, [&scope.partition, &scope.instance])
+    Ok(pool)
 }
 
 /// The number of a row, which is made if it is new.

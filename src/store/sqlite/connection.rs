@@ -4,7 +4,7 @@ use super::super::api::OpenMode;
 use super::super::error::{ErrorKind, StoreError};
 use super::error::{DAMAGED, LOCK_TIMEOUT, describe, is_busy};
 use super::raw_pages::PAGE_SIZE;
-use super::{migrations, recover, schema, wal};
+use super::{recover, schema, wal};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::process::geteuid;
@@ -171,7 +171,6 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
             let cause = format!("{} is the log of another file", log.display());
             return Err(OpenError::Refused(ErrorKind::ForeignLog, cause));
         }
-        migrations::run(&mut connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
         return Ok(connection);
     }
@@ -270,7 +269,9 @@ impl FileIdentity {
     /// Refuses the files of other programs, and of other versions.
     fn check(&self) -> Result<(), OpenError> {
         let FileIdentity { application_id, user_version, has_tables } = *self;
-        if application_id == schema::APPLICATION_ID && !migrations::is_supported(user_version) {
+        if application_id == schema::APPLICATION_ID
+            && !(schema::OLDEST..=schema::VERSION).contains(&user_version)
+        {
             let supported = schema::VERSION;
             let cause = format!("is of another version of rsv ({user_version}; this one reads {supported})");
             return Err(OpenError::Refused(ErrorKind::OtherVersion, cause));

@@ -6,6 +6,7 @@ use super::super::error::{ErrorKind, Result, StoreError};
 use super::code_cache::CodeCache;
 use super::connection;
 use super::error::{Stopped, describe};
+use super::migrations;
 use super::write::KnownCollections;
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -93,7 +94,12 @@ impl Sqlite {
 
     /// The same, without a second connection.
     pub(super) fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
-        let connection = connection::open(path, mode, &address_of(path))?;
+        let address = address_of(path);
+        let mut connection = connection::open(path, mode, &address)?;
+        migrations::run(&mut connection).map_err(|error| {
+            let (kind, cause) = describe(&error);
+            StoreError::new(kind, format!("cannot bring store {address} up to date"), cause)
+        })?;
         Ok(Sqlite::of(connection, path, mode))
     }
 

@@ -1,38 +1,58 @@
-//! The steps from the schema of one release to that of the next. A release only adds steps; tests/fixtures has a store of
-//! each schema that was released, and a test opens every one.
+//! The steps from the schema of a release to that of a later one. Steps are only added; tests/fixtures has a store of each
+//! schema since the first that is opened, and a test opens every one.
 
-use super::{schema, wal};
+use super::{repair, schema, wal};
 use rusqlite::Connection;
 
-/// The version of the schema of rsv 0.1.0, the first that was released. Files of earlier ones are refused.
-pub(super) const FIRST: i32 = 11;
-
-/// A step to the next version, within a transaction.
+/// A step to the next version, within a transaction. It must not depend on what later steps change.
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
-/// The first is that from `FIRST`; `m012_what_it_does` leads to version 12.
-const MIGRATIONS: [Migration; 0] = [];
+/// The first is that from `OLDEST`.
+const MIGRATIONS: [Migration; 1] = [m011_pools];
 
-const _: () = assert!(FIRST + MIGRATIONS.len() as i32 == schema::VERSION);
+const _: () = assert!(schema::OLDEST + MIGRATIONS.len() as i32 == schema::VERSION);
 
-/// Whether a file of a version can be opened, after a migration if it is an earlier one.
-pub(super) fn is_supported(version: i32) -> bool {
-    (FIRST..=schema::VERSION).contains(&version)
+/// Collections lie in pools, and know their newest record. The columns are in the order of a new file.
+fn m011_pools(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE collection_11 (
+           n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
+           pool INTEGER REFERENCES collection, newest INTEGER NOT NULL DEFAULT 0,
+           indexed_up_to INTEGER NOT NULL DEFAULT 0, unindexed INTEGER NOT NULL DEFAULT 0,
+           UNIQUE (partition, instance, kind)
+         ) STRICT;
+         INSERT INTO collection_11 (n, kind, partition, instance) SELECT n, kind, partition, instance FROM collection;
+         DROP TABLE collection;
+         ALTER TABLE collection_11 RENAME TO collection;",
+    )
 }
 
-/// Brings a file to the version of this release, all at once; another process may have done so meanwhile.
+/// Brings a file to the version of this release, all at once; another process may have done so meanwhile. The word index
+/// is made anew.
 pub(super) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
-    let version = |connection: &Connection| -> rusqlite::Result<i32> {
-        connection.pragma_query_value(None, "user_version", |row| row.get(0))
-    };
     if version(connection)? == schema::VERSION {
         return Ok(());
     }
+    // A table that others refer to can be replaced then. This is not possible within a transaction.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let migrated = migrate(connection);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    migrated
+}
+
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = wal::begin_write(connection)?;
-    let done = usize::try_from(version(&transaction)? - FIRST).unwrap_or_default();
-    for migrate in MIGRATIONS.iter().skip(done) {
-        migrate(&transaction)?;
+    let done = usize::try_from(version(&transaction)? - schema::OLDEST).unwrap_or_default();
+    if done < MIGRATIONS.len() {
+        for migration in &MIGRATIONS[done..] {
+            migration(&transaction)?;
+        }
+        repair::index_words(&transaction)?;
+        transaction.pragma_update(None, "user_version", schema::VERSION)?;
     }
-    transaction.pragma_update(None, "user_version", schema::VERSION)?;
     transaction.commit()
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

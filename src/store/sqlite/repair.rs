@@ -14,22 +14,20 @@ const REFERENCES: [[&str; 4]; 4] = [
     ["link", "source", "record", "n"],
     ["link", "target", "record", "n"],
 ];
-/// The tables whose rows are all derived, and that are filled again.
-const DERIVED: [&str; 10] = [
-    "removed_slot",
-    "posting",
-    "segment_docs",
-    "segment_words",
-    "segment",
-    "unembedded",
-    "unlinked",
-    "pending_code",
-    "code_page",
-    "index_checksum",
-];
+/// The tables whose rows are all derived, and that are filled again: those of the word index, and those of vectors.
+const WORDS: [&str; 5] = ["removed_slot", "posting", "segment_docs", "segment_words", "segment"];
+const VECTORS: [&str; 5] = ["unembedded", "unlinked", "pending_code", "code_page", "index_checksum"];
 
 /// Repairs a file; returns in words what was wrong and what was done.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
+    // What is damaged must not keep the rest from being mended.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let repaired = repair_all(connection);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    repaired
+}
+
+fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     let mut done = Vec::new();
     let first: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if first != "ok" {
@@ -48,7 +46,7 @@ pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String
     if columns > 0 {
         done.push(format!("{columns} records had wrong marks, which were corrected"));
     }
-    for table in DERIVED {
+    for table in VECTORS {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }
     done.push(format!("the word index was made anew, of {} records", index_words(&transaction)?));
@@ -116,8 +114,12 @@ fn mend_columns(connection: &Connection) -> rusqlite::Result<u64> {
 
 /// Indexes the words of all records; returns their number. Collections that fill a segment go first, one by one, and the
 /// small ones together: once a pool has a segment, no record with a number before its end may be added.
-fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
+    for table in WORDS {
+        connection.execute(&format!("DELETE FROM {table}"), [])?;
+    }
     connection.execute("UPDATE collection SET indexed_up_to = 0, unindexed = 0", [])?;
+    collections::mend_pools(connection)?;
     let (mut all, mut small) = (0, Vec::new());
     for collection in collections::all(connection)?.into_iter().filter(|one| one.kind.indexed.is_some()) {
         let sql = "SELECT count(*) FROM record WHERE collection = ?";

@@ -9,6 +9,9 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 /// The `user_version` of a file that has these tables. Files of earlier versions are migrated (`migrations.rs`).
 pub(super) const VERSION: i32 = 11;
 
+/// The oldest version that is migrated. Files of earlier ones are refused.
+pub(super) const OLDEST: i32 = 10;
+
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     for tables in [RECORDS, WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE] {
