@@ -1,11 +1,13 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
+mod hits;
 mod reservoir;
 mod scope_table;
 mod session_table;
 mod tree;
 mod wrap;
 
+pub use hits::{HitFormat, HitStyle, RankedHit};
 pub use reservoir::ReservoirLines;
 pub use scope_table::scopes;
 pub use session_table::sessions;

@@ -15,7 +15,7 @@ use rsv::search::tree::{self, TreeAnswer, TreeQuery};
 use rsv::search::{self, Meaning, MemoryRule, Options, Ranking, Searcher};
 use rsv::store::{self, Around, Except, Question, Select, Store, Term};
 use rsv::structured::Model;
-use rsv::view::{self, ReservoirLines};
+use rsv::view::{self, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -211,7 +211,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
         );
     }
-    let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
+    let style = match layout {
+        _ if args.format.as_deref() == Some("reservoir") => {
+            HitStyle::Reservoir(ReservoirLines { to_terminal: io.stdout_is_tty() })
+        }
+        Some(layout) => HitStyle::People(layout),
+        None => HitStyle::Lines,
+    };
     let planner = args.tree.plan.as_deref();
     let (ranking, ranking_in_tree) = (args.by.ranking(&settings, io), args.by.ranking_in_tree());
     let mut search = Search {
@@ -225,10 +231,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             admits: &|_| true,
             max_fetched: usize::MAX,
         },
-        explain: args.explain,
         context: args.context,
-        layout,
-        reservoir: (args.format.as_deref() == Some("reservoir")).then_some(reservoir),
+        format: HitFormat { style, by_meaning: false, explain: args.explain, has_context: args.context > 0 },
         highlighted: Vec::new(),
         meaning: ranking.meaning(args.fallback.is_some()),
         meaning_in_tree: ranking_in_tree.meaning(args.fallback.is_some()),
@@ -281,13 +285,9 @@ fn kinds(args: &Args) -> Vec<&'static RecordKind> {
 struct Search<'a> {
     which: Select,
     options: Options<'static>,
-    explain: bool,
     /// The number of messages to print before and after each hit.
     context: usize,
-    /// The layout for people; `None` for JSON lines.
-    layout: Option<Layout>,
-    /// Prints Reservoir's lines instead of either.
-    reservoir: Option<ReservoirLines>,
+    format: HitFormat,
     /// The terms of the question, which stand out in the hits where there is colour.
     highlighted: Vec<Term>,
     /// Whether any word will do, where words alone decide.
@@ -321,7 +321,7 @@ impl<'a> Search<'a> {
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
-        let which = query.map_or_else(|| self.which.clone(), |query| self.narrowed(query));
+        let which = query.map_or_else(|| self.which.clone(), |query| self.which.narrowed(query));
         let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
         let options = Options { limit, ..self.options.clone() };
         let targets = query.and_then(|query| query.targets.as_ref()).unwrap_or(&self.tree.target).clone();
@@ -353,12 +353,12 @@ impl<'a> Search<'a> {
                 let none = Around::default();
                 search::visit_by_words(store, question, &which, &options, &mut |hit| print(&hit, &none))?;
             } else {
-                let extent = (self.context, self.explain);
+                let extent = (self.context, self.format.explain);
                 search::visit_around_words(store, question, &which, &options, extent, &mut print)?;
             }
         }
         if rank == 0 {
-            self.print_miss(query, io)?;
+            io.out.with(|out| self.format.write_miss(query, out))?;
             if query.is_none() && limit > 0 && io.stdout_is_tty() {
                 self.explain_nothing(question, &which, store, io)?;
             }
@@ -377,7 +377,7 @@ impl<'a> Search<'a> {
             }
             Ok(())
         })?;
-        if rank > 0 && self.layout.is_some() {
+        if rank > 0 && self.format.layout().is_some() {
             io.note("the hits are printed without their secrets; to remove them: rsv-search --secrets | rsv-forget");
         }
         io.out.flush().map(|()| rank > 0)
@@ -445,18 +445,18 @@ impl<'a> Search<'a> {
         tree::describe(store, &questions, &mut hits)?;
         if self.tree.steps {
             for step in &steps {
-                match &self.layout {
+                match self.format.layout() {
                     Some(_) => io.out.write(format!("{}\n", view::visible(&step.to_text())).as_bytes())?,
                     None => io.out.with(|out| step.write_line(query, out))?,
                 }
             }
         }
         for (at, hit) in hits.iter().enumerate() {
-            let record = tree::at_level(hit.record.clone(), self.tree.level, self.layout.is_some());
+            let record = tree::at_level(hit.record.clone(), self.tree.level, self.format.layout().is_some());
             self.print(at + 1, &Hit { record, ..hit.clone() }, &Around::default(), query, io)?;
         }
         if hits.is_empty() {
-            self.print_miss(query, io)?;
+            io.out.with(|out| self.format.write_miss(query, out))?;
         }
         io.out.flush().map(|()| !hits.is_empty())
     }
@@ -472,15 +472,6 @@ impl<'a> Search<'a> {
                 vec![question.to_owned()]
             }
             None => vec![question.to_owned()],
-        }
-    }
-
-    /// Prints what answers a query line without hits.
-    fn print_miss(&self, query: Option<&Query>, io: &mut Io) -> Result<()> {
-        match (query.filter(|_| self.reservoir.is_none()), &self.layout) {
-            (Some(query), Some(_)) => io.out.write(heading(query).as_bytes()),
-            (Some(query), None) => io.out.with(|out| query.write_miss(out)),
-            (None, _) => Ok(()),
         }
     }
 
@@ -512,50 +503,19 @@ impl<'a> Search<'a> {
         query: Option<&Query>,
         io: &mut Io,
     ) -> Result<()> {
-        if let Some(lines) = self.reservoir {
-            let before = around.before.iter().rev().map(|record| lines.message(record));
-            let after = around.after.iter().map(|record| lines.message(record));
-            let hit = lines.hit(rank, hit, self.meaning.is_some());
-            return io.out.write(before.chain([hit]).chain(after).collect::<String>().as_bytes());
-        }
-        let Some(layout) = &self.layout else {
-            return io.out.with(|out| {
-                for record in around.before.iter().rev() {
-                    hit.write_neighbour(record, query, out);
-                }
-                hit.write_line(rank, self.explain, query, out);
-                for record in &around.after {
-                    hit.write_neighbour(record, query, out);
-                }
-            });
+        let matched = match &self.highlighted[..] {
+            [] => Vec::new(),
+            terms => store::occurrences(terms, &hit.record.shown_text()),
         };
-        let heading = query.filter(|_| rank == 1).map(heading).unwrap_or_default();
-        io.out.write((heading + &self.block(rank, hit, around, layout)).as_bytes())
+        let ranked = RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched };
+        io.out.with(|out| self.format.write(&ranked, query, out))
     }
 
-    /// A hit for people, with the messages around it.
-    fn block(&self, rank: usize, hit: &Hit, around: &Around, layout: &Layout) -> String {
-        let mut block = String::new();
-        if self.context > 0 && rank > 1 {
-            block.push_str("--\n");
-        }
-        for record in around.before.iter().rev() {
-            block.push_str(&view::record(record, layout));
-        }
-        let matched = store::occurrences(&self.highlighted, &hit.record.shown_text());
-        block.push_str(&view::hit(rank, hit, &matched, layout));
-        if self.explain {
-            block.push_str(&view::parts(hit));
-        }
-        for record in &around.after {
-            block.push_str(&view::record(record, layout));
-        }
-        block
-    }
-
-    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic.
+    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic. What is
+    /// printed from now on is found in that way.
     fn highlight(&mut self, question: &str) {
-        self.highlighted = match (&self.layout, &self.meaning) {
+        self.format.by_meaning = self.meaning.is_some();
+        self.highlighted = match (self.format.layout(), &self.meaning) {
             (Some(layout), None) if layout.colour => Term::parse(question),
             (Some(layout), Some(_)) if layout.colour => Question::parse(question, None).terms,
             _ => Vec::new(),
@@ -595,20 +555,6 @@ impl<'a> Search<'a> {
         }
         Ok(found)
     }
-
-    fn narrowed(&self, query: &Query) -> Select {
-        Select {
-            scopes: query.scopes.clone().unwrap_or_else(|| self.which.scopes.clone()),
-            roles: query.role.map_or_else(|| self.which.roles.clone(), |role| vec![role]),
-            since: query.since.or(self.which.since),
-            until: query.until.or(self.which.until),
-            except: Except {
-                traces: query.exclude_trace.clone().unwrap_or_else(|| self.which.except.traces.clone()),
-                ids: query.exclude.clone().unwrap_or_else(|| self.which.except.ids.clone()),
-            },
-            ..self.which.clone()
-        }
-    }
 }
 
 /// Prints hits in a fence; returns whether there are any.
@@ -616,9 +562,4 @@ fn print_block(hits: &[Hit], io: &mut Io) -> Result<bool> {
     let records: Vec<_> = hits.iter().map(|hit| &hit.record).collect();
     io.out.write(fence::block(fence::HIT_NOTE, &records).as_bytes())?;
     io.out.flush().map(|()| !hits.is_empty())
-}
-
-/// The question of a query line, above its hits.
-fn heading(query: &Query) -> String {
-    format!("{}\n", view::visible(&query.text))
 }

@@ -1,7 +1,7 @@
 //! Selections of records.
 
 use super::changes::ChangeNumbers;
-use crate::record::{Address, MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
+use crate::record::{Address, MESSAGE, Position, Query, RecordKind, Role, Scope, Scopes, StoredRecord};
 use std::fmt;
 
 /// A kind in a scope: the unit of every index.
@@ -104,6 +104,21 @@ pub struct Except {
 }
 
 impl Select {
+    /// The selection for a query line, whose members override those of `self`.
+    pub fn narrowed(&self, query: &Query) -> Select {
+        Select {
+            scopes: query.scopes.clone().unwrap_or_else(|| self.scopes.clone()),
+            roles: query.role.map_or_else(|| self.roles.clone(), |role| vec![role]),
+            since: query.since.or(self.since),
+            until: query.until.or(self.until),
+            except: Except {
+                traces: query.exclude_trace.clone().unwrap_or_else(|| self.except.traces.clone()),
+                ids: query.exclude.clone().unwrap_or_else(|| self.except.ids.clone()),
+            },
+            ..self.clone()
+        }
+    }
+
     /// All messages of these scopes.
     pub fn messages(scopes: Scopes) -> Select {
         Select::records(vec![&MESSAGE], scopes)

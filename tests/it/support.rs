@@ -302,9 +302,18 @@ pub(crate) fn programs() -> Vec<String> {
     [vec!["rsv".to_owned()], tools()].concat()
 }
 
-/// The tools that read standard input when they are given nothing else: all but those named here.
+/// The tools that read lines or text from standard input when they are given nothing else: all but those named here.
 pub(crate) fn readers() -> Vec<String> {
-    let others = ["rsv-config", "rsv-export", "rsv-link", "rsv-parse", "rsv-proxy", "rsv-signal", "rsv-view"];
+    let others = [
+        "rsv-config",
+        "rsv-export",
+        "rsv-link",
+        "rsv-mcp",
+        "rsv-parse",
+        "rsv-proxy",
+        "rsv-signal",
+        "rsv-view",
+    ];
     tools().into_iter().filter(|tool| !others.contains(&tool.as_str())).collect()
 }
 
