@@ -1,14 +1,12 @@
 //! The page of rsv-proxy's chat backend, in a real browser.
 
 use crate::browser::{browser, dump};
-use crate::chat::{GARDEN, now, provider, say, saying};
-use crate::chat_sessions::archives;
-use crate::docs::{read, root};
+use crate::chat::{GARDEN, now, provider, say};
+use crate::docs::read;
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, asked};
 use crate::support::{Home, text};
 use serde_json::{Value, json};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -98,51 +96,6 @@ fn page_with(visitor: &str, port: u16) -> String {
     read("examples/chat.html")
         .replace("<meta name=\"rsv-proxy\" content=\"\">", &named)
         .replace("</body>", &script)
-}
-
-/// Uses the page as its picture shows it.
-const POSER: &str = r#"
-(async () => {
-    const until = async (holds) => { while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20)); };
-    at("user").value = "ann";
-    await upload(new File(["FILE"], "garden.md"));
-    for (const [count, message] of [[2, "Where do my tomatoes stand?"], [4, "Remember that I water them in the morning."]]) {
-        at("message").value = message;
-        at("ask").requestSubmit();
-        await until(() => at("send").disabled === false && at("turns").children.length === count);
-    }
-    await commit();
-    await listSessions();
-})();
-"#;
-/// The size of the picture, in pixels.
-const PICTURE: &str = "960,480";
-/// The longest file that a page with the picture should have to load.
-const MAX_PICTURE_BYTES: usize = 60_000;
-
-#[test]
-fn the_picture_of_the_page_is_made() {
-    let Some(browser) = browser() else { return };
-    let fake = saying(&["They stand by the warm wall."]);
-    let (home, site, _proxy) = site(&fake, POSER);
-    let file = home.path("chat.png");
-    let mut command = Command::new(browser);
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.path(""));
-    command.args(["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]);
-    command.args(["--virtual-time-budget=20000", &format!("--window-size={PICTURE}")]);
-    command.arg(format!("--user-data-dir={}", home.path("browser").display()));
-    command.arg(format!("--screenshot={}", file.display())).arg(site.url());
-    // A busy machine may need several visits.
-    let is_complete = (0..5).any(|_| {
-        assert!(command.output().unwrap().status.success());
-        !archives(&home).is_empty()
-    });
-    assert!(is_complete, "no visit was complete");
-    let picture = std::fs::read(&file).unwrap();
-    assert!(picture.starts_with(b"\x89PNG") && picture.len() < MAX_PICTURE_BYTES, "{} bytes", picture.len());
-    if let Some(directory) = std::env::var_os("RSV_TEST_RECORD") {
-        std::fs::write(root().join(directory).join("chat.png"), picture).unwrap();
-    }
 }
 
 #[test]
