@@ -1,7 +1,7 @@
 //! Ranks documents by their words, in any store: BM25 within the selection, times the share of the question that a
 //! document holds. The store finds the documents that hold a token, and their number.
 
-use super::terms::{self, Occur, Term};
+use super::terms::{self, FoldedText, Occur, Term};
 use crate::record::{Hit, StoredRecord};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -116,25 +116,22 @@ pub(super) fn query_tokens<'a, E>(
     Ok(tokens)
 }
 
-/// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds. Returns its length
-/// in words.
+/// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds.
 pub(super) fn scan_document(
     (n, timestamp): (i64, i64),
-    folded: &str,
+    FoldedText { text, length }: &FoldedText,
     tokens: &mut [QueryToken],
     mut visit: impl FnMut(&mut QueryToken, Doc),
-) -> usize {
-    let words: Vec<&str> = terms::words(folded).collect();
+) {
     for token in tokens {
-        if !token.pieces().any(|piece| memchr::memmem::find(folded.as_bytes(), piece.as_bytes()).is_some()) {
+        if !token.pieces().any(|piece| memchr::memmem::find(text.as_bytes(), piece.as_bytes()).is_some()) {
             continue;
         }
-        let times: f32 = words.iter().map(|word| token.weight(word)).sum();
+        let times: f32 = terms::words(text).map(|word| token.weight(word)).sum();
         if times > 0.0 {
-            visit(token, Doc { n, timestamp, times, length: words.len() as u32 });
+            visit(token, Doc { n, timestamp, times, length: *length as u32 });
         }
     }
-    words.len()
 }
 
 /// Takes the best of the scored documents that `read` returns, with all that tie with the last one in score and time;
