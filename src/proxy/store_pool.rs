@@ -7,7 +7,7 @@ use crate::error::{Context, Error, Result};
 use crate::store::{self, OpenMode, Store};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::oneshot;
 
 /// The number of turns that read the store at the same time: more would only wait for processors and for the disk.
@@ -30,8 +30,19 @@ struct PoolState {
     idle: Vec<Box<dyn Store>>,
 }
 
-/// Work of a reader, with its connection.
-type Job = Box<dyn FnOnce(&StorePool, &mut Connection) + Send>;
+/// Work of a reader.
+struct Job {
+    run: Box<dyn FnOnce(&StorePool, &mut Connection) + Send>,
+    /// What its request keeps as long as it waits.
+    awaited: Weak<()>,
+}
+
+impl Job {
+    fn is_awaited(&self) -> bool {
+        self.awaited.strong_count() > 0
+    }
+}
+
 /// The connection of a reader, opened where there is none.
 type Connection = Option<Box<dyn Store>>;
 
@@ -89,18 +100,22 @@ impl StorePool {
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, done) = oneshot::channel();
-        self.start(Box::new(move |pool, connection| {
-            if !sender.is_closed() {
-                let _ = sender.send(pool.run(connection, work));
-            }
-        }));
-        done.await.context("a task of the proxy panicked")?
+        let run = Box::new(move |pool: &StorePool, connection: &mut Connection| {
+            let _ = sender.send(pool.run(connection, work));
+        });
+        let awaited = Arc::new(());
+        self.start(Job { run, awaited: Arc::downgrade(&awaited) });
+        let done = done.await;
+        drop(awaited);
+        done.context("a task of the proxy panicked")?
     }
 
     /// Queues a job, with a thread for it if there may be one more: a thread that goes on with the next job is cheaper
     /// than one that has to be woken for it.
     fn start(self: &Arc<StorePool>, job: Job) {
         let mut state = self.state();
+        // What is left of requests that gave up may be long.
+        state.jobs.retain(Job::is_awaited);
         state.jobs.push_back(job);
         if state.readers < MAX_READERS {
             state.readers += 1;
@@ -120,8 +135,11 @@ impl StorePool {
                 return;
             };
             drop(state);
+            if !job.is_awaited() {
+                continue;
+            }
             let _active = self.foreground.enter();
-            if catch_unwind(AssertUnwindSafe(|| job(self, &mut connection))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| (job.run)(self, &mut connection))).is_err() {
                 connection = None;
             }
         }

@@ -139,3 +139,41 @@ impl CachedRecord {
         self.folded.get_or_init(|| FoldedText::of(&self.record.indexed_text().unwrap_or_default()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Content, Draft, DraftDefaults, Role};
+
+    fn cached(length: usize) -> Arc<CachedRecord> {
+        let draft = Draft {
+            id: Some("r".to_owned()),
+            ..Draft::message(Role::User, Content::Text("x".repeat(length)))
+        };
+        let scope = Some("p".to_owned());
+        let defaults = DraftDefaults {
+            partition: scope.clone(),
+            instance: scope,
+            trace_id: "t".to_owned(),
+            timestamp: 0,
+            seq: 0,
+        };
+        let record = draft.complete(&defaults).unwrap();
+        Arc::new(CachedRecord { record, folded: OnceLock::new() })
+    }
+
+    #[test]
+    fn what_is_used_stays_and_the_size_is_bounded() {
+        let mut kept = Generations::default();
+        kept.insert(0, cached(10));
+        for n in 1..500 {
+            kept.insert(n, cached(50_000));
+            assert!(kept.get(0).is_some() && kept.get(n).is_some());
+            let all = kept.young.values().chain(kept.old.values());
+            assert!(all.map(|cached| cached.bytes()).sum::<usize>() <= MAX_BYTES);
+        }
+        assert!(kept.get(1).is_none());
+        kept.insert(500, cached(MAX_RECORD_BYTES));
+        assert!(kept.get(500).is_none());
+    }
+}
