@@ -30,9 +30,12 @@ struct PoolState {
     idle: Vec<Box<dyn Store>>,
 }
 
+/// What a reader does with its connection.
+type Work = dyn FnOnce(&StorePool, &mut Connection) + Send;
+
 /// Work of a reader.
 struct Job {
-    run: Box<dyn FnOnce(&StorePool, &mut Connection) + Send>,
+    run: Box<Work>,
     /// What its request keeps as long as it waits.
     awaited: Weak<()>,
 }

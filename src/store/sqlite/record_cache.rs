@@ -20,8 +20,11 @@ const MAX_BYTES: usize = 16 << 20;
 const RECORD_BYTES: usize = 400;
 const MAX_RECORD_BYTES: usize = 256 << 10;
 
-/// The caches of this process, by device and inode of the file.
-static CACHES: LazyLock<Mutex<HashMap<(u64, u64), Weak<RecordCache>>>> = LazyLock::new(Mutex::default);
+/// Caches by device and inode of their files.
+type CachesByFile = HashMap<(u64, u64), Weak<RecordCache>>;
+
+/// The caches of this process.
+static CACHES: LazyLock<Mutex<CachesByFile>> = LazyLock::new(Mutex::default);
 
 /// The records of one file, by their numbers.
 #[derive(Default)]
@@ -34,8 +37,11 @@ struct Generations {
     /// The size of the younger one.
     bytes: usize,
     /// The records that a search scanned last in each collection: all have been counted in the younger one.
-    scanned: FxHashMap<i64, Arc<[(i64, Arc<CachedRecord>)]>>,
+    scanned: FxHashMap<i64, NumberedRecords>,
 }
+
+/// Records with their numbers, in the order of these.
+pub(super) type NumberedRecords = Arc<[(i64, Arc<CachedRecord>)]>;
 
 /// A record, and its folded text once that was needed.
 pub(super) struct CachedRecord {
@@ -80,7 +86,7 @@ impl RecordCache {
         connection: &Connection,
         collection: i64,
         numbers: &[i64],
-    ) -> rusqlite::Result<Arc<[(i64, Arc<CachedRecord>)]>> {
+    ) -> rusqlite::Result<NumberedRecords> {
         let scanned = self.generations().scanned.get(&collection).cloned();
         if let Some(scanned) = scanned.filter(|scanned| scanned.iter().map(|(n, _)| n).eq(numbers)) {
             return Ok(scanned);
