@@ -258,3 +258,50 @@ fn read_ahead<T>(
     let bytes = reader.consumed() - begin;
     if objects.is_empty() { Some(()) } else { to.send(Batch { objects, bytes }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::SourceLocation;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Endless objects of 1 MiB each, as far as a feed knows. It counts them, and tells when it is dropped.
+    struct Endless {
+        count: Arc<AtomicU64>,
+        _dropped: Sender<()>,
+    }
+
+    impl ObjectSource for Endless {
+        fn next(&mut self) -> Option<Result<LocatedObject>> {
+            let line = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+            Some(Ok(LocatedObject {
+                location: SourceLocation::new("x".into(), line),
+                object: Object::default(),
+            }))
+        }
+
+        fn drained(&self) -> bool {
+            false
+        }
+
+        fn consumed(&self) -> u64 {
+            self.count.load(Ordering::SeqCst) << 20
+        }
+    }
+
+    #[test]
+    fn a_feed_reads_ahead_within_a_bound_and_ends_with_its_taker() {
+        let (count, (sender, dropped)) = (Arc::new(AtomicU64::new(0)), channel());
+        let source = Endless { count: count.clone(), _dropped: sender };
+        let mut feed = Feed::of_sources(std::iter::once(source)).unwrap();
+        for taken in 1..2000 {
+            while !matches!(feed.next(), FeedEvent::Object(_)) {}
+            // One more is on its way, and one was just read.
+            assert!(count.load(Ordering::SeqCst) <= taken + (PREFETCHED_BYTES >> 20) + 2);
+        }
+        drop(feed);
+        // The thread holds the source until it ends.
+        assert!(dropped.recv().is_err());
+    }
+}

@@ -4,7 +4,7 @@ use super::super::select::{Collection, Select};
 use crate::record::{RecordKind, Scope, Scopes, kind_named, quote};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A collection as the indexes know it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -143,9 +143,9 @@ pub(super) const POOLS: [&str; 2] = ["/store", "/partition"];
 /// The numbers of collections and pools that this process has seen in the file, to spare looking them up again.
 #[derive(Default)]
 pub(super) struct KnownCollections {
-    collections: HashMap<Scope, Vec<CollectionRow>>,
+    collections: FxHashMap<Scope, Vec<CollectionRow>>,
     /// The pool of a kind in a partition.
-    pools: HashMap<(&'static str, String), Option<i64>>,
+    pools: FxHashMap<(&'static str, String), Option<i64>>,
 }
 
 impl KnownCollections {

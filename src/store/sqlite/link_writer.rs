@@ -6,14 +6,15 @@ use super::row::{self, LINK, as_json};
 use super::{changes, erase, synapse, tombstones, wal};
 use crate::record::{Link, SYNAPSE, Tombstone};
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written, and that
 /// of the last change: two look-ups and a count for each link would cost as much as its row.
 pub(super) struct LinkWriter<'a> {
     connection: &'a Connection,
     /// The numbers of records by id.
-    records: HashMap<String, i64>,
+    records: FxHashMap<String, i64>,
     /// The number of the last change of a link; none before it is needed.
     last_change: Option<i64>,
     /// Whether there was one since.
@@ -22,7 +23,7 @@ pub(super) struct LinkWriter<'a> {
 
 impl<'a> LinkWriter<'a> {
     pub(super) fn new(connection: &'a Connection) -> LinkWriter<'a> {
-        LinkWriter { connection, records: HashMap::new(), last_change: None, has_written: false }
+        LinkWriter { connection, records: FxHashMap::default(), last_change: None, has_written: false }
     }
 
     /// Notes the number of a record that was written.
