@@ -30,7 +30,7 @@ struct Member {
 
 impl Object {
     /// An object without members, with room for so many bytes of names and values.
-    pub(super) fn with_capacity(bytes: usize) -> Object {
+    pub fn with_capacity(bytes: usize) -> Object {
         Object { text: Arc::new(String::with_capacity(bytes)), members: Vec::with_capacity(16) }
     }
 
@@ -239,7 +239,10 @@ pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
 
 /// A JSON string.
 pub fn quote(text: &str) -> String {
-    serde_json::to_string(text).expect("writing to memory does not fail")
+    // With room for some escapes, so that most texts are not moved as they grow.
+    let mut out = Vec::with_capacity(text.len() + text.len() / 16 + 8);
+    write_text(&mut out, text);
+    String::from_utf8(out).expect("all of it was text")
 }
 
 /// serde_json's words without its line and column, which count within one value only.
