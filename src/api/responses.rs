@@ -63,6 +63,8 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
                 };
                 reading.user = Some(at);
                 reading.said = Some(said.clone()).filter(|_| !goes_on);
+                reading.is_side_call |=
+                    earlier.last().is_some_and(|range| is_program_request(&json[range.clone()]));
                 after.push(said);
                 break;
             }
@@ -81,6 +83,13 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
     Ok(())
+}
+
+/// Whether a program asks by an item for something of its own; the user's words after it are the matter.
+fn is_program_request(json: &str) -> bool {
+    let read = |item: Object| user_message(&item, false).ok();
+    scan::member(json, "role") == Some("\"user\"")
+        && Object::parse(json).ok().and_then(read).is_some_and(|user| user.is_program_request)
 }
 
 /// What an item is.

@@ -77,6 +77,13 @@ impl Request {
         self.wire.as_ref().is_some_and(|wire| wire.is_side_call)
     }
 
+    /// Takes it for one by which a program asks for something of its own, if its API has such requests.
+    pub fn mark_as_side_call(&mut self) {
+        if let Some(wire) = &mut self.wire {
+            wire.is_side_call = true;
+        }
+    }
+
     /// A member of the body, as JSON text.
     pub fn member(&self, name: &str) -> Option<&str> {
         match &self.wire {
