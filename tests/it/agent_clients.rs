@@ -3,6 +3,7 @@
 
 use crate::api_clients::provider;
 use crate::apis::{MESSAGES, RESPONSES, Shape, home_at, said};
+use crate::chat_sessions::wait_for;
 use crate::clients::clients;
 use crate::docs::{is_installed, report_unchecked};
 use crate::fake::{Answer, Fake, Seen};
@@ -243,6 +244,14 @@ fn codex_starts_rsv_mcp_and_its_model_calls_a_tool() {
     check_call(&home, &provider);
 }
 
+/// A home in whose PATH the tools are, with a project, and a file of the hooks.
+fn home_with_hooks(name: &str) -> (Home, String) {
+    let home = crate::hooks::home();
+    std::fs::create_dir_all(home.path("garden/.git")).unwrap();
+    let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("services/hooks").join(name);
+    (home, std::fs::read_to_string(hooks).unwrap())
+}
+
 #[test]
 fn claude_code_runs_the_hooks_that_store_and_recall() {
     let Some(clients) = clients("agents") else { return };
@@ -250,11 +259,8 @@ fn claude_code_runs_the_hooks_that_store_and_recall() {
         return report_unchecked("the hooks in Claude Code: jq");
     }
     let provider = provider();
-    // The tools are in the PATH of its home.
-    let home = crate::hooks::home();
-    std::fs::create_dir_all(home.path("garden/.git")).unwrap();
-    let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("services/hooks/claude.json");
-    home.write(".claude/settings.json", &std::fs::read_to_string(hooks).unwrap());
+    let (home, hooks) = home_with_hooks("claude.json");
+    home.write(".claude/settings.json", &hooks);
     let claude = clients.join("agents/node_modules/.bin/claude");
     for question in ["Where are the owls?", "And what of owls now?"] {
         let command = home.command(claude.to_str().unwrap());
@@ -271,4 +277,26 @@ fn claude_code_runs_the_hooks_that_store_and_recall() {
     let last = provider.seen().pop().unwrap();
     assert_eq!(last.text().matches("<rsv-memory>").count(), 2, "{}", last.text());
     assert!(last.text().contains("> Where are the owls?"), "{}", last.text());
+}
+
+#[test]
+fn codex_notifies_of_its_turns_which_are_stored() {
+    let Some(clients) = clients("agents") else { return };
+    if !is_installed("jq") {
+        return report_unchecked("the hooks in Codex: jq");
+    }
+    let provider = provider();
+    let (home, notify) = home_with_hooks("codex.toml");
+    let model = format!(
+        "model_provider = \"own\"\n[model_providers.own]\nname = \"own\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\n",
+        provider.url()
+    );
+    home.write(".codex/config.toml", &(notify + &model));
+    let codex = clients.join("agents/node_modules/.bin/codex");
+    let words = ["exec", "--skip-git-repo-check", "-m", "gpt-5", "Where are the owls?"];
+    let ran = run(&home, home.command(codex.to_str().unwrap()), &words, &[]);
+    assert_eq!(ran.status, 0, "{ran}");
+    // It does not wait for the command.
+    wait_for("the turn", || said(&home, &["-p", "garden"]).len() == 2);
+    assert_eq!(users(&home), ["Where are the owls?"]);
 }

@@ -30,16 +30,21 @@ fn opencode() -> Vec<Value> {
 fn play(requests: &[Value], shape: &'static Shape, home: &Home, provider: &Fake) -> Vec<Value> {
     let proxy = Proxy::start(home);
     for request in requests {
-        let headers = request["headers"].as_object().unwrap();
-        let headers: String =
-            headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.as_str().unwrap())).collect();
-        let path = format!("/partition/p{}", request["path"].as_str().unwrap());
-        let (status, body) = proxy.post(&path, &headers, &request["body"].to_string());
-        assert_eq!(status, 200, "{body}");
+        send(&proxy, request);
     }
     let seen = provider.seen();
     assert!(seen.iter().all(|seen| seen.path.starts_with(shape.path)));
     seen.iter().map(|seen| serde_json::from_slice(&seen.body).unwrap()).collect()
+}
+
+/// Sends a request as it was recorded.
+fn send(proxy: &Proxy, request: &Value) {
+    let headers = request["headers"].as_object().unwrap();
+    let headers: String =
+        headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.as_str().unwrap())).collect();
+    let path = format!("/partition/p{}", request["path"].as_str().unwrap());
+    let (status, body) = proxy.post(&path, &headers, &request["body"].to_string());
+    assert_eq!(status, 200, "{body}");
 }
 
 /// A provider whose answers are numbered.
@@ -161,6 +166,38 @@ fn a_session_of_opencode_is_stored_as_its_user_had_it() {
                 assert_eq!(seen.header(name), request["headers"][name].as_str(), "{name}");
             }
         }
+    }
+}
+
+/// Whether an agent that works for another sends a request.
+fn is_subordinate(request: &Value) -> bool {
+    let parent = request["headers"].get("x-parent-session-id");
+    parent.is_some() || request["body"]["system"].to_string().contains("cc_is_subagent=true")
+}
+
+#[test]
+fn agents_that_work_at_once_store_the_users_turn_once() {
+    for (requests, user) in [
+        (claude_code().split_off(9), "SUBAGENT please count"),
+        (opencode().split_off(4), "\"SUBAGENT please count\""),
+    ] {
+        let provider = provider(&MESSAGES);
+        let home = ticking(&provider);
+        let proxy = Proxy::start(&home);
+        let (subordinate, own): (Vec<Value>, Vec<Value>) = requests.into_iter().partition(is_subordinate);
+        assert!(!subordinate.is_empty());
+        std::thread::scope(|scope| {
+            for request in &subordinate {
+                scope.spawn(|| send(&proxy, request));
+            }
+            for request in &own {
+                send(&proxy, request);
+            }
+        });
+        let stored = said(&home, &["-p", "p"]);
+        assert_eq!(of("user", &stored), [user], "{stored:?}");
+        // The user's turn has two requests.
+        assert_eq!(of("assistant", &stored).len(), 2, "{stored:?}");
     }
 }
 
