@@ -2,7 +2,7 @@
 
 use super::messages;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
-use super::reading::Reading;
+use super::reading::{Reading, UserPlace};
 use super::responses;
 use super::splice;
 use crate::chat::{self, Rsv};
@@ -25,7 +25,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 struct Wire {
     body: Object,
-    user: Option<usize>,
+    user: Option<UserPlace>,
     said: Option<Object>,
     session: Option<String>,
     is_side_call: bool,
@@ -106,7 +106,7 @@ impl Request {
         let user = self.turns.last_user()?;
         let turns = &self.turns.messages;
         let Some(wire) = &self.wire else { return Some(turns[..=user].to_vec()) };
-        let place = wire.user?;
+        let place = wire.user.as_ref()?.number;
         Some(match &wire.session {
             Some(session) => vec![key(session, place), turns[user].clone()],
             None => turns[..=user].iter().map(unmarked).collect(),
