@@ -13,8 +13,8 @@ use super::filter::{Filter, Source};
 use super::row::{self, COLUMNS, TABLES};
 use super::tombstones::PartFilter;
 use super::write::{self, KnownCollections};
-use super::{changes, connection, erase, newest, walk};
-use crate::record::{Record, RecordKind, StoredRecord, TombstoneState};
+use super::{changes, connection, erase, newest, scope_summaries, walk};
+use crate::record::{Record, RecordKind, ScopeSummary, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::BTreeMap;
 
@@ -66,6 +66,10 @@ impl Records for Sqlite {
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
         count(&self.connection, which, most).map_err(|e| self.failed("read", e))
+    }
+
+    fn summarize(&mut self, which: &Select) -> Result<Vec<ScopeSummary>> {
+        scope_summaries::summarize(&self.connection, which).map_err(|e| self.failed("read", e))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
