@@ -1,7 +1,7 @@
 //! The rules by which secrets are known.
 
 use crate::error::{Error, Result};
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::{Captures, Regex, RegexBuilder};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -64,7 +64,10 @@ impl Rules {
             let read = text.and_then(|text| own_rules(&text));
             rules.extend(read.map_err(|error| error.at(file.display()))?);
         }
-        let keywords = AhoCorasick::builder().match_kind(MatchKind::Standard).build(keywords);
+        // Every text that is stored is scanned: a DFA takes a third of the time that the other kinds take.
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA));
+        let keywords = builder.build(keywords);
         let keywords = keywords.map_err(|error| Error::new("the rules of secrets").because(error))?;
         Ok(Rules { rules, keywords, rules_of_keyword, own })
     }

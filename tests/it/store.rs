@@ -361,7 +361,7 @@ fn scopes_are_counted(open: &Open) {
     let messages = open().last_of(&Select::messages(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);
     let Scope { instance, .. } = scope("p");
-    assert_eq!(open().scopes_named(&instance).unwrap(), scopes);
+    assert_eq!(open().scopes_named(&instance).unwrap(), scopes[1..2]);
     assert_eq!(open().scopes_named("another").unwrap(), []);
     for which in [Select::messages(Scopes::All), Select::records(kinds(), Scopes::Partition("p".to_owned()))]
     {
