@@ -46,7 +46,9 @@ impl ReadFiles {
     /// there at the start are among them.
     pub fn store_lines(&self, count: u64) -> bool {
         let mut state = self.state();
-        while let Some((_, path, digest)) = state.read.pop_front_if(|(end, ..)| *end <= count) {
+        while state.read.front().is_some_and(|(end, ..)| *end <= count)
+            && let Some((_, path, digest)) = state.read.pop_front()
+        {
             state.stored.insert(path, digest);
             state.is_changed = true;
         }
