@@ -29,6 +29,7 @@ TURNS = 100
 COMMITS = 11
 RECALL = "similar,recent,memories,documents"
 CHUNKS = 20
+PAUSE = 0.02
 
 
 def words(seed: int, count: int) -> str:
@@ -146,10 +147,12 @@ def quantile(numbers: List[float], share: float) -> float:
 
 async def compare(name: str, asked: Dict[str, Target], stream: bool, first: int) -> None:
     times: Dict[str, List[float]] = {target: [] for target in asked}
-    # A turn waits for the one before it to be stored, so each follows each of the others equally often.
+    # A turn waits for the one before it to be stored: there is a pause for that, and each follows each of the others
+    # equally often.
     orders = list(itertools.permutations(asked))
     for number in range(ROUNDS):
         for target in orders[number % len(orders)]:
+            await asyncio.sleep(PAUSE)
             taken, _ = await asked[target](first + number, stream)
             if number >= ROUNDS // 10:
                 times[target].append(taken)
