@@ -155,6 +155,39 @@ pub(super) fn query_tokens<'a, E>(
     Ok(tokens)
 }
 
+/// The first two bytes of the words of a document, a bit for several pairs (a Bloom filter with one hash): most tokens of a
+/// long question need not be looked for in a short document.
+struct Beginnings([u64; 16]);
+
+impl Beginnings {
+    fn of(words: &[&str]) -> Beginnings {
+        let mut bits = [0; 16];
+        for bit in words.iter().filter_map(|word| Beginnings::bit(word)) {
+            bits[bit / 64] |= 1 << (bit % 64);
+        }
+        Beginnings(bits)
+    }
+
+    /// The bit of a text of two bytes or more. Pairs of the letters of ASCII have one each.
+    fn bit(text: &str) -> Option<usize> {
+        let [first, second, ..] = text.as_bytes() else { return None };
+        Some((usize::from(*first) << 5 ^ usize::from(*second)) % (16 * 64))
+    }
+
+    /// Whether a word may begin as a text does.
+    fn may_begin(&self, text: &str) -> bool {
+        Beginnings::bit(text).is_none_or(|bit| self.0[bit / 64] & 1 << (bit % 64) != 0)
+    }
+
+    /// Whether a word may count for a token.
+    fn may_count(&self, token: &QueryToken) -> bool {
+        match &token.stem {
+            Some(stem) => self.may_begin(token.text) || self.may_begin(terms::beginning(stem)),
+            None => true,
+        }
+    }
+}
+
 /// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds. Returns its length
 /// in words.
 pub(super) fn scan_document(
@@ -164,7 +197,11 @@ pub(super) fn scan_document(
     mut visit: impl FnMut(&mut QueryToken, Doc),
 ) -> usize {
     let words: Vec<&str> = terms::words(folded).collect();
+    let beginnings = Beginnings::of(&words);
     for token in tokens {
+        if !beginnings.may_count(token) {
+            continue;
+        }
         if !token.pieces().any(|piece| memchr::memmem::find(folded.as_bytes(), piece.as_bytes()).is_some()) {
             continue;
         }
