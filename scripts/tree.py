@@ -114,7 +114,8 @@ def tokens(text: str) -> float:
 
 
 def stems(text: str) -> set:
-    return {word[:5] for word in re.findall(r"[^\W_]+", text.casefold())}
+    """The beginnings of the words of at least three letters; shorter ones tell nothing of a topic."""
+    return {word[:5] for word in re.findall(r"[^\W_]{3,}", text.casefold())}
 
 
 def levels(found: List[List[dict]], questions: List[dict], documents: List[dict]) -> None:

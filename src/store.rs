@@ -45,7 +45,7 @@ pub use forgetting::{Forgotten, Intake, WriteRules};
 pub use identity::{RefusedIds, Written};
 pub use occurrences::occurrences;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
-pub use phrasing::{Coverage, Phrasing};
+pub use phrasing::{Coverage, Phrasing, Rarity};
 pub use question::{Question, QuestionVector};
 pub use select::{Below, Collection, Except, Mark, Select, Walk};
 pub use sessions::{

@@ -99,6 +99,12 @@ impl Hit {
         self.why.via.as_ref().map_or(0, |via| via.hop)
     }
 
+    /// Multiplies the score and its parts.
+    pub fn scale(&mut self, factor: f64) {
+        self.score *= factor;
+        self.parts.iter_mut().for_each(|(_, part)| *part *= factor);
+    }
+
     /// The best hits in their order: by score, then newest first, then by id.
     pub fn best(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
         hits.sort_by(|a, b| {

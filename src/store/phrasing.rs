@@ -4,18 +4,21 @@
 use super::question::STOP_WORDS;
 use super::terms::{beginning, fold, stem, words};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The number of words of a long question that count.
 const MAX_WORDS: usize = 64;
+
+/// The positions of two neighbouring words, the lower one first.
+type Pair = (usize, usize);
 
 /// The words of a question in their order, as stems; case, accents and width do not matter.
 pub struct Phrasing {
     stems: Vec<String>,
     /// Each stem once, with the beginning that its words share.
     beginnings: Vec<(String, String)>,
-    /// The positions of neighbouring words, of which one at least is no stop word.
-    pairs: BTreeSet<(usize, usize)>,
+    /// The neighbouring words, of which one at least is no stop word.
+    pairs: BTreeSet<Pair>,
     /// The words that are no stop words.
     content: BTreeSet<usize>,
 }
@@ -53,12 +56,6 @@ impl Phrasing {
         phrasing
     }
 
-    /// The share of the pairs of neighbouring words of the question, stop words alone aside, that are neighbours in a
-    /// text, in either order; 0 for a question of one word.
-    pub fn pairs_in(&self, text: &str) -> f64 {
-        share(self.coverage(text).pairs.len(), self.pairs.len())
-    }
-
     /// What a text has of the question.
     pub fn coverage(&self, text: &str) -> Coverage {
         let folded = fold(text);
@@ -78,14 +75,18 @@ impl Phrasing {
         coverage
     }
 
-    /// The share of the words of the question, stop words aside, that some texts hold.
-    pub fn words_in<'a>(&self, texts: impl Iterator<Item = &'a str>) -> f64 {
-        let mut found = BTreeSet::new();
-        for text in texts {
-            let folded = fold(text);
-            found.extend(words(&folded).filter_map(|word| self.position(word)));
+    /// How rare the words and the pairs of the question are in some texts, of which this is what they have.
+    pub fn rarity(&self, texts: &[Coverage]) -> Rarity {
+        let rarity = |holders: usize| {
+            let (texts, holders) = (texts.len() as f64, holders as f64);
+            (1.0 + (texts - holders + 0.5) / (holders + 0.5)).ln()
+        };
+        let word = |at: &usize| (*at, rarity(texts.iter().filter(|one| one.words.contains(at)).count()));
+        let pair = |pair: &Pair| (*pair, rarity(texts.iter().filter(|one| one.pairs.contains(pair)).count()));
+        Rarity {
+            words: self.content.iter().map(word).collect(),
+            pairs: self.pairs.iter().map(pair).collect(),
         }
-        share(found.intersection(&self.content).count(), self.content.len())
     }
 
     /// The position of the stem of a word. Most words begin otherwise, and need not be stemmed.
@@ -101,7 +102,7 @@ impl Phrasing {
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Coverage {
     words: BTreeSet<usize>,
-    pairs: BTreeSet<(usize, usize)>,
+    pairs: BTreeSet<Pair>,
 }
 
 /// The weight of a pair of neighbours, against 1 for a word.
@@ -121,8 +122,29 @@ impl Coverage {
     }
 }
 
-fn share(part: usize, whole: usize) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+/// The rarity of each word, stop words aside, and of each pair of a question: their inverse document frequency among some
+/// texts, as in BM25.
+pub struct Rarity {
+    words: BTreeMap<usize, f64>,
+    pairs: BTreeMap<Pair, f64>,
+}
+
+impl Rarity {
+    /// The share of the words of the question that a text has, from 0 to 1; of a question without words, 0.
+    pub fn share_of_words(&self, text: &Coverage) -> f64 {
+        share(&self.words, &text.words)
+    }
+
+    /// The share of the pairs of neighbouring words of the question that are neighbours in a text, in either order, from
+    /// 0 to 1; of a question without pairs, 0.
+    pub fn share_of_pairs(&self, text: &Coverage) -> f64 {
+        share(&self.pairs, &text.pairs)
+    }
+}
+
+fn share<T: Ord>(all: &BTreeMap<T, f64>, some: &BTreeSet<T>) -> f64 {
+    let sum: f64 = all.values().sum();
+    if sum == 0.0 { 0.0 } else { some.iter().filter_map(|one| all.get(one)).sum::<f64>() / sum }
 }
 
 #[cfg(test)]
@@ -132,7 +154,9 @@ mod tests {
     #[test]
     fn neighbours_of_a_question_are_looked_for_in_either_order() {
         let phrasing = Phrasing::of("The garbage collection of Tables");
-        // Of the pairs of the question, "of tables" and "the garbage" count, and "of the" would not.
+        // No text has a pair of its own, so that all count alike: of the pairs of the question, "of tables" and "the
+        // garbage" count, and "of the" would not.
+        let none_is_rare = phrasing.rarity(&[]);
         for (text, pairs) in [
             ("", 0.0),
             ("tables of garbage", 0.25),
@@ -141,18 +165,35 @@ mod tests {
             ("the GARBAGE collection of a table", 0.75),
             ("the garbage collection of tables", 1.0),
         ] {
-            assert_eq!(phrasing.pairs_in(text), pairs, "{text}");
+            assert_eq!(none_is_rare.share_of_pairs(&phrasing.coverage(text)), pairs, "{text}");
         }
-        assert_eq!(phrasing.words_in(["Garbage", "and a table"].into_iter()), 2.0 / 3.0);
-        assert_eq!(phrasing.words_in(["of the"].into_iter()), 0.0);
+        let two_of_three = none_is_rare.share_of_words(&phrasing.coverage("Garbage and a table"));
+        assert!((two_of_three - 2.0 / 3.0).abs() < 1e-9, "{two_of_three}");
+        assert_eq!(none_is_rare.share_of_words(&phrasing.coverage("of the")), 0.0);
+    }
+
+    #[test]
+    fn what_few_texts_have_counts_more() {
+        let phrasing = Phrasing::of("the class Widget of module shapes");
+        let texts = ["the class Circle of module shapes", "a class of module shapes", "class Widget"];
+        let coverages = texts.map(|text| phrasing.coverage(text));
+        let rarity = phrasing.rarity(&coverages);
+        let [circle, _, widget] = &coverages;
+        assert!(rarity.share_of_pairs(widget) > rarity.share_of_pairs(&phrasing.coverage("of module")));
+        let [rare, common] = ["widget", "class"].map(|text| rarity.share_of_words(&phrasing.coverage(text)));
+        assert!(rare > common, "{rare} {common}");
+        assert!(rarity.share_of_words(circle) < 1.0);
     }
 
     #[test]
     fn questions_without_words_or_pairs_have_no_share() {
         for question in ["", "?!", "of the", "word"] {
-            assert_eq!(Phrasing::of(question).pairs_in("of the word"), 0.0, "{question}");
+            let phrasing = Phrasing::of(question);
+            let coverage = phrasing.coverage("of the word");
+            assert_eq!(phrasing.rarity(&[]).share_of_pairs(&coverage), 0.0, "{question}");
         }
-        assert_eq!(Phrasing::of("of the").words_in(["of the"].into_iter()), 0.0);
-        assert_eq!(Phrasing::of("pg_stat_clear").pairs_in("see pg_stat_clear()"), 1.0);
+        let (none, phrasing) = (Phrasing::of("of the"), Phrasing::of("pg_stat_clear"));
+        assert_eq!(none.rarity(&[]).share_of_words(&none.coverage("of the")), 0.0);
+        assert_eq!(phrasing.rarity(&[]).share_of_pairs(&phrasing.coverage("see pg_stat_clear()")), 1.0);
     }
 }

@@ -1,8 +1,8 @@
-//! Ranks documents by their words, in any store: BM25 within the selection, times the share of the question that a
-//! document holds. The store finds the documents that hold a token, and their number.
+//! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation times the
+//! share of the question that one holds. The store finds the documents that hold a token, and their number.
 
 use super::terms::{self, Occur, Term};
-use crate::record::{Hit, StoredRecord};
+use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,10 +11,20 @@ use std::collections::BinaryHeap;
 /// The weight of a word that only contains the token.
 const SUBSTRING_WEIGHT: f32 = 0.5;
 
-/// The constants of Okapi BM25 as in Anserini (Yang, Fang and Lin 2017): documents are short, and their length means
-/// little.
-const K1: f64 = 0.9;
-const B: f64 = 0.4;
+/// What ranks the documents of a kind: the constants of Okapi BM25, and whether the share of the question counts.
+#[derive(Clone, Copy, Debug)]
+struct Weighting {
+    k1: f64,
+    b: f64,
+    counts_share: bool,
+}
+
+/// The constants as in Anserini (Yang, Fang and Lin 2017): texts are short, and their length means little. One that
+/// holds half of a question is worth less than half.
+const SHORT_TEXTS: Weighting = Weighting { k1: 0.9, b: 0.4, counts_share: true };
+/// The constants of Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it says
+/// nothing of the other words of the question.
+const SECTIONS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_share: false };
 
 /// The greatest number of tokens that are looked up. The rest of a longer question is searched in the documents
 /// themselves, or does not count.
@@ -59,14 +69,27 @@ pub(super) struct Doc {
     pub(super) length: u32,
 }
 
-/// The number of documents, and the number of their words.
+impl Default for Weighting {
+    fn default() -> Weighting {
+        SHORT_TEXTS
+    }
+}
+
+/// The number of documents, the number of their words, and what ranks them.
 #[derive(Default)]
 pub(super) struct Corpus {
     pub(super) docs: f64,
     pub(super) words: f64,
+    weighting: Weighting,
 }
 
 impl Corpus {
+    /// A corpus of records of some kinds.
+    pub(super) fn new(kinds: &[&RecordKind], docs: f64, words: f64) -> Corpus {
+        let is_of_sections = !kinds.is_empty() && kinds.iter().all(|kind| *kind == &DOCUMENT);
+        Corpus { docs, words, weighting: if is_of_sections { SECTIONS } else { SHORT_TEXTS } }
+    }
+
     /// The inverse document frequency of a token that `docs` documents hold.
     pub(super) fn idf(&self, docs: usize) -> f64 {
         let docs = docs as f64;
@@ -82,11 +105,27 @@ impl Corpus {
     fn bm25(&self, docs: usize) -> impl Fn(&Doc) -> f64 {
         let average = (self.words / self.docs.max(1.0)).max(1.0);
         let idf = self.idf(docs);
+        let Weighting { k1, b, .. } = self.weighting;
         move |doc| {
-            let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
+            let norm = k1 * (1.0 - b + b * f64::from(doc.length) / average);
             let times = f64::from(doc.times);
-            idf * times * (K1 + 1.0) / (times + norm)
+            idf * times * (k1 + 1.0) / (times + norm)
         }
+    }
+
+    /// The upper bound of the score of a document whose tokens have this idf together, if those of the question have
+    /// `all`: BM25 gives a token less than `k1 + 1` times its idf.
+    pub(super) fn max_score(&self, idf: f64, all: f64) -> f64 {
+        let bm25 = (self.weighting.k1 + 1.0) * idf;
+        if self.weighting.counts_share { bm25 * idf / all.max(f64::MIN_POSITIVE) } else { bm25 }
+    }
+
+    /// The lower bound of the idf of a document with this score: a little less than exact, so that rounding cannot
+    /// exclude one.
+    pub(super) fn min_idf(&self, score: f64, all: f64) -> f64 {
+        let idf = score / (self.weighting.k1 + 1.0);
+        let exact = if self.weighting.counts_share { (idf * all).sqrt() } else { idf };
+        exact * (1.0 - 1e-9)
     }
 }
 
@@ -97,14 +136,14 @@ pub(super) fn query_tokens<'a, E>(
     mut tells: impl FnMut(&QueryToken<'a>) -> Result<bool, E>,
 ) -> Result<Vec<QueryToken<'a>>, E> {
     let mut tokens: Vec<QueryToken> = Vec::new();
-    for (text, within) in terms.iter().flat_map(|term| term.tokens.iter().map(|token| (token, term.within))) {
+    for (text, term) in terms.iter().flat_map(|term| term.tokens.iter().map(move |token| (token, term))) {
         if tokens.len() == MAX_TOKENS {
             break;
         }
-        let stem = (!within).then(|| terms::stem(text));
+        let stem = (!term.within).then(|| terms::stem(text));
         let is_token = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
         // The part after an apostrophe is in every other document.
-        let scrap = occur == Occur::Any && text.len() == 1;
+        let scrap = occur == Occur::Any && text.len() == 1 && term.tokens.len() > 1;
         if scrap || tokens.iter().any(is_token) {
             continue;
         }
@@ -116,6 +155,39 @@ pub(super) fn query_tokens<'a, E>(
     Ok(tokens)
 }
 
+/// The first two bytes of the words of a document, a bit for several pairs (a Bloom filter with one hash): most tokens of a
+/// long question need not be looked for in a short document.
+struct Beginnings([u64; 16]);
+
+impl Beginnings {
+    fn of(words: &[&str]) -> Beginnings {
+        let mut bits = [0; 16];
+        for bit in words.iter().filter_map(|word| Beginnings::bit(word)) {
+            bits[bit / 64] |= 1 << (bit % 64);
+        }
+        Beginnings(bits)
+    }
+
+    /// The bit of a text of two bytes or more. Pairs of the letters of ASCII have one each.
+    fn bit(text: &str) -> Option<usize> {
+        let [first, second, ..] = text.as_bytes() else { return None };
+        Some((usize::from(*first) << 5 ^ usize::from(*second)) % (16 * 64))
+    }
+
+    /// Whether a word may begin as a text does.
+    fn may_begin(&self, text: &str) -> bool {
+        Beginnings::bit(text).is_none_or(|bit| self.0[bit / 64] & 1 << (bit % 64) != 0)
+    }
+
+    /// Whether a word may count for a token.
+    fn may_count(&self, token: &QueryToken) -> bool {
+        match &token.stem {
+            Some(stem) => self.may_begin(token.text) || self.may_begin(terms::beginning(stem)),
+            None => true,
+        }
+    }
+}
+
 /// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds. Returns its length
 /// in words.
 pub(super) fn scan_document(
@@ -125,7 +197,11 @@ pub(super) fn scan_document(
     mut visit: impl FnMut(&mut QueryToken, Doc),
 ) -> usize {
     let words: Vec<&str> = terms::words(folded).collect();
+    let beginnings = Beginnings::of(&words);
     for token in tokens {
+        if !beginnings.may_count(token) {
+            continue;
+        }
         if !token.pieces().any(|piece| memchr::memmem::find(folded.as_bytes(), piece.as_bytes()).is_some()) {
             continue;
         }
@@ -270,8 +346,8 @@ impl Accumulators {
 /// The greatest number of array slots for each one in use: such an array costs no more than a map.
 const MAX_SPARSENESS: usize = 4;
 
-/// The score of every document that holds all tokens, or any: its BM25 times the share of the question that it holds,
-/// weighted by idf, since a document that holds half of a question is worth less than half.
+/// The score of every document that holds all tokens, or any: its BM25, times the share of the question that it holds,
+/// weighted by idf, if that counts.
 pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     // A token that no document holds is still part of the question.
     let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
@@ -281,7 +357,11 @@ pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
     let scored = |(n, matches): (i64, Matches)| Scored {
         n,
         timestamp: matches.timestamp,
-        score: matches.score * matches.idf / found_idf,
+        score: if corpus.weighting.counts_share {
+            matches.score * matches.idf / found_idf
+        } else {
+            matches.score
+        },
         share: (occur == Occur::Any).then_some(matches.idf / (found_idf + missing_idf)),
     };
     // A token lists a document once, so there is nothing to add up, and the most frequent token is in almost all.
@@ -326,18 +406,6 @@ pub(super) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) ->
         sum <= documents
     });
     within.count().max(looked + 1).min(tokens.len())
-}
-
-/// The upper bound of the score of a document whose tokens have this idf together, if those of the question have `all`:
-/// BM25 gives a token less than `K1 + 1` times its idf.
-pub(super) fn max_score(idf: f64, all: f64) -> f64 {
-    (K1 + 1.0) * idf * idf / all.max(f64::MIN_POSITIVE)
-}
-
-/// The lower bound of the idf of a document with this score: a little less than exact, so that rounding cannot exclude
-/// one.
-pub(super) fn min_idf(score: f64, all: f64) -> f64 {
-    (score * all / (K1 + 1.0)).sqrt() * (1.0 - 1e-9)
 }
 
 /// The numbers of the scored documents, best first.

@@ -83,6 +83,37 @@ fn explained_scores_are_sums_of_their_parts() {
 }
 
 #[test]
+fn a_section_comes_before_the_outline_and_the_page_that_only_have_the_common_words() {
+    let home = Home::new();
+    let uri = |name: &str| format!("{ROOT}/{name}");
+    let option = |letter: &str, tool: &str| {
+        document(
+            &uri(&format!("tools/{tool}_{letter}")),
+            &format!("The options of {tool}"),
+            &format!(
+                "-{letter} is the command line option of {tool} that makes it say less of what it does to a file."
+            ),
+        )
+    };
+    let mut documents = vec![
+        directory(&uri("tools"), "Tools", "Command line option, command line option -q, line option of sew."),
+        document(
+            &uri("command_line"),
+            "Command line options",
+            "Every command line option is a line option of a command.",
+        ),
+    ];
+    for tool in ["sew", "knit", "weave"] {
+        documents.extend(["q", "v", "x"].map(|letter| option(letter, tool)));
+    }
+    store(&home, "p", &documents);
+    for (tool, letter) in [("sew", "q"), ("knit", "x"), ("weave", "v")] {
+        let hits = found(&home, &["--target", ROOT, &format!("{tool} command line option -{letter}")]);
+        assert_eq!(hits[0], uri(&format!("tools/{tool}_{letter}")), "{hits:?}");
+    }
+}
+
+#[test]
 fn only_what_lies_at_or_below_a_target_is_found() {
     for home in Home::of_each_store() {
         let (garden, gardens) = (format!("{ROOT}/garden"), format!("{ROOT}/gardens"));

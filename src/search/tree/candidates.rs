@@ -2,15 +2,16 @@
 //!
 //! The own score of a node is that of every hybrid search, and a part for the way in which it has the words of the
 //! question: for the neighbours among them that are neighbours in its texts, and for those in its title and its headings.
-//! An author puts there what a section is about, and a term of several words names one thing. `scripts/bench tree`
-//! measures the worth of both, and of the ways through the tree.
+//! An author puts there what a section is about, and a term of several words names one thing. What few candidates have
+//! counts more. A directory without a text of its own repeats what lies below it, and answers less. `scripts/bench tree`
+//! measures the worth of each, and of the ways through the tree.
 
 use super::query::TreeQuery;
 use super::step::{Exclusion, Step};
 use crate::error::Result;
 use crate::record::{Address, Hit};
 use crate::search::options::{By, Options};
-use crate::store::{Phrasing, Select, Store};
+use crate::store::{Coverage, Phrasing, Select, Store};
 use std::collections::HashMap;
 
 /// The number of nodes that have a score of their own: the least, and that for each wanted hit.
@@ -21,7 +22,9 @@ const CONTEXT_WEIGHT: f64 = 0.3;
 
 /// The greatest scores for neighbours, and for words in titles and headings, against 1 for the words.
 const PAIRS_WEIGHT: f64 = 0.4;
-const HEADINGS_WEIGHT: f64 = 0.3;
+const HEADINGS_WEIGHT: f64 = 0.2;
+/// The factor for a directory without a text of its own.
+const OUTLINE_WEIGHT: f64 = 0.5;
 
 /// A node with a score of its own.
 pub(super) struct Candidate {
@@ -72,10 +75,11 @@ pub(super) fn candidates(
     let mut found = Vec::new();
     for question in query.questions {
         let by = by.again();
-        let counts_phrasing = matches!(by, By::Both(..) | By::Any);
+        let is_ranked = matches!(by, By::Both(..) | By::Any);
         let mut hits = super::super::find(store, by, question, which, &options)?.hits;
-        if counts_phrasing {
+        if is_ranked {
             add_phrasing(question, &mut hits);
+            hits.iter_mut().filter(|hit| is_outline(hit)).for_each(|hit| hit.scale(OUTLINE_WEIGHT));
         }
         add_best(&mut found, hits);
     }
@@ -88,19 +92,29 @@ pub(super) fn candidates(
 /// Adds to scores for the way in which the words of a question stand in each text.
 fn add_phrasing(question: &str, hits: &mut [Hit]) {
     let phrasing = Phrasing::of(question);
-    for hit in hits {
-        let text = hit.record.indexed_text().unwrap_or_default();
-        let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
-        let title = hit.record.member_text("title");
+    let text = |hit: &Hit| hit.record.indexed_text().unwrap_or_default().into_owned();
+    let texts: Vec<String> = hits.iter().map(text).collect();
+    let coverages: Vec<Coverage> = texts.iter().map(|text| phrasing.coverage(text)).collect();
+    let rarity = phrasing.rarity(&coverages);
+    for ((hit, text), coverage) in hits.iter_mut().zip(&texts).zip(&coverages) {
+        let mut headings = phrasing.coverage(&hit.record.member_text("title"));
+        for heading in text.lines().filter_map(|line| line.strip_prefix('#')) {
+            headings.add(&phrasing.coverage(heading));
+        }
         let parts = [
-            ("pairs", PAIRS_WEIGHT * phrasing.pairs_in(&text)),
-            ("headings", HEADINGS_WEIGHT * phrasing.words_in(headings.chain([title.as_str()]))),
+            ("pairs", PAIRS_WEIGHT * rarity.share_of_pairs(coverage)),
+            ("headings", HEADINGS_WEIGHT * rarity.share_of_words(&headings)),
         ];
         for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0.0) {
             hit.score += part;
             hit.parts.push((name.to_owned(), part));
         }
     }
+}
+
+/// Whether a document only tells what lies below it.
+fn is_outline(hit: &Hit) -> bool {
+    hit.record.is_directory() && hit.record.text.trim().is_empty()
 }
 
 /// Adds the hits of one of several questions: of two hits with one record, the better one is kept.

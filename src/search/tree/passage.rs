@@ -11,7 +11,7 @@ use crate::store::{Coverage, Phrasing};
 
 /// The greatest length of a passage, in characters. With it, the overviews of the first hits take about a third of the
 /// tokens of their contents (`scripts/bench tree`).
-const MAX_CHARS: usize = 240;
+const MAX_CHARS: usize = 480;
 /// What stands between sentences that are no neighbours.
 const GAP: &str = " … ";
 

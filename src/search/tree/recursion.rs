@@ -94,10 +94,8 @@ impl Candidate {
     /// Sets the score of a candidate whose directory has the score `above`.
     fn arrive(&mut self, above: f64, total: f64, steps: &mut Vec<Step>) {
         self.is_visited = true;
+        self.hit.scale(OWN_SHARE);
         self.hit.score = total;
-        for (_, part) in &mut self.hit.parts {
-            *part *= OWN_SHARE;
-        }
         let lent = (1.0 - OWN_SHARE) * above;
         if lent != 0.0 {
             self.hit.parts.push(("directory".to_owned(), lent));

@@ -36,7 +36,7 @@ impl Sizes {
     pub(super) fn from_row(row: &Row, kinds: &[&RecordKind]) -> DbResult<Sizes> {
         let [docs, words] = [row.get::<i64>("documents")?, row.get("words")?].map(|count| count as f64);
         let unadopted = row.get::<i64>("unadopted")? > 0 && kinds.contains(&&MESSAGE);
-        Ok(Sizes { corpus: Corpus { docs, words }, prefix: row.get("prefix")?, unadopted })
+        Ok(Sizes { corpus: Corpus::new(kinds, docs, words), prefix: row.get("prefix")?, unadopted })
     }
 }
 

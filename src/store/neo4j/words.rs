@@ -112,7 +112,7 @@ impl Neo4j {
         let mut unread_idf = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
         loop {
             let scored = ranking::combine(tokens, occur, &corpus);
-            let max_score = ranking::max_score(unread_idf, all);
+            let max_score = corpus.max_score(unread_idf, all);
             let reached = ranking::reached(&scored, limit);
             if unread_idf == 0.0 || reached.is_some_and(|score| score > max_score) {
                 let (mut hits, positions) = looked_at.best(self, scored, search)?;
@@ -125,7 +125,7 @@ impl Neo4j {
             }
             unread_idf = match reached {
                 _ if occur == Occur::All => 0.0,
-                Some(score) if unread_idf.is_infinite() => ranking::min_idf(score, all),
+                Some(score) if unread_idf.is_infinite() => corpus.min_idf(score, all),
                 _ => unread_idf.min(all) / 2.0,
             };
             // A record that holds any token holds at least the idf of the most frequent one.

@@ -187,7 +187,7 @@ impl<'a> Lookup<'a> {
         which: &Select,
         (mut tokens, words): (Vec<QueryToken<'a>>, Vec<SegmentWords>),
     ) -> rusqlite::Result<Lookup<'a>> {
-        let mut corpus = Corpus::default();
+        let mut corpus = Corpus::new(&which.kinds, 0.0, 0.0);
         for segment in segments {
             corpus.docs += segment.docs as f64;
             corpus.words += segment.length as f64;
@@ -280,7 +280,7 @@ impl<'a> Lookup<'a> {
                 return ranking::visit_best(scored, limit, (&self.tokens, &self.corpus), read, visit);
             }
             let idf = |tokens: &[QueryToken]| self.corpus.idf_of(tokens);
-            let max_score = ranking::max_score(idf(&self.tokens[looked..]), idf(&self.tokens));
+            let max_score = self.corpus.max_score(idf(&self.tokens[looked..]), idf(&self.tokens));
             let last = looked == self.tokens.len();
             if !last && !ranking::can_stop(&scored, limit, max_score) {
                 continue;
