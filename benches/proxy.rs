@@ -4,7 +4,8 @@
 //! relay add to the median; it is the median of all rounds. The last columns are the time that memory adds to the 95th
 //! percentile and the memory that a connection takes. Run it by `cargo bench --bench proxy`; 1 000 connections need
 //! `ulimit -n 8192`. The first row pins each process to a processor (which needs taskset); in all other rows the kernel
-//! places them. With RSV_BENCH_REQUESTS=N it prints instead the memory of the proxy after each tenth of N requests.
+//! places them. With RSV_BENCH_REQUESTS=N it prints instead the memory of the proxy after each tenth of N requests; with
+//! RSV_BENCH_ROW=TEXT only the rows whose names have this text, each with the processor time of a turn in the proxy.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use axum::Router;
@@ -45,6 +46,8 @@ struct Target {
     header: &'static str,
     api: &'static str,
     session: &'static str,
+    /// The process that answers.
+    process: u32,
 }
 
 /// The provider itself, the relay, the proxy with memory off, and with memory.
@@ -60,8 +63,10 @@ fn main() {
     let (mut provider_process, provider) = spawn_part("provider");
     let (mut proxy, port) = proxy(home.path(), provider);
     let (mut relay, relayed) = spawn_part(&provider.to_string());
-    let targets = [(provider, ""), (relayed, ""), (port, "x-rsv-memory: off\r\n"), (port, "")]
-        .map(|(port, header)| Target { port, header, api: CHAT, session: "" });
+    let [first, second, third] = [provider_process.id(), relay.id(), proxy.id()];
+    let off = "x-rsv-memory: off\r\n";
+    let targets = [(provider, "", first), (relayed, "", second), (port, off, third), (port, "", third)]
+        .map(|(port, header, process)| Target { port, header, api: CHAT, session: "", process });
     match std::env::var("RSV_BENCH_REQUESTS") {
         Ok(requests) => measure_memory(proxy.id(), targets, requests.parse().unwrap()),
         Err(_) => {
@@ -95,9 +100,9 @@ fn compare_single(targets: Targets, ends: [u32; 2], between: [u32; 2]) {
         }
     }
     let one = |requests| move |target| run_clients(1, target, requests, false, Duration::ZERO);
-    print_row("whole, 1, held on processors", &in_turns(targets, ROUNDS, one(1000)));
+    row("whole, 1, held on processors", targets, ROUNDS, one(1000));
     [ends, between].as_flattened().iter().for_each(|process| pin_to(allowed, *process));
-    print_row("whole, 1, as the kernel places them", &in_turns(targets, SHORT_ROUNDS, one(100)));
+    row("whole, 1, as the kernel places them", targets, SHORT_ROUNDS, one(100));
 }
 
 /// Pins a process to these processors.
@@ -111,19 +116,19 @@ fn compare(proxy: u32, targets: Targets) {
     for api in [MESSAGES, RESPONSES] {
         let targets = targets.map(|target| Target { api, ..target });
         let one = |requests| move |target| run_clients(1, target, requests, false, Duration::ZERO);
-        print_row(&format!("{api}, 1"), &in_turns(targets, SHORT_ROUNDS, one(100)));
+        row(&format!("{api}, 1"), targets, SHORT_ROUNDS, one(100));
         let session: &'static str = session(api).leak();
         let targets = targets.map(|target| Target { session, ..target });
-        print_row(&format!("{api} of 2 MB, 1"), &in_turns(targets, SHORT_ROUNDS, one(10)));
+        row(&format!("{api} of 2 MB, 1"), targets, SHORT_ROUNDS, one(10));
     }
     for (name, clients, requests, pause) in [
         ("whole, 64 all the time", CLIENTS, 50, Duration::ZERO),
         ("whole, 64 that ask twice a second", CLIENTS, 10, PAUSE),
     ] {
-        print_row(
-            name,
-            &in_turns(targets, ROUNDS, |target| run_clients(clients, target, requests, false, pause)),
-        );
+        row(name, targets, ROUNDS, |target| run_clients(clients, target, requests, false, pause));
+    }
+    if !is_wanted("streams") {
+        return;
     }
     for (name, pause) in [("streams begun at once", Duration::ZERO), ("streams begun in turn", PAUSE)] {
         let streamed = in_turns(targets, ROUNDS, |target| run_clients(CLIENTS, target, 4, true, pause));
@@ -131,6 +136,35 @@ fn compare(proxy: u32, targets: Targets) {
         print_row(&format!("{CLIENTS} {name}, later"), &select(&streamed, false));
     }
     measure_connections(proxy, targets[2]);
+}
+
+/// Whether a row is to be measured.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("RSV_BENCH_ROW").ok().is_none_or(|wanted| name.contains(&wanted))
+}
+
+/// Measures and prints a row; if it was chosen, with the processor time that each target's process takes for a request.
+fn row(name: &str, targets: Targets, rounds: usize, measure: impl Fn(Target) -> Vec<Sample>) {
+    if !is_wanted(name) {
+        return;
+    }
+    print_row(name, &in_turns(targets, rounds, &measure));
+    if std::env::var("RSV_BENCH_ROW").is_ok() {
+        let each = targets.map(|target| {
+            let before = processor_time(target.process);
+            let requests = measure(target).len();
+            1e3 * (processor_time(target.process) - before) / requests as f64
+        });
+        println!("processor time of a request in ms: {each:.3?}");
+    }
+}
+
+/// The processor time of a process in seconds, with its threads.
+fn processor_time(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let numbers: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    // In hundredths of a second; the state of the process is the first of these.
+    numbers[11..13].iter().map(|time| time.parse::<f64>().unwrap() / 100.0).sum()
 }
 
 /// Prints the memory of the proxy after each tenth of many requests, half of them with memory off.

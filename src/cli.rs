@@ -10,6 +10,7 @@ mod main;
 mod out;
 mod pager;
 mod progress;
+mod stderr;
 mod stop;
 mod terminal;
 
@@ -17,10 +18,11 @@ pub use allocator::ReportingAllocator;
 pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 pub use flags::{Common, Filter, Printing, SEVERAL_PARTITIONS, kind, role, time};
-pub use io::{Diagnostics, Io, Layout, Source, Style, filter_stderr, read_text, to_stderr};
+pub use io::{Diagnostics, Io, Layout, Source, Style, read_text, to_stderr};
 pub use main::{Outcome, command, main};
 pub use out::Out;
 pub use progress::Progress;
+pub use stderr::filter_stderr;
 pub use stop::on_stop;
 
 use std::path::Path;

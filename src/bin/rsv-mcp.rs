@@ -42,6 +42,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     };
     // Errors if standard input is a terminal, at which there is no client.
     io.stdin()?;
+    io.queue_diagnostics();
     mcp::serve(settings, options, io.clock, io.diagnostics())?;
     Ok(Outcome::Yes)
 }

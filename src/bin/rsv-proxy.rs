@@ -83,6 +83,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         args.listen.clone().or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port)?;
     let diagnostics = io.diagnostics();
+    if !args.check {
+        io.queue_diagnostics();
+    }
     if !args.command.is_empty() {
         return serve_command(args, address, settings, io);
     }

@@ -4,6 +4,7 @@ use super::clock::zone;
 use super::flags::{Common, Printing};
 use super::out::Out;
 use super::progress::Progress;
+use super::stderr;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
 use crate::record::{Clock, Feed, LINE_ENDS, binary_format, invalid_utf8, too_long};
@@ -18,7 +19,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::OnceLock;
 
 /// An input with its name for messages.
 pub type Source = (String, Box<dyn Read + Send>);
@@ -59,20 +59,20 @@ impl Diagnostics {
     /// Prints a note, unless `-q`.
     pub fn note(&self, text: impl Display) {
         if !self.is_quiet() {
-            write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+            stderr::write_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
     /// Prints a detail, if `-v`.
     pub fn detail(&self, text: impl Display) {
         if self.verbose {
-            write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+            stderr::write_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
     /// Writes a line for a program that reads them, whatever `-q` and `-v` say.
     pub fn record(&self, line: &str) {
-        write_stderr_line(line);
+        stderr::write_line(line);
     }
 
     /// Prints an error and its hint.
@@ -126,6 +126,12 @@ impl Io {
     /// Prints notes with `-v` only from now on, since standard error is also that of another program.
     pub fn keep_notes_for_details(&mut self) {
         self.diagnostics.notes_are_details = true;
+    }
+
+    /// Has the lines on standard error wait in a queue from now on, so that no request of a server waits for whoever
+    /// reads them.
+    pub fn queue_diagnostics(&self) {
+        stderr::queue_lines(&self.diagnostics.tool);
     }
 
     /// A bar that counts things, with their rate and the time that is left.
@@ -370,9 +376,9 @@ impl Layout {
 
 /// Prints an error and its hint: `rsv-search: error: …`, `rsv-search: hint: …`.
 pub(super) fn print_error(tool: &str, error: &Error) {
-    write_stderr_line(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
+    stderr::write_line(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
     if let Some(hint) = error.remedy() {
-        write_stderr_line(&format!("{tool}: hint: {}", on_one_line(hint)));
+        stderr::write_line(&format!("{tool}: hint: {}", on_one_line(hint)));
     }
 }
 
@@ -385,22 +391,6 @@ fn on_one_line(text: &str) -> String {
 /// The beginning of a line, which an answer ends.
 fn prompt(text: &str) {
     let _ = write!(io::stderr(), "{text}");
-}
-
-/// What the lines on standard error are changed by.
-type LineFilter = Box<dyn Fn(&str) -> String + Send + Sync>;
-
-static STDERR_FILTER: OnceLock<LineFilter> = OnceLock::new();
-
-/// Changes each line on standard error from now on. Of several filters, the first holds.
-pub fn filter_stderr(filter: impl Fn(&str) -> String + Send + Sync + 'static) {
-    let _ = STDERR_FILTER.set(Box::new(filter));
-}
-
-/// Writes a line to standard error. All lines to it go through here. A closed standard error is no failure.
-fn write_stderr_line(line: &str) {
-    let filtered = STDERR_FILTER.get().map(|filter| filter(line));
-    let _ = writeln!(io::stderr(), "{}", filtered.as_deref().unwrap_or(line));
 }
 
 /// A terminal without echo, but for line ends. Ctrl-C restores its echo.

@@ -6,6 +6,7 @@ use super::completion::{self, ValueCompleters};
 use super::flags::{Common, SEVERAL_PARTITIONS};
 use super::io::{Io, print_error};
 use super::out::Out;
+use super::stderr;
 use crate::error::{Error, Result};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -40,14 +41,16 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueComple
         Some(shell) => completion::complete(command::<A>(&tool), &shell, &words, values),
         None => run_tool(&tool, words, run),
     };
-    match ended {
+    let status = match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) if error.is_closed() => ExitCode::SUCCESS,
         Err(error) => {
             print_error(&tool, &error);
             ExitCode::from(2)
         }
-    }
+    };
+    stderr::drain();
+    status
 }
 
 /// From version 1.29 on, ONNX Runtime keeps an id of the machine and sends telemetry to its maker as soon as it is

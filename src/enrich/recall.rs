@@ -257,9 +257,9 @@ impl RelatedSearch<'_> {
             Some(found) => found,
             None => search::find(&mut **store, By::Any, text, which, &wanted)?,
         };
-        let messages =
-            store.count(&Select::records(which.kinds.clone(), which.scopes.clone()), SATURATION)?;
-        let relevance = Relevance::new(by_meaning.then_some(messages), selective_limit);
+        let all = Select::records(which.kinds.clone(), which.scopes.clone());
+        let messages = if by_meaning { Some(store.count(&all, SATURATION)?) } else { None };
+        let relevance = Relevance::new(messages, selective_limit);
         relevance.keep_relevant(&mut found.hits, |hit| duplicates.leave_out(&hit.record, "threshold"));
         let mut hits = found.linked(&mut **store, &wanted)?;
         relevance.keep_linked(&mut hits);

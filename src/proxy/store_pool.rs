@@ -5,8 +5,10 @@ use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
 use crate::error::{Context, Error, Result};
 use crate::store::{self, OpenMode, Store};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Semaphore;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::oneshot;
 
 /// The number of turns that read the store at the same time: more would only wait for processors and for the disk.
 const MAX_READERS: usize = 4;
@@ -16,10 +18,36 @@ pub(super) struct StorePool {
     config: Arc<ProxyConfig>,
     blocking: BlockingPool,
     foreground: Arc<Foreground>,
-    /// The connections that no turn uses. One is opened where there is none, and dropped if its work failed.
-    idle: Mutex<Vec<Box<dyn Store>>>,
-    readers: Arc<Semaphore>,
+    state: Mutex<PoolState>,
 }
+
+#[derive(Default)]
+struct PoolState {
+    /// What waits for a reader.
+    jobs: VecDeque<Job>,
+    readers: usize,
+    /// The connections that no reader uses.
+    idle: Vec<Box<dyn Store>>,
+}
+
+/// What a reader does with its connection.
+type Work = dyn FnOnce(&StorePool, &mut Connection) + Send;
+
+/// Work of a reader.
+struct Job {
+    run: Box<Work>,
+    /// What its request keeps as long as it waits.
+    awaited: Weak<()>,
+}
+
+impl Job {
+    fn is_awaited(&self) -> bool {
+        self.awaited.strong_count() > 0
+    }
+}
+
+/// The connection of a reader, opened where there is none.
+type Connection = Option<Box<dyn Store>>;
 
 impl StorePool {
     /// A pool without connections; nothing is opened yet.
@@ -28,18 +56,16 @@ impl StorePool {
         blocking: &BlockingPool,
         foreground: &Arc<Foreground>,
     ) -> StorePool {
-        let readers = Arc::new(Semaphore::new(MAX_READERS));
         StorePool {
             config: config.clone(),
             blocking: blocking.clone(),
             foreground: foreground.clone(),
-            idle: Mutex::default(),
-            readers,
+            state: Mutex::default(),
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Store>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a connection that only reads, and for which no turn has to wait.
@@ -70,24 +96,70 @@ impl StorePool {
         examined.await.context("a task of the proxy panicked")?
     }
 
-    /// Runs `work` with a connection on a thread that may block.
+    /// Runs `work` with a connection on a thread that may block. If nobody waits for it any more when its turn comes, it
+    /// is not begun.
     pub(super) async fn with_store<T: Send + 'static>(
         self: &Arc<StorePool>,
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let reader = self.readers.clone().acquire_owned().await.context("a task of the proxy panicked")?;
-        let pool = self.clone();
-        let done = self.blocking.spawn(move || {
-            let (_reader, _active) = (reader, pool.foreground.enter());
-            let mut idle = pool.idle().pop();
-            let mut store = match idle.take_if(|store| store.check_place().is_ok()) {
-                Some(store) => store,
-                None => pool.open_to_serve()?,
-            };
-            let done = work(&mut *store)?;
-            pool.idle().push(store);
-            Ok(done)
+        let (sender, done) = oneshot::channel();
+        let run = Box::new(move |pool: &StorePool, connection: &mut Connection| {
+            let _ = sender.send(pool.run(connection, work));
         });
-        done.await.context("a task of the proxy panicked")?
+        let awaited = Arc::new(());
+        self.start(Job { run, awaited: Arc::downgrade(&awaited) });
+        let done = done.await;
+        drop(awaited);
+        done.context("a task of the proxy panicked")?
+    }
+
+    /// Queues a job, with a thread for it if there may be one more: a thread that goes on with the next job is cheaper
+    /// than one that has to be woken for it.
+    fn start(self: &Arc<StorePool>, job: Job) {
+        let mut state = self.state();
+        // What is left of requests that gave up may be long.
+        state.jobs.retain(Job::is_awaited);
+        state.jobs.push_back(job);
+        if state.readers < MAX_READERS {
+            state.readers += 1;
+            let pool = self.clone();
+            self.blocking.spawn(move || pool.work());
+        }
+    }
+
+    /// Does what is queued, until nothing is.
+    fn work(&self) {
+        let mut connection = self.state().idle.pop();
+        loop {
+            let mut state = self.state();
+            let Some(job) = state.jobs.pop_front() else {
+                state.readers -= 1;
+                state.idle.extend(connection);
+                return;
+            };
+            drop(state);
+            if !job.is_awaited() {
+                continue;
+            }
+            let _active = self.foreground.enter();
+            if catch_unwind(AssertUnwindSafe(|| (job.run)(self, &mut connection))).is_err() {
+                connection = None;
+            }
+        }
+    }
+
+    /// Runs `work` with a connection, which is dropped if that fails.
+    fn run<T>(
+        &self,
+        connection: &mut Connection,
+        work: impl FnOnce(&mut dyn Store) -> Result<T>,
+    ) -> Result<T> {
+        let mut store = match connection.take_if(|store| store.check_place().is_ok()) {
+            Some(store) => store,
+            None => self.open_to_serve()?,
+        };
+        let done = work(&mut *store)?;
+        *connection = Some(store);
+        Ok(done)
     }
 }

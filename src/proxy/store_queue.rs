@@ -41,7 +41,7 @@ pub(super) struct StoreQueue {
     max_turns: usize,
     max_bytes: usize,
     state: Mutex<QueueState>,
-    /// Something was stored, failed or ended.
+    /// Something was stored or failed, or a turn ended while the proxy ends.
     changed: Notify,
     /// The proxy ends.
     ending: Condvar,
@@ -86,8 +86,12 @@ pub(super) struct PendingGuard(Arc<StoreQueue>);
 
 impl Drop for PendingGuard {
     fn drop(&mut self) {
-        self.0.state().pending -= 1;
-        self.0.changed.notify_waiters();
+        let mut state = self.0.state();
+        state.pending -= 1;
+        // Only the end waits for that; every other wait would be woken for nothing.
+        if state.deadline.is_some() {
+            self.0.changed.notify_waiters();
+        }
     }
 }
 

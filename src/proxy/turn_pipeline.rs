@@ -262,7 +262,9 @@ impl TurnPipeline {
         let mut embedder = self.embedder.get();
         let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        let link_newest = Some(LinkNewest { settings, diagnostics });
+        // Where there is no model, nothing is linked by it.
+        let has_model = embedder.is_ok() || degraded.is_some();
+        let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
         let memory = Memory { store, embedder: embedder.as_mut().ok(), link_newest, diagnostics, degraded };
         enrich::enrich(Ok(memory), request, &turn, options)
     }

@@ -142,8 +142,8 @@ pub trait Records {
         self.walk(what, visit).map(|()| None)
     }
 
-    /// A mark of the records that are there now, for a later walk; `None` if the store does not number them in the order
-    /// in which they come.
+    /// A mark of the records that are there now, for a later walk: as long as it stays the same, none has come or gone.
+    /// `None` if there are records without numbers.
     fn mark(&mut self) -> Result<Option<Mark>>;
 
     /// The numbers of the last changes. What is walked later has all changes up to them.

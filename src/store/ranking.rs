@@ -1,7 +1,7 @@
 //! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation times the
 //! share of the question that one holds. The store finds the documents that hold a token, and their number.
 
-use super::terms::{self, Occur, Term};
+use super::terms::{self, FoldedText, Occur, Term};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -155,62 +155,22 @@ pub(super) fn query_tokens<'a, E>(
     Ok(tokens)
 }
 
-/// The first two bytes of the words of a document, a bit for several pairs (a Bloom filter with one hash): most tokens of a
-/// long question need not be looked for in a short document.
-struct Beginnings([u64; 16]);
-
-impl Beginnings {
-    fn of(words: &[&str]) -> Beginnings {
-        let mut bits = [0; 16];
-        for bit in words.iter().filter_map(|word| Beginnings::bit(word)) {
-            bits[bit / 64] |= 1 << (bit % 64);
-        }
-        Beginnings(bits)
-    }
-
-    /// The bit of a text of two bytes or more. Pairs of the letters of ASCII have one each.
-    fn bit(text: &str) -> Option<usize> {
-        let [first, second, ..] = text.as_bytes() else { return None };
-        Some((usize::from(*first) << 5 ^ usize::from(*second)) % (16 * 64))
-    }
-
-    /// Whether a word may begin as a text does.
-    fn may_begin(&self, text: &str) -> bool {
-        Beginnings::bit(text).is_none_or(|bit| self.0[bit / 64] & 1 << (bit % 64) != 0)
-    }
-
-    /// Whether a word may count for a token.
-    fn may_count(&self, token: &QueryToken) -> bool {
-        match &token.stem {
-            Some(stem) => self.may_begin(token.text) || self.may_begin(terms::beginning(stem)),
-            None => true,
-        }
-    }
-}
-
-/// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds. Returns its length
-/// in words.
+/// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds.
 pub(super) fn scan_document(
     (n, timestamp): (i64, i64),
-    folded: &str,
+    FoldedText { text, length }: &FoldedText,
     tokens: &mut [QueryToken],
     mut visit: impl FnMut(&mut QueryToken, Doc),
-) -> usize {
-    let words: Vec<&str> = terms::words(folded).collect();
-    let beginnings = Beginnings::of(&words);
+) {
     for token in tokens {
-        if !beginnings.may_count(token) {
+        if !token.pieces().any(|piece| memchr::memmem::find(text.as_bytes(), piece.as_bytes()).is_some()) {
             continue;
         }
-        if !token.pieces().any(|piece| memchr::memmem::find(folded.as_bytes(), piece.as_bytes()).is_some()) {
-            continue;
-        }
-        let times: f32 = words.iter().map(|word| token.weight(word)).sum();
+        let times: f32 = terms::words(text).map(|word| token.weight(word)).sum();
         if times > 0.0 {
-            visit(token, Doc { n, timestamp, times, length: words.len() as u32 });
+            visit(token, Doc { n, timestamp, times, length: *length as u32 });
         }
     }
-    words.len()
 }
 
 /// Takes the best of the scored documents that `read` returns, with all that tie with the last one in score and time;

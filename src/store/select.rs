@@ -173,7 +173,8 @@ pub struct Walk {
     pub vectors: bool,
     pub embeddings: bool,
     pub links: bool,
-    /// Leaves out the records of traces that have got no record since; none, if a record was removed since.
+    /// Leaves out the records of traces that have got no record since, if the store can; none, if a record was removed
+    /// since.
     pub traces_since: Option<Mark>,
     /// Leaves out what did not change since.
     pub changed_since: Option<ChangeNumbers>,
@@ -198,7 +199,7 @@ impl Walk {
 /// last number, they are the same ones.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mark {
-    /// The greatest number of a record.
+    /// The greatest number of a record, or of any later change.
     pub last: i64,
     pub count: u64,
 }

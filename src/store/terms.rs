@@ -39,6 +39,24 @@ fn plain(c: char) -> char {
     if c == 'ς' { 'σ' } else { c }
 }
 
+/// A folded text, and its length in words.
+pub(super) struct FoldedText {
+    pub(super) text: String,
+    pub(super) length: usize,
+}
+
+impl FoldedText {
+    /// Folds a text.
+    pub(super) fn of(text: &str) -> FoldedText {
+        FoldedText::from_folded(fold(text))
+    }
+
+    /// A text that is folded already.
+    pub(super) fn from_folded(text: String) -> FoldedText {
+        FoldedText { length: words(&text).count(), text }
+    }
+}
+
 /// The words of folded text: runs of letters and digits, long ones as overlapping windows.
 pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
     let mut runs = runs(folded);

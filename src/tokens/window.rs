@@ -3,6 +3,7 @@
 use super::family::Family::{self, *};
 use super::media::Images::{self, *};
 use super::media::small_patches;
+use std::sync::LazyLock;
 
 /// A model's window and the part of it that is reserved for the answer, in tokens.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -290,6 +291,10 @@ pub(super) const MODELS: &[(&str, Family, Images, usize, usize)] = &[
     ("", Other, OTHER, 8_192, 2_048),
 ];
 
+/// The beginnings of the names in the table, in their one spelling.
+static PREFIXES: LazyLock<Vec<String>> =
+    LazyLock::new(|| MODELS.iter().map(|(prefix, ..)| plain(prefix)).collect());
+
 /// The limits of a model, by the beginning of its name without a provider in front.
 pub fn limits(model: &str) -> Limits {
     for_model(model).limits
@@ -299,10 +304,9 @@ pub fn limits(model: &str) -> Limits {
 pub(super) fn for_model(model: &str) -> Model {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let name = name.strip_prefix("ft:").unwrap_or(&name);
-    let (_, family, images, window, reserve) = *MODELS
-        .iter()
-        .find(|(prefix, ..)| fits(&plain(prefix), &plain(bare(name))))
-        .unwrap_or(&MODELS[MODELS.len() - 1]);
+    let name = plain(bare(name));
+    let row = PREFIXES.iter().position(|prefix| fits(prefix, &name)).unwrap_or(MODELS.len() - 1);
+    let (_, family, images, window, reserve) = MODELS[row];
     Model { family, images, limits: Limits { window, reserve } }
 }
 

@@ -211,7 +211,10 @@ fn vector(dice: &mut Dice) -> Vec<f32> {
 /// A store that is changed at random, and what should be in it.
 struct Changed<'a> {
     home: &'a Home,
+    /// What changes the store, and answers too.
     store: Box<dyn Store>,
+    /// Connections of a server, which keep records together.
+    pooled: [Box<dyn Store>; 2],
     model: Model,
     dice: Dice,
     step: usize,
@@ -222,6 +225,14 @@ struct Changed<'a> {
 }
 
 impl Changed<'_> {
+    /// One of the connections.
+    fn any_store(&mut self) -> &mut dyn Store {
+        match self.dice.below(3) {
+            2 => &mut *self.store,
+            at => &mut *self.pooled[at],
+        }
+    }
+
     /// A record whose trace no other has, so that none is the same under another id.
     fn record(&mut self, id: String) -> StoredRecord {
         let dice = &mut self.dice;
@@ -392,28 +403,40 @@ impl Changed<'_> {
     fn ask(&mut self) {
         let (which, limit) = (self.selection(), [1, 5, 20, 1000][self.dice.below(4)]);
         match self.dice.below(10) {
-            0..7 => {
+            0..6 => {
                 let count = 1 + self.dice.below(3);
                 let question: BTreeSet<&str> = some_words(count, &mut self.dice).into_iter().collect();
                 let question = Vec::from_iter(question).join(" ");
                 for (occur, terms) in
                     [(Occur::All, Term::parse(&question)), (Occur::Any, Term::content(&question))]
                 {
-                    let hits = self.store.find(&terms, occur, &which, limit).unwrap();
+                    let hits = self.any_store().find(&terms, occur, &which, limit).unwrap();
                     let found: Vec<(String, f64)> =
                         hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect();
                     let wanted = self.model.find(&terms, occur, &which, limit);
                     assert_eq!(found, wanted, "{question:?} {occur:?} {which:?} {limit}");
                 }
             }
+            6 => self.ask_for_the_last(&which, limit),
             7..9 => self.ask_by_meaning(&which, limit),
             _ => self.check_all(),
         }
     }
 
+    /// Fails unless every connection has the same last records, with the same neighbours.
+    fn ask_for_the_last(&mut self, which: &Select, limit: usize) {
+        let last = self.store.last_of(which, limit).unwrap();
+        let some: Vec<&StoredRecord> = last.iter().take(20).collect();
+        let around = self.store.around(&some, which, 2).unwrap();
+        for store in &mut self.pooled {
+            assert_eq!(store.last_of(which, limit).unwrap(), last, "{which:?} {limit}");
+            assert_eq!(store.around(&some, which, 2).unwrap(), around, "{which:?} {limit}");
+        }
+    }
+
     fn ask_by_meaning(&mut self, which: &Select, limit: usize) {
         let question = vector(&mut self.dice);
-        let hits = self.store.nearest(MODEL, &question, which, limit).unwrap();
+        let hits = self.any_store().nearest(MODEL, &question, which, limit).unwrap();
         let found: Vec<(String, f64)> = hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect();
         let wanted = self.model.nearest(&question, which, limit);
         let exact: BTreeMap<String, f64> =
@@ -457,7 +480,8 @@ impl Changed<'_> {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         assert_eq!(self.store.remove(&ids).unwrap(), ids.len() as u64);
         self.model = Model::default();
-        for mut store in [self.store, self.home.open()] {
+        let [one, other] = self.pooled;
+        for mut store in [self.store, one, other, self.home.open()] {
             assert_eq!(everything(&mut *store), Everything::default());
             let all = Select::messages(Scopes::All);
             for word in WORDS {
@@ -476,6 +500,10 @@ impl Changed<'_> {
         }
         self.home.check();
     }
+}
+
+fn pooled(home: &Home) -> [Box<dyn Store>; 2] {
+    [(), ()].map(|()| store::open(&home.place(), OpenMode::Pooled).unwrap())
 }
 
 /// What a walk visits.
@@ -510,9 +538,10 @@ fn random_changes_leave_the_store_as_a_fresh_one() {
     for home in Home::of_each_store() {
         println!("RSV_TEST_SEED={seed}");
         let (begun, at_server) = (Instant::now(), home.is_at_server());
-        let (store, dice) = (home.open(), Dice(seed));
+        let (store, pooled, dice) = (home.open(), pooled(&home), Dice(seed));
         let (model, scopes) = (Model::default(), scopes_of_a_partition());
-        let mut changed = Changed { home: &home, store, model, dice, step: 0, scopes, ids: 150, times: 1 };
+        let mut changed =
+            Changed { home: &home, store, pooled, model, dice, step: 0, scopes, ids: 150, times: 1 };
         for step in 0..steps.unwrap_or(STEPS) {
             let slow = at_server && steps.is_none() && begun.elapsed() > TIME_AT_SERVER;
             if slow && step >= STEPS_AT_SERVER {
@@ -533,8 +562,10 @@ fn random_changes_in_many_scopes_leave_the_store_as_a_fresh_one() {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(43);
     println!("RSV_TEST_SEED={seed}");
     let home = Home::new();
-    let (store, dice, model, scopes) = (home.open(), Dice(seed), Model::default(), many_scopes());
-    let mut changed = Changed { home: &home, store, model, dice, step: 0, scopes, ids: 1500, times: 12 };
+    let (store, pooled) = (home.open(), pooled(&home));
+    let (dice, model, scopes) = (Dice(seed), Model::default(), many_scopes());
+    let mut changed =
+        Changed { home: &home, store, pooled, model, dice, step: 0, scopes, ids: 1500, times: 12 };
     for _ in 0..steps {
         changed.change();
         changed.ask();

@@ -317,6 +317,28 @@ fn a_kill_loses_no_answered_turn_that_is_stored_first() {
 }
 
 #[test]
+fn lines_that_nobody_reads_hold_up_no_request_and_those_that_are_missing_are_counted() {
+    const REQUESTS: usize = 500;
+    let home = Home::new();
+    let mut proxy = Proxy::start_with(&home, &["--log", "json"]);
+    // More than the pipe holds, and more than the proxy keeps for it.
+    let path = format!("/command/{}", "x".repeat(16 << 10));
+    for number in 0..REQUESTS {
+        assert_eq!(proxy.get(&format!("{path}/{number}")).0, 404, "{number}");
+    }
+    let (said, status) = proxy.last_words();
+    assert_eq!(status, Some(0));
+    let number = |line: &str| line.split(&path).nth(1)?.get(1..)?.split('"').next()?.parse::<usize>().ok();
+    let numbers: Vec<usize> = said.lines().filter_map(number).collect();
+    assert!(numbers.iter().copied().eq(0..numbers.len()), "{numbers:?}");
+    let missing = format!(
+        "rsv-proxy: {} lines are missing here: standard error was not read",
+        REQUESTS - numbers.len()
+    );
+    assert_eq!(said.lines().last(), Some(&*missing));
+}
+
+#[test]
 fn a_store_that_is_locked_stops_no_answer_and_gets_all_of_them_later() {
     let provider = Fake::answering(answered);
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "200ms");

@@ -60,7 +60,7 @@ impl Records for Neo4j {
     }
 
     fn mark(&mut self) -> Result<Option<Mark>> {
-        Ok(None)
+        self.or_error("read", self.read_mark())
     }
 
     fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
@@ -69,6 +69,16 @@ impl Records for Neo4j {
 }
 
 impl Neo4j {
+    /// The number of the last change of any kind, since no index yields that of the last record. The messages of another
+    /// program have no numbers.
+    fn read_mark(&self) -> DbResult<Option<Mark>> {
+        if self.has_unadopted()? {
+            return Ok(None);
+        }
+        let row = self.server.row(statements::MARK, Params::new())?;
+        row.map(|row| Ok(Mark { last: row.get("n")?, count: row.count("count")? })).transpose()
+    }
+
     fn walk_all(&self, what: &Walk, visit: &mut Visit) -> DbResult<()> {
         let last = self.server.row(statements::LAST_NUMBER, Params::new())?;
         let upto: i64 = last.map_or(Ok(0), |row| row.get("n"))?;

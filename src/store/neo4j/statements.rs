@@ -15,6 +15,12 @@ use crate::store::select::Select;
 
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
+/// The last number, and the number of records.
+pub(super) const MARK: &str = "
+    OPTIONAL MATCH (store:RsvStore {one: true})
+    WITH coalesce(store.n, 0) AS n
+    CALL () { MATCH (r:RsvRecord) RETURN count(r) AS count }
+    RETURN n, count";
 /// The id of the store, its last number, and the records and tombstones that have the last numbers or some others.
 pub(super) const CHANGE_STATE: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true})

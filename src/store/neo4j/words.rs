@@ -18,7 +18,7 @@ use crate::store::error::Result;
 use crate::store::evidence::Cosines;
 use crate::store::ranking::{self, Corpus, QueryToken, Scored};
 use crate::store::select::Select;
-use crate::store::terms::{self, Occur, Term};
+use crate::store::terms::{FoldedText, Occur, Term};
 use neo4rs::{BoltNull, BoltType};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -319,5 +319,7 @@ impl SeenRecords {
 
 /// Looks for the tokens in a text; returns its length in words.
 fn scan(document: (i64, i64), text: &str, tokens: &mut [QueryToken]) -> usize {
-    ranking::scan_document(document, &terms::fold(text), tokens, |token, doc| token.docs.push(doc))
+    let text = FoldedText::of(text);
+    ranking::scan_document(document, &text, tokens, |token, doc| token.docs.push(doc));
+    text.length
 }

@@ -7,6 +7,7 @@ use super::code_cache::CodeCache;
 use super::connection;
 use super::error::{Stopped, describe};
 use super::migrations;
+use super::record_cache::RecordCache;
 use super::write::KnownCollections;
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -14,6 +15,7 @@ use std::mem::replace;
 use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 /// A store in a file.
@@ -25,6 +27,8 @@ pub(super) struct Sqlite {
     pub(super) damage: Option<Damage>,
     pub(super) known_collections: KnownCollections,
     pub(super) cache: RefCell<CodeCache>,
+    /// The records that this process keeps, if it answers many requests.
+    pub(super) records: Option<Arc<RecordCache>>,
     second: SecondConnection,
 }
 
@@ -105,10 +109,13 @@ impl Sqlite {
 
     /// The store at a path, read through a connection.
     pub(super) fn of(connection: Connection, path: &Path, mode: OpenMode) -> Sqlite {
+        let origin = Origin::of(path);
+        let kept = origin.as_ref().filter(|_| mode == OpenMode::Pooled);
         Sqlite {
             connection,
             address: address_of(path),
-            origin: Origin::of(path),
+            records: kept.map(|origin| RecordCache::of(origin.file)),
+            origin,
             damage: None,
             known_collections: KnownCollections::default(),
             cache: RefCell::new(CodeCache::new(mode)),

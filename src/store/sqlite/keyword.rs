@@ -10,8 +10,10 @@ use super::error::Stopped;
 use super::filter::{Admission, Filter};
 use super::measure::{Measure, ModelVector};
 use super::postings::DocMeta;
+use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::Segment;
+use super::snapshot::Snapshot;
 use super::word_index;
 use crate::record::{Hit, Scopes, StoredRecord};
 use rusqlite::{Connection, params_from_iter};
@@ -39,12 +41,13 @@ impl KeywordSearch<'_> {
     pub(super) fn visit(
         &self,
         connection: &Connection,
+        kept: Option<&RecordCache>,
         vector: Option<ModelVector>,
         visit: &mut VisitHit,
     ) -> Result<Cosines, Stopped> {
         let mut visit = |hit| visit(hit).map_err(Stopped::Visitor);
-        let snapshot = connection.unchecked_transaction()?;
-        let mut measure = Measure::by(connection, vector)?;
+        let snapshot = Snapshot::begin(connection)?;
+        let mut measure = Measure::by(connection, kept, vector)?;
         let segments = Segment::of_selection(connection, self.which)?;
         let (tokens, words) = self.query_tokens(connection, &segments)?;
         let has_token = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
@@ -59,7 +62,7 @@ impl KeywordSearch<'_> {
             let read = |n| Ok(measure.nth(connection, n)?);
             ranking::visit_best(newest, self.limit, (&[], &Corpus::default()), read, visit)?;
         } else {
-            let mut lookup = Lookup::begin(connection, &segments, self.which, (tokens, words))?;
+            let mut lookup = Lookup::begin(connection, kept, &segments, self.which, (tokens, words))?;
             let admitted =
                 |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(&unsure, record);
             let read = |n| Ok(measure.nth(connection, n)?.filter(admitted));
@@ -183,6 +186,7 @@ impl<'a> Lookup<'a> {
     /// Counts the records that hold each token.
     fn begin(
         connection: &'a Connection,
+        kept: Option<&RecordCache>,
         segments: &'a [Segment],
         which: &Select,
         (mut tokens, words): (Vec<QueryToken<'a>>, Vec<SegmentWords>),
@@ -194,14 +198,14 @@ impl<'a> Lookup<'a> {
         }
         let admission = Admission::resolve(connection, which)?;
         for tail in word_index::tails(connection, &which.kinds, &which.scopes)? {
-            tail.visit(connection, |DocMeta { n, timestamp, role, .. }, folded| {
+            tail.visit(connection, kept, |DocMeta { n, timestamp, role, .. }, text| {
                 let admitted = admission.admits(n, timestamp, role);
                 corpus.docs += 1.0;
-                let length = ranking::scan_document((n, timestamp), folded, &mut tokens, |token, doc| {
+                ranking::scan_document((n, timestamp), text, &mut tokens, |token, doc| {
                     token.doc_freq += 1;
                     token.docs.extend(admitted.then_some(doc));
                 });
-                corpus.words += length as f64;
+                corpus.words += text.length as f64;
             })?;
         }
         let seen = |segment: &Segment| SeenDocs {

@@ -80,7 +80,9 @@ impl Sqlite {
     ) -> Result<(Vec<Around>, Cosines)> {
         let look = |store: &mut Sqlite, records: &[&StoredRecord], measured| {
             let surroundings = Surroundings { measured, ..*surroundings };
-            surroundings.read(&store.connection, records).map_err(|e| store.failed("read", e))
+            surroundings
+                .read(&store.connection, store.records.as_deref(), records)
+                .map_err(|e| store.failed("read", e))
         };
         let measured = surroundings.measured;
         if records.len() < MIN_FOR_TWO {

@@ -3,6 +3,7 @@
 use super::super::cosine::QuantizedQuery;
 use super::super::evidence::Cosines;
 use super::embedding;
+use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
 use crate::record::StoredRecord;
 use rusqlite::types::ValueRef;
@@ -16,7 +17,9 @@ pub(super) struct ModelVector<'a> {
 }
 
 /// Reads records from rows of COLUMNS and VECTOR, and computes the cosine of each with a vector, if there is one.
-pub(super) struct Measure {
+pub(super) struct Measure<'a> {
+    /// The records that need not be read, if any are kept.
+    kept: Option<&'a RecordCache>,
     query: Option<(i64, QuantizedQuery)>,
     pub(super) cosines: Cosines,
 }
@@ -24,16 +27,20 @@ pub(super) struct Measure {
 /// The vector of a record; the parameter is `Measure::model`.
 pub(super) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
 
-impl Measure {
+impl<'a> Measure<'a> {
     /// Compares with a vector of a model, if the model is known and has vectors of that dimension.
-    pub(super) fn by(connection: &Connection, vector: Option<ModelVector>) -> rusqlite::Result<Measure> {
+    pub(super) fn by(
+        connection: &Connection,
+        kept: Option<&'a RecordCache>,
+        vector: Option<ModelVector>,
+    ) -> rusqlite::Result<Measure<'a>> {
         let mut query = None;
         if let Some(ModelVector { model, numbers }) = vector {
             let stored_model =
                 embedding::model(connection, model)?.filter(|(_, dim)| *dim == numbers.len() as i64);
             query = stored_model.map(|(model, _)| (model, QuantizedQuery::new(numbers)));
         }
-        Ok(Measure { query, cosines: Vec::new() })
+        Ok(Measure { kept, query, cosines: Vec::new() })
     }
 
     /// The number of the model.
@@ -50,8 +57,26 @@ impl Measure {
         Ok(record)
     }
 
-    /// The record that has a number.
+    /// The record that has a number, which the snapshot has.
     pub(super) fn nth(&mut self, connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
+        let Some(kept) = self.kept else { return self.read(connection, n) };
+        let Some(known) = kept.read(connection, n)? else { return Ok(None) };
+        self.compare(connection, n, &known.record.id)?;
+        Ok(Some(known.record.clone()))
+    }
+
+    /// Compares the vector of the record that has a number and an id.
+    pub(super) fn compare(&mut self, connection: &Connection, n: i64, id: &str) -> rusqlite::Result<()> {
+        let Some((model, query)) = &self.query else { return Ok(()) };
+        let sql = "SELECT vector FROM embedding WHERE record = ? AND model = ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let cosine = |row: &Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
+        let cosine = statement.query_row([n, *model], cosine).optional()?;
+        self.cosines.extend(cosine.map(|cosine| (id.to_owned(), cosine)));
+        Ok(())
+    }
+
+    fn read(&mut self, connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
         let sql = format!("SELECT {COLUMNS}, {VECTOR} FROM {TABLES} WHERE record.n = ?");
         let which = params![self.model(), n];
         connection.prepare_cached(&sql)?.query_row(which, |row| self.record(row)).optional()

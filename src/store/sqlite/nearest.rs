@@ -9,6 +9,7 @@ use super::collections::{self, CollectionRow, Within};
 use super::embedding;
 use super::filter::{Admission, Filter};
 use super::measure::Measure;
+use super::record_cache::RecordCache;
 use super::wal;
 use crate::record::{Hit, Scopes};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
@@ -70,6 +71,7 @@ impl Nearest<'_> {
         &self,
         connection: &mut Connection,
         cache: &mut CodeCache,
+        kept: Option<&RecordCache>,
     ) -> rusqlite::Result<Vec<Hit>> {
         let of_selection = |connection: &Connection| collections::list(connection, self.which);
         with_repair(connection, self.model, of_selection, |connection, sound| {
@@ -83,7 +85,7 @@ impl Nearest<'_> {
                     scored
                 }
             };
-            self.hits(connection, scored)
+            self.hits(connection, kept, scored)
         })
     }
 
@@ -153,11 +155,16 @@ impl Nearest<'_> {
     }
 
     /// Reads the records of the best ones; of equals that do not all fit, reads every one.
-    fn hits(&self, connection: &Connection, mut scored: Vec<ExactScore>) -> rusqlite::Result<Vec<Hit>> {
+    fn hits(
+        &self,
+        connection: &Connection,
+        kept: Option<&RecordCache>,
+        mut scored: Vec<ExactScore>,
+    ) -> rusqlite::Result<Vec<Hit>> {
         scored.sort_unstable_by(by_score);
         let last = self.limit.checked_sub(1).and_then(|last| scored.get(last));
         let end = last.map_or(scored.len(), |last| scored.partition_point(|one| by_score(one, last).is_le()));
-        let (mut hits, mut none) = (Vec::new(), Measure::by(connection, None)?);
+        let (mut hits, mut none) = (Vec::new(), Measure::by(connection, kept, None)?);
         for ExactScore { n, score, .. } in &scored[..end] {
             if let Some(record) = none.nth(connection, *n)? {
                 hits.push(Hit::by_meaning(record, *score));

@@ -1,7 +1,9 @@
 //! The last records of a selection, their number, and their keys.
 
+use super::super::select::Select;
 use super::collections::Within;
 use super::filter::Source;
+use super::record_cache::RecordCache;
 use super::row::{COLUMNS, record};
 use crate::record::StoredRecord;
 use rusqlite::{Connection, params_from_iter};
@@ -30,6 +32,46 @@ pub(super) fn last(
     }
     found.sort_by_cached_key(StoredRecord::position);
     Ok(found.split_off(found.len().saturating_sub(count)))
+}
+
+/// The number of records that `last_kept` looks at, for each that is wanted.
+const MAX_LOOKED_AT: usize = 8;
+
+/// The last `count` records of a selection in one collection, oldest first, of which only those are read that are not
+/// kept. `None` if another index may find them sooner.
+pub(super) fn last_kept(
+    connection: &Connection,
+    kept: &RecordCache,
+    which: &Select,
+    within: &Within,
+    count: usize,
+) -> rusqlite::Result<Option<Vec<StoredRecord>>> {
+    let Within::Listed(numbers) = within else { return Ok(None) };
+    let ([collection], None, None, None) = (&numbers[..], &which.key, &which.trace_id, &which.below) else {
+        return Ok(None);
+    };
+    let sql = "SELECT n, timestamp, seq FROM record INDEXED BY record_collection WHERE collection = ? \
+               ORDER BY timestamp DESC, seq DESC";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([collection])?;
+    let (mut found, mut last, mut looked_at) = (Vec::new(), None, 0);
+    while let Some(row) = rows.next()? {
+        let time: (i64, u32) = (row.get(1)?, row.get(2)?);
+        if found.len() >= count && last != Some(time) {
+            break;
+        }
+        looked_at += 1;
+        if looked_at > count.saturating_mul(MAX_LOOKED_AT) {
+            return Ok(None);
+        }
+        let Some(known) = kept.read(connection, row.get(0)?)? else { continue };
+        if which.admits(&known.record) {
+            found.push(known.record.clone());
+            last = Some(time);
+        }
+    }
+    found.sort_by_cached_key(StoredRecord::position);
+    Ok(Some(found.split_off(found.len().saturating_sub(count))))
 }
 
 /// Counts the records of a source in some collections, each collection up to `most`.

@@ -10,7 +10,9 @@ use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
 use super::database::Sqlite;
 use super::filter::{Filter, Source};
+use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
+use super::snapshot::Snapshot;
 use super::tombstones::PartFilter;
 use super::write::{self, KnownCollections};
 use super::{changes, connection, erase, newest, scope_summaries, walk};
@@ -53,7 +55,7 @@ impl Records for Sqlite {
     }
 
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
-        last(&self.connection, which, count).map_err(|e| self.failed("read", e))
+        last(&self.connection, self.records.as_deref(), which, count).map_err(|e| self.failed("read", e))
     }
 
     fn keys(&mut self, which: &Select) -> Result<Vec<String>> {
@@ -116,8 +118,13 @@ fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Resul
     Ok(found)
 }
 
-fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Result<Vec<Vec<StoredRecord>>> {
-    let snapshot = connection.unchecked_transaction()?;
+fn last(
+    connection: &Connection,
+    kept: Option<&RecordCache>,
+    which: &[Select],
+    count: usize,
+) -> rusqlite::Result<Vec<Vec<StoredRecord>>> {
+    let snapshot = Snapshot::begin(connection)?;
     let (mut found, mut parts) = (Vec::new(), PartFilter::new());
     // Selections of one scope often follow each other, as the traces of a conversation do.
     let mut resolved: Option<(&Select, Within)> = None;
@@ -127,7 +134,14 @@ fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Re
             resolved = Some((which, Within::resolve(connection, which)?));
         }
         let Some((_, within)) = &resolved else { continue };
-        let mut records = newest::last(connection, &Source::records(which), within, count)?;
+        let known = match kept {
+            Some(kept) => newest::last_kept(connection, kept, which, within, count)?,
+            None => None,
+        };
+        let mut records = match known {
+            Some(records) => records,
+            None => newest::last(connection, &Source::records(which), within, count)?,
+        };
         for record in &mut records {
             parts.apply(connection, record)?;
         }
@@ -138,7 +152,7 @@ fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Re
 }
 
 fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<String>> {
-    let snapshot = connection.unchecked_transaction()?;
+    let snapshot = Snapshot::begin(connection)?;
     let within = Within::resolve(connection, which)?;
     let keys = newest::keys(connection, &Source::records(which), &within)?;
     snapshot.finish()?;
@@ -163,7 +177,7 @@ fn last_times(
 }
 
 fn count(connection: &Connection, which: &Select, most: usize) -> rusqlite::Result<usize> {
-    let snapshot = connection.unchecked_transaction()?;
+    let snapshot = Snapshot::begin(connection)?;
     let within = Within::resolve(connection, which)?;
     let count = newest::count(connection, &Source::records(which), &within, Some(most))?;
     snapshot.finish()?;

@@ -74,6 +74,12 @@ pub(super) fn by_id(
     statement.query_row([id], |row| Ok((row.get(AFTER)?, record(row)?))).optional()
 }
 
+/// The record that has a number.
+pub(super) fn nth(connection: &rusqlite::Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.n = ?");
+    connection.prepare_cached(&sql)?.query_row([n], record).optional()
+}
+
 impl FromSql for Role {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Role> {
         value.as_str()?.parse().map_err(|e: Error| FromSqlError::Other(Box::new(e)))

@@ -1,14 +1,17 @@
 //! The neighbours of records in their collections.
 
 use super::super::evidence::{Around, Cosines};
-use super::super::select::Select;
+use super::super::select::{Collection, Select};
+use super::collections;
 use super::filter::Filter;
 use super::measure::{Measure, ModelVector, VECTOR};
+use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS};
+use super::snapshot::Snapshot;
 use crate::record::StoredRecord;
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params_from_iter};
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 /// The number of neighbours to read, and of records whose neighbours are compared with the vector.
 #[derive(Clone, Copy)]
@@ -26,10 +29,26 @@ impl Surroundings<'_> {
     pub(super) fn read(
         &self,
         connection: &Connection,
+        kept: Option<&RecordCache>,
         records: &[&StoredRecord],
     ) -> rusqlite::Result<(Vec<Around>, Cosines)> {
-        let snapshot = connection.unchecked_transaction()?;
-        let mut measure = Measure::by(connection, self.vector)?;
+        let snapshot = Snapshot::begin(connection)?;
+        let mut measure = Measure::by(connection, kept, self.vector)?;
+        let found = match kept.filter(|_| self.which.key.is_none()) {
+            Some(kept) => self.by_index(connection, kept, records, &mut measure)?,
+            None => self.by_rows(connection, records, &mut measure)?,
+        };
+        snapshot.finish()?;
+        Ok((found, measure.cosines))
+    }
+
+    /// Reads the rows of all neighbours.
+    fn by_rows(
+        &self,
+        connection: &Connection,
+        records: &[&StoredRecord],
+        measure: &mut Measure,
+    ) -> rusqlite::Result<Vec<Around>> {
         let filter = Filter::new(self.which);
         // In the order of the index, which has no ids: all records of the last time are read.
         let side = |sign: &str, order: &str| {
@@ -57,17 +76,20 @@ impl Surroundings<'_> {
                 position.id.into(),
             ];
             let values: Vec<Value> = own.into_iter().chain(filter.values.clone()).collect();
-            let mut before = self.side(&mut earlier, &values, &mut measure)?;
-            let mut after = self.side(&mut later, &values, &mut measure)?;
-            before.sort_by_cached_key(|record| Reverse(record.position()));
-            after.sort_by_cached_key(StoredRecord::position);
-            before.truncate(self.reach);
-            after.truncate(self.reach);
-            found.push(Around { before, after });
+            let before = self.side(&mut earlier, &values, measure)?;
+            let after = self.side(&mut later, &values, measure)?;
+            found.push(self.nearest_first(before, after));
         }
-        drop((earlier, later));
-        snapshot.finish()?;
-        Ok((found, measure.cosines))
+        Ok(found)
+    }
+
+    /// The first ones of both sides of a record, of which all of the last time were read.
+    fn nearest_first(&self, mut before: Vec<StoredRecord>, mut after: Vec<StoredRecord>) -> Around {
+        before.sort_by_cached_key(|record| Reverse(record.position()));
+        after.sort_by_cached_key(StoredRecord::position);
+        before.truncate(self.reach);
+        after.truncate(self.reach);
+        Around { before, after }
     }
 
     fn side(
@@ -85,6 +107,75 @@ impl Surroundings<'_> {
             }
             side.push(measure.record(row)?);
             last = Some(time);
+        }
+        Ok(side)
+    }
+
+    /// Reads the numbers of the neighbours in the index, and of their rows those that are not kept.
+    fn by_index(
+        &self,
+        connection: &Connection,
+        kept: &RecordCache,
+        records: &[&StoredRecord],
+        measure: &mut Measure,
+    ) -> rusqlite::Result<Vec<Around>> {
+        let side = |sign: &str, order: &str| {
+            connection.prepare_cached(&format!(
+                "SELECT n, timestamp, seq FROM record INDEXED BY record_collection WHERE collection = ? \
+                 AND (timestamp, seq) {sign} (?, ?) ORDER BY timestamp {order}, seq {order}"
+            ))
+        };
+        let (mut earlier, mut later) = (side("<=", "DESC")?, side(">=", "ASC")?);
+        let mut collection: Option<(Collection, Option<i64>)> = None;
+        let mut found = Vec::new();
+        for (at, record) in records.iter().enumerate() {
+            let of = Collection { kind: record.kind, scope: record.scope.clone() };
+            if collection.as_ref().is_none_or(|(known, _)| *known != of) {
+                let number = collections::number(connection, &of)?;
+                collection = Some((of, number));
+            }
+            let Some((_, Some(collection))) = collection else {
+                found.push(Around::default());
+                continue;
+            };
+            let mut read = |statement: &mut CachedStatement, order| {
+                let compared = if at < self.measured { Some(&mut *measure) } else { None };
+                self.index_side(connection, kept, (statement, collection), (record, order), compared)
+            };
+            let before = read(&mut earlier, Ordering::Less)?;
+            let after = read(&mut later, Ordering::Greater)?;
+            found.push(self.nearest_first(before, after));
+        }
+        Ok(found)
+    }
+
+    /// The records on one side of a record, in the order of the index. `compared` gets their cosines.
+    fn index_side(
+        &self,
+        connection: &Connection,
+        kept: &RecordCache,
+        (statement, collection): (&mut CachedStatement, i64),
+        (record, order): (&StoredRecord, Ordering),
+        mut compared: Option<&mut Measure>,
+    ) -> rusqlite::Result<Vec<StoredRecord>> {
+        let own = (record.timestamp, record.seq);
+        let mut rows = statement.query((collection, own.0, i64::from(own.1)))?;
+        let (mut side, mut last) = (Vec::new(), None);
+        while let Some(row) = rows.next()? {
+            let time: (i64, u32) = (row.get(1)?, row.get(2)?);
+            if side.len() >= self.reach && last != Some(time) {
+                break;
+            }
+            let n = row.get(0)?;
+            let Some(known) = kept.read(connection, n)? else { continue };
+            let is_beyond = time.cmp(&own).then_with(|| known.record.id.cmp(&record.id)) == order;
+            if is_beyond && self.which.admits(&known.record) {
+                if let Some(measure) = &mut compared {
+                    measure.compare(connection, n, &known.record.id)?;
+                }
+                side.push(known.record.clone());
+                last = Some(time);
+            }
         }
         Ok(side)
     }

@@ -27,7 +27,7 @@ impl Vectors for Sqlite {
             return Err(StoreError::other_dimension(model, vector.len(), dim.unsigned_abs() as usize));
         }
         let search = Nearest { model: n, query: QuantizedQuery::new(vector), which, limit };
-        let found = search.find(&mut self.connection, &mut self.cache.borrow_mut());
+        let found = search.find(&mut self.connection, &mut self.cache.borrow_mut(), self.records.as_deref());
         found.map_err(|e| self.failed("search", e))
     }
 

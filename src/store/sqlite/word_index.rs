@@ -7,14 +7,15 @@
 //! segments of the pools too, and only what these lack of the unindexed records. A record that is in a segment of its
 //! collection does not count in those of the pools; one in a segment of its partition's does not in those of the store's.
 
-use super::super::terms;
+use super::super::terms::{self, FoldedText};
 use super::collections::{CollectionRow, scope_condition};
 use super::filter::role_bit;
 use super::postings::{DocMeta, Postings};
-use super::row::{COLUMNS, TABLES, record};
+use super::record_cache::RecordCache;
+use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
 use super::segment_draft::{Draft, DraftDoc};
-use crate::record::{RecordKind, Scopes, TextSource};
+use crate::record::{RecordKind, Scopes, StoredRecord, TextSource};
 use rusqlite::{Connection, Rows, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,7 +166,7 @@ fn index(
         _ => tails(connection, &[collection.kind], &Scopes::All)?,
     };
     for tail in &tails {
-        visit_between(connection, tail, first, |doc, folded| draft.add(tail.collection.n, doc, folded))?;
+        visit_between(connection, tail, first, |doc, folded| draft.add(tail.collection.n, doc, &folded))?;
     }
     let draft = &*draft;
     let of_tail = |Tail { collection, after }: &Tail| {
@@ -262,9 +263,22 @@ impl Tail {
     pub(super) fn visit(
         &self,
         connection: &Connection,
-        visit: impl FnMut(DocMeta, &str),
+        kept: Option<&RecordCache>,
+        mut visit: impl FnMut(DocMeta, &FoldedText),
     ) -> rusqlite::Result<()> {
-        visit_between(connection, self, i64::MAX, visit)
+        let Some(kept) = kept else {
+            let mut visit = |doc, folded| visit(doc, &FoldedText::from_folded(folded));
+            return visit_between(connection, self, i64::MAX, &mut visit);
+        };
+        let sql = "SELECT n FROM record INDEXED BY record_number WHERE collection = ? AND n > ? ORDER BY n";
+        let mut statement = connection.prepare_cached(sql)?;
+        let numbers = statement.query_map([self.collection.n, self.after], |row| row.get(0))?;
+        let numbers: Vec<i64> = numbers.collect::<Result<_, _>>()?;
+        for (n, known) in kept.scan(connection, self.collection.n, &numbers)?.iter() {
+            let StoredRecord { timestamp, role, .. } = known.record;
+            visit(DocMeta { n: *n, timestamp, role: role_bit(role), length: 0 }, known.folded());
+        }
+        Ok(())
     }
 }
 
@@ -273,7 +287,7 @@ fn visit_between(
     connection: &Connection,
     Tail { collection, after }: &Tail,
     end: i64,
-    mut visit: impl FnMut(DocMeta, &str),
+    mut visit: impl FnMut(DocMeta, String),
 ) -> rusqlite::Result<()> {
     const BETWEEN: &str = "record.collection = ? AND record.n > ? AND record.n < ? ORDER BY record.n";
     let between = [collection.n, *after, end];
@@ -292,7 +306,7 @@ fn visit_between(
                     role: role_bit(row.get(2)?),
                     length: 0,
                 };
-                visit(doc, &terms::fold(row.get_ref(3)?.as_str()?));
+                visit(doc, terms::fold(row.get_ref(3)?.as_str()?));
             }
             Ok(())
         }
@@ -302,10 +316,9 @@ fn visit_between(
             let mut rows = statement.query(between)?;
             while let Some(row) = rows.next()? {
                 let record = record(row)?;
-                let (n, timestamp, role) =
-                    (row.get(super::row::AFTER)?, record.timestamp, role_bit(record.role));
+                let (n, timestamp, role) = (row.get(row::AFTER)?, record.timestamp, role_bit(record.role));
                 let text = record.indexed_text().unwrap_or_default();
-                visit(DocMeta { n, timestamp, role, length: 0 }, &terms::fold(&text));
+                visit(DocMeta { n, timestamp, role, length: 0 }, terms::fold(&text));
             }
             Ok(())
         }

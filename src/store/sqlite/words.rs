@@ -55,6 +55,8 @@ impl Sqlite {
         let is_small = search.limit <= ranking::PAGE;
         let map = if is_small { connection::map } else { connection::unmap };
         map(&self.connection).map_err(|e| self.failed("search", e))?;
-        search.visit(&self.connection, vector, visit).map_err(|stopped| self.stopped("search", stopped))
+        search
+            .visit(&self.connection, self.records.as_deref(), vector, visit)
+            .map_err(|stopped| self.stopped("search", stopped))
     }
 }
