@@ -62,9 +62,11 @@ pub enum Gathered {
     All,
 }
 
-/// The number of lines, and of bytes, at which a batch is written at the latest.
+/// The number of lines, and of bytes, at which a batch is written at the latest. An import, of which nobody waits for a
+/// line, writes more at once: larger segments of the word index are merged less often.
 const BATCH_LINES: usize = 20_000;
 const BATCH_BYTES: usize = 8 << 20;
+const IMPORT_BATCH_BYTES: usize = 16 << 20;
 
 impl Ingest {
     pub fn new(options: Options, clock: Clock) -> Ingest {
@@ -90,6 +92,8 @@ impl Ingest {
         feed: &mut Feed<LocatedLine>,
         on_line: &mut dyn FnMut(Result<()>) -> ControlFlow<()>,
     ) -> Gathered {
+        let most_bytes =
+            if self.completion.options.import.is_some() { IMPORT_BATCH_BYTES } else { BATCH_BYTES };
         loop {
             let line = match feed.next() {
                 FeedEvent::Object(Ok(LocatedLine { location: place, names_kind, content })) => {
@@ -106,7 +110,7 @@ impl Ingest {
             if on_line(line).is_break() {
                 return Gathered::All;
             }
-            if self.entries.len() >= BATCH_LINES || self.bytes >= BATCH_BYTES {
+            if self.entries.len() >= BATCH_LINES || self.bytes >= most_bytes {
                 return Gathered::More;
             }
         }

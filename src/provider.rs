@@ -1,112 +1,20 @@
-//! The providers of models: one table with their addresses and keys, and the settings' routes.
+//! The providers of models: which of them serves a model, by one table and by the settings' routes.
 
 mod caller_keys;
 mod served_window;
+mod table;
+mod target;
 
 pub use caller_keys::CallerKeys;
 pub use served_window::ServedWindows;
+pub use target::{Refusal, Target};
 
-use crate::api::Api;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::http::{Address, HeaderMap, HeaderValue, Headers};
-use caller_keys::{is_placeholder, owner_by_shape};
+use crate::http::{Address, Headers};
 use std::sync::Arc;
-
-/// One provider.
-struct ProviderRow {
-    /// As it is written in `openai/gpt-4o`, and in `rsv.provider`.
-    name: &'static str,
-    /// For people.
-    title: &'static str,
-    /// The settings with its address and its key.
-    address: &'static str,
-    key: &'static str,
-    /// The variables of both, for messages.
-    address_variable: &'static str,
-    key_variable: &'static str,
-    key_policy: KeyPolicy,
-    /// Whether a model, in lower case, is served here if no provider is named.
-    serves: fn(&str) -> bool,
-    /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
-    searches: fn(&str) -> bool,
-    /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's documents leave
-    /// them out, Anthropic refuses them ("Structured outputs", 2026).
-    enforces_lengths: bool,
-    /// Its APIs besides chat completions.
-    apis: &'static [Api],
-}
-
-/// The key that a provider gets.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum KeyPolicy {
-    /// The caller's key if its shape is the provider's, else that of the settings, else the caller's if its shape is
-    /// nobody's; there must be one.
-    Key,
-    /// The same, but no key is needed.
-    KeyIfAny,
-    /// The key of the settings if there is one, never the caller's.
-    OwnIfAny,
-    /// The key of the settings, which must be there, never the caller's.
-    Own,
-    /// The caller's key of any shape, else that of the settings, which must be there.
-    Caller,
-    /// The same, but no key is needed.
-    CallerIfAny,
-}
-
-impl KeyPolicy {
-    /// The policy of a route.
-    fn of_route(takes_callers: bool, has_own: bool) -> KeyPolicy {
-        match (takes_callers, has_own) {
-            (true, true) => KeyPolicy::Caller,
-            (true, false) => KeyPolicy::CallerIfAny,
-            (false, true) => KeyPolicy::Own,
-            (false, false) => KeyPolicy::OwnIfAny,
-        }
-    }
-
-    fn is_key_needed(self) -> bool {
-        matches!(self, KeyPolicy::Key | KeyPolicy::Own | KeyPolicy::Caller)
-    }
-}
-
-/// The one table. The first that serves a model has it.
-#[rustfmt::skip]
-static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false, apis: &[Api::Responses] },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false, apis: &[] },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false, apis: &[] },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false, apis: &[Api::Messages] },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false, apis: &[] },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true, apis: &[] },
-];
-
-/// The headers of Anthropic's own API for the key and for the version, and the version for callers that name none.
-const KEY_HEADER: &str = "x-api-key";
-const VERSION_HEADER: &str = "anthropic-version";
-const VERSION: &str = "2023-06-01";
-/// The beginning of a key that stands for a subscription, which Anthropic takes as `Bearer` only.
-const OAUTH_BEGIN: &str = "sk-ant-oat";
-
-/// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
-/// not serve.
-fn is_openai(model: &str) -> bool {
-    if model.starts_with("gpt-oss") {
-        return false;
-    }
-    let numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    model.starts_with("gpt-")
-        || model.starts_with("chatgpt-")
-        || model.strip_prefix('o').is_some_and(numbered)
-}
-
-/// `gpt-4o-search-preview`, `gpt-5-search-api`, and Perplexity's `sonar-pro`, with the names of their makers or
-/// without. The others at OpenAI search by a tool of its Responses API only.
-fn is_search_model(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    name == "sonar" || name.starts_with("sonar-") || name.contains("-search-") || name.ends_with("-search")
-}
+use table::{KeyPolicy, PROVIDERS, ProviderRow, is_search_model};
+use target::Endpoint;
 
 /// The providers as the settings have them.
 pub struct Providers {
@@ -114,52 +22,6 @@ pub struct Providers {
     endpoints: Vec<Option<Arc<Endpoint>>>,
     /// The longest pattern first.
     routes: Vec<(String, Arc<Endpoint>)>,
-}
-
-/// The address of a provider, and its key and headers.
-#[derive(Clone, Debug)]
-struct Endpoint {
-    name: &'static str,
-    title: &'static str,
-    address: Address,
-    address_setting: String,
-    key: Option<Secret>,
-    key_variable: String,
-    key_policy: KeyPolicy,
-    /// The keys of the other providers, each with its title: wherever a caller has one of them from, it is theirs.
-    foreign_keys: Vec<(&'static str, Secret)>,
-    headers: Headers,
-    searches: fn(&str) -> bool,
-    enforces_lengths: bool,
-    apis: &'static [Api],
-}
-
-/// The provider and the model of one request.
-#[derive(Clone, Debug)]
-pub struct Target {
-    endpoint: Arc<Endpoint>,
-    /// The model by the name that the provider knows; empty for a request without a model.
-    pub model: String,
-}
-
-/// The reason why a request cannot be sent.
-#[derive(Debug)]
-pub enum Refusal {
-    /// No provider serves the model.
-    Model(Error),
-    /// There is no key.
-    Key(Error),
-    /// The key would go over the network in the clear.
-    Plaintext(Error),
-}
-
-impl Refusal {
-    /// The error and its hint.
-    pub fn into_error(self) -> Error {
-        match self {
-            Refusal::Model(error) | Refusal::Key(error) | Refusal::Plaintext(error) => error,
-        }
-    }
 }
 
 impl Providers {
@@ -282,152 +144,6 @@ fn headers(pattern: &str, set: &[(String, String)]) -> Result<Headers> {
         headers.set(name, value).map_err(|e| e.at(format_args!("routes.{pattern:?}.headers.{name:?}")))?;
     }
     Ok(headers)
-}
-
-impl Target {
-    /// The provider, as in `rsv.provider`.
-    pub fn name(&self) -> &'static str {
-        self.endpoint.name
-    }
-
-    /// The provider, for people.
-    pub fn title(&self) -> &'static str {
-        self.endpoint.title
-    }
-
-    /// Whether the model searches the web.
-    pub fn searches_web(&self) -> bool {
-        (self.endpoint.searches)(&self.model.to_lowercase())
-    }
-
-    /// Whether the lengths of texts in a schema bind its answers.
-    pub fn enforces_lengths(&self) -> bool {
-        self.endpoint.enforces_lengths
-    }
-
-    /// The address of an API; `None` if the provider does not have it.
-    pub fn address_of(&self, api: Api) -> Option<Address> {
-        match api {
-            Api::Chat => Some(self.address().clone()),
-            _ if self.endpoint.apis.contains(&api) => self.sibling(api.path(), None),
-            _ => None,
-        }
-    }
-
-    /// Sets the headers by which Anthropic's own API knows its callers, for a request to a path after `/v1/`. Returns
-    /// the key that is to be sent as `Authorization: Bearer`: a caller's goes in the header in which it came.
-    pub fn authorize<'k>(
-        &self,
-        path: &str,
-        key: Option<&'k Secret>,
-        caller: &CallerKeys,
-        headers: &mut HeaderMap,
-    ) -> Option<&'k Secret> {
-        let is_own_api = !path.starts_with(Api::Chat.path()) && self.name() == "anthropic";
-        if !is_own_api {
-            return key;
-        }
-        headers.entry(VERSION_HEADER).or_insert(HeaderValue::from_static(VERSION));
-        let secret = key?;
-        let is_bearer = caller.bearer() == Some(secret) || secret.expose().starts_with(OAUTH_BEGIN);
-        match HeaderValue::from_str(secret.expose()) {
-            Ok(mut value) if !is_bearer => {
-                value.set_sensitive(true);
-                headers.insert(KEY_HEADER, value);
-                None
-            }
-            _ => key,
-        }
-    }
-
-    /// The address of its chat completions.
-    pub fn address(&self) -> &Address {
-        &self.endpoint.address
-    }
-
-    /// Another endpoint of the same API, with a query string; `None` if the address has no such siblings.
-    pub fn sibling(&self, name: &str, query: Option<&str>) -> Option<Address> {
-        let address = self.address();
-        let base = address.path().strip_suffix("/chat/completions")?;
-        Some(address.clone().with_path(&format!("{base}/{name}")).with_query(query))
-    }
-
-    /// The setting that has the address, for hints.
-    pub fn address_setting(&self) -> &str {
-        &self.endpoint.address_setting
-    }
-
-    /// The headers that a route adds to every request.
-    pub fn headers(&self) -> &Headers {
-        &self.endpoint.headers
-    }
-
-    /// The variable that may hold the key, for hints; a route may have none.
-    pub fn key_variable(&self) -> Option<&str> {
-        Some(self.endpoint.key_variable.as_str()).filter(|variable| !variable.is_empty())
-    }
-
-    /// The key of the settings; an error if one is needed and there is none.
-    pub fn own_key(&self) -> std::result::Result<Option<&Secret>, Refusal> {
-        self.key(CallerKeys::none())
-    }
-
-    /// The key to send: the caller's only to the provider that it is for, and none to another machine unencrypted.
-    pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> std::result::Result<Option<&'k Secret>, Refusal> {
-        let policy = self.endpoint.key_policy;
-        let exposed = self.address().is_plaintext() && !self.address().is_loopback();
-        let own = self.endpoint.key.as_ref();
-        let key = match policy {
-            // A client that must send some key sends it to a server that needs none.
-            KeyPolicy::KeyIfAny | KeyPolicy::CallerIfAny if exposed => own,
-            KeyPolicy::Key | KeyPolicy::KeyIfAny => self.fitting_key(caller),
-            KeyPolicy::Caller | KeyPolicy::CallerIfAny => caller.bearer().or(own),
-            KeyPolicy::Own | KeyPolicy::OwnIfAny => own,
-        };
-        match key {
-            None if policy.is_key_needed() => Err(Refusal::Key(self.missing_key_error(caller))),
-            Some(_) if exposed => Err(Refusal::Plaintext(self.plaintext_error())),
-            key => Ok(key),
-        }
-    }
-
-    /// The caller's key if it is this provider's by its shape, else the settings', else the caller's if nobody knows
-    /// whose it is. A placeholder in the settings, for a server that wants some key, yields to it.
-    fn fitting_key<'k>(&'k self, caller: &'k CallerKeys) -> Option<&'k Secret> {
-        let own = self.endpoint.key.as_ref();
-        let mut callers = caller.offered_to(self.name());
-        let mut unknown = caller.offered_to(self.name());
-        let fitting = callers.find(|key| {
-            own == Some(key) || self.foreign_title(key).is_none() && owner_by_shape(key) == Some(self.name())
-        });
-        let unknown =
-            || unknown.find(|key| self.foreign_title(key).is_none() && owner_by_shape(key).is_none());
-        fitting.or(own.filter(|key| !is_placeholder(key))).or_else(unknown).or(own)
-    }
-
-    /// The title of the other provider that a key is for, if that is known.
-    fn foreign_title(&self, key: &Secret) -> Option<&'static str> {
-        let has_it = |(_, other): &&(&str, Secret)| other == key;
-        if let Some((title, _)) = self.endpoint.foreign_keys.iter().find(has_it) {
-            return Some(title);
-        }
-        let owner = owner_by_shape(key).filter(|owner| *owner != self.name())?;
-        PROVIDERS.iter().find(|row| row.name == owner).map(|row| row.title)
-    }
-
-    fn missing_key_error(&self, caller: &CallerKeys) -> Error {
-        let (title, variable) = (self.title(), &self.endpoint.key_variable);
-        let foreign = caller.offered_to(self.name()).find_map(|key| self.foreign_title(key));
-        let foreign = foreign.map(|owner| format!(", and the caller's key is for {owner}"));
-        Error::new(format!("no key for {title}: {variable} is not set{}", foreign.unwrap_or_default()))
-            .hint(format!("set {variable}; a model of Ollama's needs none: name it as ollama/MODEL"))
-    }
-
-    fn plaintext_error(&self) -> Error {
-        let (title, address) = (self.title(), self.address());
-        Error::new(format!("the key for {title} would be sent to {address} in the clear"))
-            .hint(format!("give an https address: {}", self.endpoint.address_setting))
-    }
 }
 
 /// Whether a pattern, in which `*` matches any text, matches a whole text.

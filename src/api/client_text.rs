@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const REMINDER_TAGS: [(&str, &str); 1] = [("<system-reminder>", "</system-reminder>")];
 
 /// The beginnings of texts that a program writes in the role of the user.
-const PROGRAM_TEXTS: [&str; 10] = [
+const PROGRAM_TEXTS: [&str; 11] = [
     "<command-name>",
     "<command-message>",
     "<local-command-",
@@ -17,13 +17,16 @@ const PROGRAM_TEXTS: [&str; 10] = [
     "This session is being continued from a previous conversation",
     "# AGENTS.md instructions",
     "Another language model started to solve this problem",
+    "<conversation-checkpoint>",
 ];
 
 /// The beginnings of texts by which a program asks for something of its own, such as a summary of the conversation.
-const PROGRAM_REQUESTS: [&str; 3] = [
+const PROGRAM_REQUESTS: [&str; 5] = [
     "CRITICAL: Respond with TEXT ONLY.",
     "Your task is to create a detailed summary of the conversation so far",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
+    "Generate a title for this conversation:\n",
+    "Here is the conversation so far:\n<conversation>\n",
 ];
 
 /// The text without what a program added to it for the model.

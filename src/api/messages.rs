@@ -1,7 +1,10 @@
 //! Requests for Anthropic's Messages.
 
-use super::reading::{Reading, UserMessage, opaque, text_part, tool_message, url_part};
-use super::{scan, splice};
+use super::reading::{
+    EARLIER_MEMBERS, Reading, UserMessage, UserPlace, opaque, text_part, tool_message, url_part,
+};
+use super::scan::{self, Element};
+use super::splice;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, quote, unexpected};
@@ -20,7 +23,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         None | Some("null") => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
         Some(json) => return Err(unexpected("messages", "an array of objects", json)),
     };
-    let mut earlier = scan::element_ranges(json);
+    let mut earlier = scan::elements(json, EARLIER_MEMBERS);
     if earlier.is_empty() {
         return Err(Error::new("messages: is empty").hint(REQUEST_HINT));
     }
@@ -28,10 +31,10 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     // Newest first.
     let mut after = Vec::new();
     let (mut goes_on, mut systems) = (false, Vec::new());
-    while let Some(range) = earlier.pop() {
+    while let Some(Element { range, .. }) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("messages[{at}]"));
-        let message = Object::parse(&json[range]).map_err(place)?;
+        let message = Object::parse(&json[range.clone()]).map_err(place)?;
         let role = message.text("role").map_err(place)?;
         match role.as_deref().ok_or_else(|| place(Error::new("role: is missing")))? {
             "user" => {
@@ -44,7 +47,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
                     after.extend(user.results.into_iter().rev());
                     continue;
                 }
-                reading.user = Some(at);
+                reading.user = Some(UserPlace { number: at, range });
                 reading.said = said.clone().filter(|_| !goes_on);
                 after.extend(said);
                 // They belong to the calls before them.
@@ -66,8 +69,8 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         };
         reading.turns.push(message);
     }
-    for range in earlier {
-        reading.add_earlier(&json[range]);
+    for element in &earlier {
+        reading.add_earlier(json, element);
     }
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
@@ -135,12 +138,10 @@ fn unmarked(block: &Object) -> Object {
     block
 }
 
-/// The request with a text before the user's own words in the message at `user`.
-pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object> {
+/// The request with a text before the user's own words in the message at the place `user`.
+pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Object> {
     let json = body.get("messages").unwrap_or("[]");
-    let ranges = scan::element_ranges(json);
-    let Some(range) = ranges.get(user).cloned() else { return Ok(body) };
-    let mut message = Object::parse(&json[range.clone()])?;
+    let mut message = Object::parse(&json[user.range.clone()])?;
     let content = message.get("content").unwrap_or("\"\"").to_owned();
     let is_own = |block: &Object| {
         let mut found = UserMessage::default();
@@ -148,8 +149,7 @@ pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object
         !found.parts.is_empty()
     };
     message.set("content", with_text(&content, &text_part(text), is_own)?);
-    let messages = splice::replace(json, range, &message.to_json());
-    body.set("messages", messages);
+    body.replace_within("messages", user.range, &message.to_json());
     Ok(body)
 }
 

@@ -1,9 +1,10 @@
 //! The turns of a request as its reader found them, before they become those of chat completions.
 
 use super::client_text;
-use super::scan;
+use super::scan::{self, Element};
 use crate::chat;
 use crate::record::{Content, Object, quote};
+use std::ops::Range;
 
 /// The turns of a request.
 #[derive(Default)]
@@ -11,7 +12,7 @@ pub(super) struct Reading {
     /// In the shape of chat completions, oldest first; the user's last turn has the user's own words alone.
     pub(super) turns: Vec<Object>,
     /// The place of the user's last turn among the messages or items of the request.
-    pub(super) user: Option<usize>,
+    pub(super) user: Option<UserPlace>,
     /// That turn in the shape of chat completions, unless results of tools, or words of the program, came after it.
     pub(super) said: Option<Object>,
     /// The conversation that the program of an agent names.
@@ -22,32 +23,48 @@ pub(super) struct Reading {
     pub(super) unread_tokens: usize,
 }
 
+/// A place among the messages or items of a request.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct UserPlace {
+    pub(super) number: usize,
+    /// In the JSON text of the array.
+    pub(super) range: Range<usize>,
+}
+
+/// The members of a message or an item that are read of those before the user's last turn.
+pub(super) const EARLIER_MEMBERS: [&str; 2] = ["role", "content"];
+
 /// The bytes of JSON text that a token has, about, as a fraction; programs and their output have fewer than prose.
 const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
+/// The kinds of parts that are texts which somebody said, and of images, as JSON text.
+const TEXT_KINDS: [&str; 3] = ["\"text\"", "\"input_text\"", "\"output_text\""];
+const IMAGE_KINDS: [&str; 2] = ["\"image\"", "\"input_image\""];
 /// The tokens of an image, about: its bytes say nothing.
 const IMAGE_TOKENS: usize = 1600;
 
 impl Reading {
-    /// Adds a turn before the user's last one, as JSON text: its text is read, the rest only counted.
-    pub(super) fn add_earlier(&mut self, json: &str) {
-        let role = scan::member(json, "role");
-        let content = scan::member(json, "content");
+    /// Adds a turn before the user's last one, an element of an array in JSON text with `EARLIER_MEMBERS`: its text is
+    /// read, the rest only counted.
+    pub(super) fn add_earlier(&mut self, json: &str, element: &Element<2>) {
+        let (role, content) = (element.member(json, 0), element.member(json, 1));
         let mut turn = Object::default();
         turn.set("role", role.unwrap_or("\"assistant\""));
         match content {
             Some(text) if text.starts_with('"') => turn.set("content", text),
             Some(parts) if parts.starts_with('[') => {
-                let parts: Vec<&str> =
-                    scan::element_ranges(parts).into_iter().map(|range| &parts[range]).collect();
-                let (texts, others): (Vec<&str>, Vec<&str>) =
-                    parts.into_iter().partition(|part| is_text(part));
-                for part in others {
-                    self.count(part);
+                let mut texts = Vec::new();
+                for part in scan::elements(parts, ["type"]) {
+                    let text = &parts[part.range.clone()];
+                    match part.member(parts, 0) {
+                        Some(kind) if TEXT_KINDS.contains(&kind) => texts.push(text),
+                        kind => self.count(text, kind),
+                    }
                 }
                 turn.set("content", format!("[{}]", texts.join(",")));
             }
             _ => {
-                self.count(json);
+                let own = &json[element.range.clone()];
+                self.count(own, scan::member(own, "type"));
                 return;
             }
         }
@@ -56,18 +73,12 @@ impl Reading {
         }
     }
 
-    fn count(&mut self, json: &str) {
-        let is_image =
-            ["\"image\"", "\"input_image\""].iter().any(|kind| scan::member(json, "type") == Some(kind));
+    /// Counts the tokens of what is in no turn, a part or an item of a kind, as JSON text.
+    fn count(&mut self, json: &str, kind: Option<&str>) {
+        let is_image = kind.is_some_and(|kind| IMAGE_KINDS.contains(&kind));
         self.unread_tokens +=
             if is_image { IMAGE_TOKENS } else { json.len() * BYTES_PER_TOKENS.1 / BYTES_PER_TOKENS.0 };
     }
-}
-
-/// Whether a part is a text that somebody said.
-fn is_text(part: &str) -> bool {
-    let kinds = ["\"text\"", "\"input_text\"", "\"output_text\""];
-    scan::member(part, "type").is_some_and(|kind| kinds.contains(&kind))
 }
 
 /// A message in the role of the user.

@@ -2,8 +2,10 @@
 
 use super::client_text::is_element;
 use super::messages::with_text;
-use super::reading::{Reading, UserMessage, opaque, text_part, tool_message, url_part};
-use super::{scan, splice};
+use super::reading::{
+    EARLIER_MEMBERS, Reading, UserMessage, UserPlace, opaque, text_part, tool_message, url_part,
+};
+use super::scan::{self, Element};
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, quote, unexpected};
@@ -32,7 +34,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
             let mut user = UserMessage::default();
             user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()), false);
             reading.said = user.said();
-            reading.user = reading.said.is_some().then_some(0);
+            reading.user = reading.said.is_some().then_some(UserPlace { number: 0, range: 0..json.len() });
             reading.is_side_call |= reading.user.is_none();
             reading.turns.extend(reading.said.clone());
         }
@@ -46,13 +48,13 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
 
 /// Reads an array of items; `adds_elements` is whether the program tells the model of its surroundings by elements.
 fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
-    let mut earlier = scan::element_ranges(json);
+    let mut earlier = scan::elements(json, EARLIER_MEMBERS);
     // Newest first.
     let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
-    while let Some(range) = earlier.pop() {
+    while let Some(Element { range, .. }) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("input[{at}]"));
-        let item = Object::parse(&json[range]).map_err(place)?;
+        let item = Object::parse(&json[range.clone()]).map_err(place)?;
         match Item::of(&item) {
             Item::User => {
                 let user = user_message(&item, adds_elements).map_err(place)?;
@@ -61,8 +63,10 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
                     goes_on |= user.has_program_text;
                     continue;
                 };
-                reading.user = Some(at);
+                reading.user = Some(UserPlace { number: at, range });
                 reading.said = Some(said.clone()).filter(|_| !goes_on);
+                reading.is_side_call |=
+                    earlier.last().is_some_and(|element| is_program_request(json, element));
                 after.push(said);
                 break;
             }
@@ -75,12 +79,22 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
         }
     }
     reading.is_side_call |= reading.user.is_none() && !goes_on;
-    for range in earlier {
-        reading.add_earlier(&json[range]);
+    for element in &earlier {
+        reading.add_earlier(json, element);
     }
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
     Ok(())
+}
+
+/// Whether a program asks by an item for something of its own; the user's words after it are the matter.
+fn is_program_request(json: &str, element: &Element<2>) -> bool {
+    let read = |item: Object| user_message(&item, false).ok();
+    element.member(json, 0) == Some("\"user\"")
+        && Object::parse(&json[element.range.clone()])
+            .ok()
+            .and_then(read)
+            .is_some_and(|user| user.is_program_request)
 }
 
 /// What an item is.
@@ -167,8 +181,8 @@ fn is_of_program(metadata: &Object) -> bool {
     other("request_kind", "turn") || other("thread_source", "user")
 }
 
-/// The request with a text before the user's own words in the item at `user`.
-pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object> {
+/// The request with a text before the user's own words in the item at the place `user`.
+pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Object> {
     let json = body.get("input").unwrap_or("[]");
     let mut part = text_part(text);
     part.set_text("type", "input_text");
@@ -178,9 +192,7 @@ pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object
         return Ok(body);
     }
     let adds_elements = body.has(METADATA);
-    let ranges = scan::element_ranges(json);
-    let Some(range) = ranges.get(user).cloned() else { return Ok(body) };
-    let mut item = Object::parse(&json[range.clone()])?;
+    let mut item = Object::parse(&json[user.range.clone()])?;
     let content = item.get("content").unwrap_or("\"\"").to_owned();
     let is_own = |part: &Object| {
         let mut found = UserMessage::default();
@@ -188,7 +200,6 @@ pub(super) fn insert(mut body: Object, user: usize, text: &str) -> Result<Object
         !found.parts.is_empty()
     };
     item.set("content", with_text(&content, &part, is_own)?);
-    let input = splice::replace(json, range, &item.to_json());
-    body.set("input", input);
+    body.replace_within("input", user.range, &item.to_json());
     Ok(body)
 }

@@ -3,20 +3,51 @@
 
 use std::ops::Range;
 
-/// The places of the elements of an array in its text; none for a text that is no array.
-pub(super) fn element_ranges(json: &str) -> Vec<Range<usize>> {
+/// An element of an array.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Element<const N: usize> {
+    /// Its place in the text of the array.
+    pub(super) range: Range<usize>,
+    /// If it is an object, the places of the values of the members that were asked for.
+    pub(super) members: [Option<Range<usize>>; N],
+}
+
+impl<const N: usize> Element<N> {
+    /// The text of a member, by its number among those that were asked for; `json` is the text of the array.
+    pub(super) fn member<'j>(&self, json: &'j str, number: usize) -> Option<&'j str> {
+        json.get(self.members.get(number)?.clone()?)
+    }
+}
+
+/// The elements of an array in its text, with the members of these names, in one pass; none for a text that is no
+/// array. A name that is written with escapes is not found.
+pub(super) fn elements<const N: usize>(json: &str, names: [&str; N]) -> Vec<Element<N>> {
     let bytes = json.as_bytes();
-    let mut ranges = Vec::new();
+    let mut found = Vec::new();
     if bytes.first() != Some(&b'[') {
-        return ranges;
+        return found;
     }
     let mut at = 1;
     while let Some(begin) = next_value(bytes, at) {
-        let end = value_end(bytes, begin);
-        ranges.push(begin..end);
-        at = end;
+        let mut element = Element { range: begin..begin, members: [const { None }; N] };
+        at = match bytes[begin] {
+            b'{' if N > 0 => object_end(bytes, begin, |name, value| {
+                let number = names.iter().position(|wanted| wanted.as_bytes() == name);
+                if let Some(slot) = number.map(|number| &mut element.members[number]) {
+                    slot.get_or_insert(value);
+                }
+            }),
+            _ => value_end(bytes, begin),
+        };
+        element.range.end = at;
+        found.push(element);
     }
-    ranges
+    found
+}
+
+/// The places of the elements of an array in its text; none for a text that is no array.
+pub(super) fn element_ranges(json: &str) -> Vec<Range<usize>> {
+    elements(json, []).into_iter().map(|element: Element<0>| element.range).collect()
 }
 
 /// The text of a member of an object; `None` for a text that is no object, or has no such member. A name that is
@@ -64,14 +95,40 @@ fn value_end(bytes: &[u8], begin: usize) -> usize {
     }
 }
 
-fn string_end(bytes: &[u8], begin: usize) -> usize {
+/// The end of the object that begins at a place. `member` gets the name of each member, and the place of its value.
+fn object_end(bytes: &[u8], begin: usize, mut member: impl FnMut(&[u8], Range<usize>)) -> usize {
     let mut at = begin + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
+    loop {
+        let is_between = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':');
+        let rest = bytes.get(at..).unwrap_or_default();
+        at += rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len());
+        match bytes.get(at) {
+            None => return bytes.len(),
+            Some(b']' | b'}') => return at + 1,
+            Some(_) => {}
         }
-        at += 2;
+        let name_end = value_end(bytes, at);
+        let Some(value) = next_value(bytes, name_end) else {
+            at = name_end;
+            continue;
+        };
+        let value = value..value_end(bytes, value);
+        let end = value.end;
+        member(bytes.get(at + 1..name_end.saturating_sub(1)).unwrap_or_default(), value);
+        at = end;
+    }
+}
+
+fn string_end(bytes: &[u8], begin: usize) -> usize {
+    // Fewer bytes are quotation marks than escapes: a program has one at the end of each of its lines.
+    let mut at = begin + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
+        let before = &bytes[at..at + found];
+        at += found + 1;
+        // After an odd number of backslashes it is escaped. What precedes `before` is a quotation mark.
+        if before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0 {
+            return at;
+        }
     }
     bytes.len()
 }
@@ -115,6 +172,15 @@ mod tests {
             [Some(r#"[ "b" ]"#), Some(r#"{"c":1}"#), Some("-1e5"), None]
         );
         assert!(element_ranges("{}").is_empty() && member("[]", "a").is_none());
+        let list = format!("[{object},[],{object},{{}}]");
+        let texts = |number: usize| {
+            let found = elements(&list, ["c", "a", "d"]);
+            found.iter().map(|element| element.member(&list, number).map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(texts(0), [some("-1e5"), None, some("-1e5"), None]);
+        assert_eq!(texts(1), [some("[ \"b\" ]"), None, some("[ \"b\" ]"), None]);
+        assert_eq!(texts(2), [None, None, None, None]);
     }
 
     fn values() -> impl Strategy<Value = Value> {
@@ -141,6 +207,14 @@ mod tests {
             let text = if is_spaced { serde_json::to_string_pretty(&list).unwrap() } else { serde_json::to_string(&list).unwrap() };
             let found: Vec<Value> = element_ranges(&text).into_iter().map(|range| serde_json::from_str(&text[range]).unwrap()).collect();
             prop_assert_eq!(&found, &list);
+            let members = elements(&text, ["a", "b"]);
+            for (value, element) in list.iter().zip(&members) {
+                for (number, name) in ["a", "b"].into_iter().enumerate() {
+                    let member = element.member(&text, number).map(|json| serde_json::from_str::<Value>(json).unwrap());
+                    prop_assert_eq!(member.as_ref(), value.as_object().and_then(|object| object.get(name)));
+                }
+            }
+            prop_assert_eq!(members.len(), list.len());
             for value in &list {
                 let text = serde_json::to_string(value).unwrap();
                 for (name, value) in value.as_object().into_iter().flatten() {
@@ -153,6 +227,10 @@ mod tests {
         fn no_text_brings_it_down(text in "[\\[\\]{}\",:\\\\a é]{0,60}") {
             for range in element_ranges(&text) {
                 prop_assert!(range.start < range.end && range.end <= text.len());
+            }
+            for element in elements(&text, ["a"]) {
+                prop_assert!(element.range.start < element.range.end && element.range.end <= text.len());
+                let _ = element.member(&text, 0);
             }
             let _ = member(&text, "a");
         }

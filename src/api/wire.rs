@@ -2,7 +2,7 @@
 
 use super::messages;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
-use super::reading::Reading;
+use super::reading::{Reading, UserPlace};
 use super::responses;
 use super::splice;
 use crate::chat::{self, Rsv};
@@ -25,7 +25,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 struct Wire {
     body: Object,
-    user: Option<usize>,
+    user: Option<UserPlace>,
     said: Option<Object>,
     session: Option<String>,
     is_side_call: bool,
@@ -77,6 +77,13 @@ impl Request {
         self.wire.as_ref().is_some_and(|wire| wire.is_side_call)
     }
 
+    /// Takes it for one by which a program asks for something of its own, if its API has such requests.
+    pub fn mark_as_side_call(&mut self) {
+        if let Some(wire) = &mut self.wire {
+            wire.is_side_call = true;
+        }
+    }
+
     /// A member of the body, as JSON text.
     pub fn member(&self, name: &str) -> Option<&str> {
         match &self.wire {
@@ -99,7 +106,7 @@ impl Request {
         let user = self.turns.last_user()?;
         let turns = &self.turns.messages;
         let Some(wire) = &self.wire else { return Some(turns[..=user].to_vec()) };
-        let place = wire.user?;
+        let place = wire.user.as_ref()?.number;
         Some(match &wire.session {
             Some(session) => vec![key(session, place), turns[user].clone()],
             None => turns[..=user].iter().map(unmarked).collect(),

@@ -90,7 +90,9 @@ impl ImportOptions {
         if message.is_empty() {
             return Ok(());
         }
-        let mut line = Object::default();
+        // The names and the other members are shorter together.
+        const OTHER_MEMBERS_BYTES: usize = 512;
+        let mut line = Object::with_capacity(message.text.len() + OTHER_MEMBERS_BYTES);
         line.set_text("role", message.role.name());
         if message.tool_calls.is_some() && message.text.is_empty() {
             line.set("content", "null");

@@ -35,7 +35,10 @@ impl Completion {
     /// nothing else is left of the turn.
     pub(super) fn complete(&mut self, mut draft: Draft) -> Result<StoredRecord> {
         if draft.role.is_some() {
-            draft.set_content(fence::strip(draft.content()));
+            let content = draft.content();
+            if fence::may_be_in(&content) {
+                draft.set_content(fence::strip(content));
+            }
             if !draft.has_content() {
                 return Err(Error::new("content: is empty"));
             }

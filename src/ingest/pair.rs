@@ -4,22 +4,27 @@ use super::entry::Entry;
 use crate::error::Result;
 use crate::record::{Link, Record, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashMap;
 
 /// Gives messages that came without a seq and share a timestamp the order of their arrival, after the messages that
 /// their trace has at that time, in the batch or in the store.
 pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
-    let unordered = || entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());
-    let mut latest = stored(
-        unordered().filter_map(|at| records[at].stored().filter(|one| is_in_conversation(one))),
-        store,
-    )?;
-    for at in unordered() {
-        let Record::Stored(record) = &mut records[at] else { continue };
-        if !is_in_conversation(record) {
-            continue;
+    let unordered = entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());
+    // The number of each trace, and the first message of each.
+    let mut numbers: FxHashMap<[&str; 3], usize> = FxHashMap::default();
+    let (mut firsts, mut traces) = (Vec::new(), Vec::new());
+    for at in unordered {
+        let Some(message) = records[at].stored().filter(|one| is_in_conversation(one)) else { continue };
+        let number = *numbers.entry(trace_of(message)).or_insert(firsts.len());
+        if number == firsts.len() {
+            firsts.push(message);
         }
-        let last = latest.entry(trace_of(record).map(str::to_owned)).or_insert((i64::MIN, 0));
+        traces.push((at, number));
+    }
+    let mut latest = stored(&firsts, store)?;
+    for (at, trace) in traces {
+        let Record::Stored(record) = &mut records[at] else { continue };
+        let last = &mut latest[trace];
         if last.0 == record.timestamp && last.1 >= record.seq {
             record.seq = last.1 + 1;
         }
@@ -30,13 +35,7 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
 
 /// The time and seq of the last stored record of each trace at the time of its first message in the batch, that message
 /// aside.
-fn stored<'a>(
-    messages: impl Iterator<Item = &'a StoredRecord>,
-    store: &mut dyn Store,
-) -> Result<HashMap<[String; 3], (i64, u32)>> {
-    let mut firsts: Vec<&StoredRecord> = Vec::new();
-    let mut seen = HashSet::new();
-    firsts.extend(messages.filter(|message| seen.insert(trace_of(message))));
+fn stored(firsts: &[&StoredRecord], store: &mut dyn Store) -> Result<Vec<(i64, u32)>> {
     let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);
         Select { since: time, until: time, ..in_trace(message) }
@@ -44,8 +43,7 @@ fn stored<'a>(
     let which: Vec<Select> = firsts.iter().map(at_its_time).collect();
     let lasts = firsts.iter().zip(store.last(&which, 2)?).map(|(message, there)| {
         let last = there.into_iter().rfind(|other| other.id != message.id);
-        let place = last.map_or((i64::MIN, 0), |last| (last.timestamp, last.seq));
-        (trace_of(message).map(str::to_owned), place)
+        last.map_or((i64::MIN, 0), |last| (last.timestamp, last.seq))
     });
     Ok(lasts.collect())
 }
@@ -66,18 +64,17 @@ pub(super) fn links(entries: &[Entry], records: &[Record], store: &mut dyn Store
     let paired = entries.iter().filter(|entry| entry.pair);
     let all: Vec<&StoredRecord> =
         paired.flat_map(|entry| entry.records.clone()).filter_map(|at| turn(&records[at])).collect();
-    let mut traces: HashMap<[&str; 3], Vec<&StoredRecord>> = HashMap::new();
+    let mut traces: FxHashMap<[&str; 3], Vec<&StoredRecord>> = FxHashMap::default();
     for message in &all {
         traces.entry(trace_of(message)).or_default().push(message);
     }
     for turns in traces.values_mut() {
-        turns.sort_by_cached_key(|turn| turn.position());
+        turns.sort_by(|one, other| place(one).cmp(&place(other)));
     }
     let mut links = Vec::new();
     for answer in all.iter().filter(|message| message.role == Some(Role::Assistant)) {
-        let place = answer.position();
         let turns = &traces[&trace_of(answer)];
-        let before = turns.partition_point(|turn| turn.position() < place);
+        let before = turns.partition_point(|turn| place(turn) < place(answer));
         let question = match before.checked_sub(1) {
             Some(at) => {
                 Some(turns[at]).filter(|turn| turn.role == Some(Role::User)).map(|turn| turn.id.clone())
@@ -92,6 +89,11 @@ pub(super) fn links(entries: &[Entry], records: &[Record], store: &mut dyn Store
 
 fn trace_of(message: &StoredRecord) -> [&str; 3] {
     [&message.scope.partition, &message.scope.instance, &message.trace_id]
+}
+
+/// Its position in the order of its store.
+fn place(message: &StoredRecord) -> (i64, u32, &str) {
+    (message.timestamp, message.seq, &message.id)
 }
 
 fn turn(record: &Record) -> Option<&StoredRecord> {

@@ -22,11 +22,12 @@ const LISTED_SCOPES: usize = 20;
 impl ImportReport {
     /// Adds the outcome of a line.
     pub fn add(&mut self, line: &IngestedLine) {
-        let counts = match &line.scope {
-            Some(scope) => self.scopes.entry(scope.clone()).or_default(),
-            None => &mut self.others,
-        };
-        *counts += line.counts;
+        // Most lines are of a scope that is known, whose names need no copy.
+        if let Some(scope) = line.scope.as_ref().filter(|scope| !self.scopes.contains_key(scope)) {
+            self.scopes.insert(scope.clone(), RecordCounts::default());
+        }
+        let counts = line.scope.as_ref().and_then(|scope| self.scopes.get_mut(scope));
+        *counts.unwrap_or(&mut self.others) += line.counts;
         self.conflicts += line.conflicts;
     }
 

@@ -135,7 +135,9 @@ impl From<StoredRecord> for Item {
 pub(super) struct Listing {
     /// The records in a fence, and a line with the id of each; what is left out is said.
     pub(super) text: String,
-    pub(super) json: Vec<Value>,
+    json: Vec<Value>,
+    /// The note to the model, if there are records.
+    about: Option<String>,
     /// Those that are shown.
     pub(super) shown: Vec<StoredRecord>,
     /// The number of those that are left out.
@@ -185,7 +187,19 @@ impl Listing {
         if left_out > 0 {
             text.push_str(&format!("{left_out} more did not fit into the answer\n"));
         }
-        Listing { text, json, shown, left_out }
+        let about = (!shown.is_empty()).then(|| note.to_owned());
+        Listing { text, json, about, shown, left_out }
+    }
+
+    /// The structured content of an answer: the records by a name, and `members`. Some clients show the model this alone,
+    /// so that it has the note too.
+    pub(super) fn to_json(&self, name: &str, mut members: Value) -> Value {
+        members[name] = self.json.as_slice().into();
+        members["left_out"] = self.left_out.into();
+        if let Some(about) = &self.about {
+            members["about"] = about.as_str().into();
+        }
+        members
     }
 }
 

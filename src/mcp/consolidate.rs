@@ -5,53 +5,41 @@ use super::arguments::Arguments;
 use super::call::Call;
 use super::recall::member;
 use crate::backfill;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::link::{self, ClusterRule};
 use crate::merge;
 use crate::record::Object;
 use serde_json::json;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A partition that was consolidated in this time is passed over, as rsv-link does.
 const WINDOW: Duration = Duration::from_secs(20 * 3600);
 
-/// Consolidates the memories of the client's partition.
+/// The lock that rsv-consolidate takes too, in rsv's data directory.
+const LOCK_FILE: &str = "consolidate.lock";
+
+/// Consolidates the memories of the client's partition, unless another consolidation of the same user is at work.
 pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let begin = Instant::now();
     call.scope.check_project(arguments.text("project_id"))?;
     let is_dry_run = arguments.flag("dry_run");
-    let found = clusters(call, arguments)?;
-    let (mut created, mut archived, mut skipped) = (Vec::new(), Vec::new(), 0);
-    let total = found.clusters.len();
-    for (at, line) in found.clusters.into_iter().enumerate() {
-        call.step(at, Some(total), format!("cluster {} of {total}", at + 1))?;
-        let members: Vec<String> =
-            line.objects("members")?.unwrap_or_default().iter().map(|memory| member(memory, "id")).collect();
-        if is_dry_run {
-            created.push(format!("dry-run-cluster-{}", at + 1));
-            archived.extend(members);
-            continue;
-        }
-        match merge_one(call, &line) {
-            Ok(id) => {
-                created.push(id);
-                archived.extend(members);
-            }
-            Err(error) => {
-                // Another process consolidated them meanwhile.
-                call.server.diagnostics.note(format_args!("not merged: {error}"));
-                skipped += members.len();
-            }
-        }
+    let places = call.server.settings.places();
+    let lock = places.data.as_deref().map(lock).transpose()?;
+    if let Some(None) = lock {
+        let json = Sums::default().json(is_dry_run, begin.elapsed());
+        return Ok(Answer::new("nothing was done: another consolidation is at work", json));
     }
-    call.step(total, Some(total), "done")?;
-    let seconds = begin.elapsed().as_secs_f64();
+    let found = clusters(call, arguments)?;
+    let sums = merge_all(call, &found, is_dry_run)?;
     let verb = if is_dry_run { "would be made" } else { "made" };
     let mut text = format!(
         "{} {verb} of {}, {} examined",
-        counted(created.len(), "memory", "memories"),
-        archived.len(),
-        found.examined,
+        counted(sums.created.len(), "memory", "memories"),
+        sums.archived.len(),
+        sums.examined,
     );
     if found.is_passed_over {
         text.push_str(
@@ -62,17 +50,67 @@ pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> 
         let memories = counted(found.unembedded, "memory has", "memories have");
         text.push_str(&format!("; {memories} no vector and cannot be compared: rsv-embed --pending"));
     }
-    // What is similar to nothing was examined as well.
-    let skipped = skipped + found.examined.saturating_sub(archived.len() + skipped);
-    let json = json!({
-        "created_memories": created,
-        "archived_memories": archived,
-        "skipped_count": skipped,
-        "total_processed": found.examined,
-        "duration_seconds": seconds,
-        "dry_run": is_dry_run,
-    });
-    Ok(Answer::new(text, json))
+    Ok(Answer::new(text, sums.json(is_dry_run, begin.elapsed())))
+}
+
+/// Puts a memory in the place of each cluster, if it is not only to be said what would be done.
+fn merge_all(call: &Call, found: &Found, is_dry_run: bool) -> Result<Sums> {
+    let mut sums = Sums { examined: found.examined, ..Sums::default() };
+    let total = found.clusters.len();
+    for (at, line) in found.clusters.iter().enumerate() {
+        call.step(at, Some(total), format!("cluster {} of {total}", at + 1))?;
+        let members = line.objects("members")?.unwrap_or_default();
+        let made = if is_dry_run { Ok(format!("dry-run-cluster-{}", at + 1)) } else { merge_one(call, line) };
+        match made {
+            Ok(id) => {
+                sums.created.push(id);
+                sums.archived.extend(members.iter().map(|memory| member(memory, "id")));
+            }
+            // Another process consolidated them meanwhile.
+            Err(error) => call.server.diagnostics.note(format_args!("not merged: {error}")),
+        }
+    }
+    call.step(total, Some(total), "done")?;
+    Ok(sums)
+}
+
+/// What a consolidation did, or would do.
+#[derive(Default)]
+struct Sums {
+    /// The ids of the memories that were made.
+    created: Vec<String>,
+    /// The ids of those whose place they took.
+    archived: Vec<String>,
+    examined: usize,
+}
+
+impl Sums {
+    /// The structured content of the answer.
+    fn json(&self, is_dry_run: bool, took: Duration) -> serde_json::Value {
+        json!({
+            "created_memories": self.created,
+            "archived_memories": self.archived,
+            "skipped_count": self.examined.saturating_sub(self.archived.len()),
+            "total_processed": self.examined,
+            "duration_seconds": took.as_secs_f64(),
+            "dry_run": is_dry_run,
+        })
+    }
+}
+
+/// Takes the lock in rsv's data directory, which is made if it is missing; `None` if another process or call holds it.
+/// The system gives it back when the file is closed, however the process ends.
+fn lock(data_dir: &Path) -> Result<Option<File>> {
+    let path = data_dir.join(LOCK_FILE);
+    let context = format!("cannot lock {}", path.display());
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).context(&context)?;
+    let mut options = File::options();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path).context(&context)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error).context(context),
+    }
 }
 
 struct Found {

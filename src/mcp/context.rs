@@ -11,7 +11,7 @@ use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
 use crate::search::tree::{self as tree_search, Method, TreeQuery};
 use crate::store::{Select, Store};
 use crate::tree;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The greatest number of messages of a session, and of memories, that are listed.
 const MAX_LISTED: usize = 100;
@@ -166,12 +166,7 @@ pub(super) fn read(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let level = u8::try_from(arguments.whole("level")).unwrap_or(2);
     let (listing, what) = listing(call, node, level);
     call.count_uses(&listing.shown);
-    let json = json!({
-        "uri": address.as_str(),
-        "what": what,
-        "records": Value::from(listing.json),
-        "left_out": listing.left_out,
-    });
+    let json = listing.to_json("records", json!({"uri": address.as_str(), "what": what}));
     Ok(Answer::new(listing.text.trim_end(), json))
 }
 
@@ -196,12 +191,7 @@ pub(super) fn list(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let items = nodes.into_iter().map(|node| Item::from(tree::at_level(node, 0))).collect();
     let listing = Listing::new(items, fence::DOCUMENT_NOTE, call.server.options.max_tokens);
     let count = listing.shown.len();
-    let json = json!({
-        "uri": address.as_str(),
-        "children": Value::from(listing.json),
-        "count": count,
-        "left_out": listing.left_out,
-    });
+    let json = listing.to_json("children", json!({"uri": address.as_str(), "count": count}));
     let head = match count {
         0 => format!("nothing lies below {address}"),
         _ => format!("{} below {address}", counted(count, "document", "documents")),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::record::{MEMORY, MESSAGE, Object, RecordKind, Role, StoredRecord, kind_named};
 use crate::search::Ranking;
 use crate::store::Select;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Stores a text as a message: `rsv-ingest --role ROLE TEXT`.
 pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
@@ -82,7 +82,7 @@ pub(super) fn found(call: &Call, name: &str, items: Vec<Item>, note: &str, what:
         (0, 0) => "nothing was found".to_owned(),
         (count, _) => format!("{} found", counted(count, &one, &many)),
     };
-    let json = json!({name: Value::from(listing.json), "count": count, "left_out": listing.left_out});
+    let json = listing.to_json(name, json!({"count": count}));
     let text = format!("{head}\n\n{}", listing.text);
     Answer::new(text.trim_end(), json)
 }

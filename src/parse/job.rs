@@ -2,9 +2,10 @@
 
 use super::file::{self, Stamp};
 use super::format::{self, Format};
-use super::node::{self, Entry, Source};
+use super::node::{Entry, Source};
 use super::options::Options;
 use super::unpack::{Unpacked, Unpacker};
+use crate::record::hexadecimal;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
@@ -73,7 +74,7 @@ impl Job {
                 (source, bytes, options.format)
             }
         };
-        source.sha256 = node::hex(&Sha256::digest(&bytes));
+        source.sha256 = hexadecimal(&Sha256::digest(&bytes));
         source.bytes = bytes.len() as u64;
         if options.known.has_hash(&uri, &source.sha256)
             && let Some(kept) = kept()

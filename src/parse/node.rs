@@ -4,6 +4,7 @@ use super::names::Names;
 use super::outline::Extract;
 use super::split::{self, Body, Section};
 use super::summary::{self, Child, Summary};
+use crate::record::hexadecimal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -219,7 +220,7 @@ impl Builder<'_> {
         let summary = summary::of_leaf(title, self.extract, range.clone(), description);
         let content = content(&self.extract.text[range]);
         let mut node = self.of_source(new_node(uri, title, summary, Some(content), self.scope));
-        node.source_sha256 = hex(&Sha256::digest(content.as_bytes()));
+        node.source_sha256 = hexadecimal(&Sha256::digest(content.as_bytes()));
         node
     }
 
@@ -289,7 +290,7 @@ fn digest(texts: &[&str]) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    hex(&hash.finalize())
+    hexadecimal(&hash.finalize())
 }
 
 /// The hash of a directory: over the names and the hashes of its entries.
@@ -301,11 +302,5 @@ fn hash_of(entries: &[Entry]) -> String {
         hash.update(entry.source_sha256.as_bytes());
         hash.update([b'\n']);
     }
-    hex(&hash.finalize())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    hexadecimal(&hash.finalize())
 }

@@ -5,6 +5,7 @@ use super::format::{self, Format};
 use super::node::{self, Entry, Node, Source};
 use super::options::Options;
 use super::{extract, pdf_process};
+use crate::record::hexadecimal;
 use sha2::{Digest, Sha256};
 
 /// Something that could not be read.
@@ -112,7 +113,7 @@ impl<'a> Unpacker<'a> {
                     entries.push(entry);
                 }
                 Member::File(bytes) => {
-                    let sha256 = node::hex(&Sha256::digest(&bytes));
+                    let sha256 = hexadecimal(&Sha256::digest(&bytes));
                     let inner = Source { sha256, bytes: bytes.len() as u64, ..inner };
                     let format = format::detect(&name, &bytes);
                     match format.and_then(|format| self.file(&uri, &name, format, bytes, &inner, depth)) {

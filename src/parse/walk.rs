@@ -1,5 +1,6 @@
 //! Walks a directory in the order of its names, without the files that `.gitignore` and `.ignore` name.
 
+use crate::record::hexadecimal;
 use ignore::{DirEntry, Walk, WalkBuilder};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -122,7 +123,7 @@ pub(super) fn segment(name: &OsStr) -> String {
         _ => {
             let text: String = name.to_string_lossy().chars().filter(|c| !c.is_control()).collect();
             let hash = Sha256::digest(name.as_bytes());
-            format!("{text}_{}", super::node::hex(&hash[..4]))
+            format!("{text}_{}", hexadecimal(&hash[..4]))
         }
     }
 }

@@ -15,6 +15,8 @@ use std::sync::{Arc, Weak};
 
 /// The header by which a client chooses the records to recall.
 const RECALL_HEADER: &str = "x-rsv-recall";
+/// The header in which opencode names the session whose agent began the one of the request.
+const PARENT_SESSION_HEADER: &str = "x-parent-session-id";
 
 /// A setting that holds for one request.
 pub(super) struct Override {
@@ -67,10 +69,13 @@ impl ChatRequest {
 
     /// The same request as one for another API; `None` if no conversation can be read from it. A client must not choose
     /// a scope or an account.
-    pub(super) fn for_api(mut self, api: Api) -> Option<ChatRequest> {
+    pub(super) fn for_api(mut self, api: Api, headers: &HeaderMap) -> Option<ChatRequest> {
         self.body.take("rsv");
-        let parsed = api::Request::parse(api, std::mem::take(&mut self.body)).ok();
-        parsed.map(|parsed| ChatRequest { api, parsed: Some(parsed), ..self })
+        let mut parsed = api::Request::parse(api, std::mem::take(&mut self.body)).ok()?;
+        if headers.contains_key(PARENT_SESSION_HEADER) {
+            parsed.mark_as_side_call();
+        }
+        Some(ChatRequest { api, parsed: Some(parsed), ..self })
     }
 
     /// Whether the answer is to be streamed.

@@ -10,7 +10,7 @@ use hyper::http::request::Parts;
 
 /// The headers of a client's request that are sent to a provider, in addition to those that begin with one of
 /// `REQUEST_PREFIXES`. This is an allowlist, since nobody can list all headers that hold a key.
-const REQUEST_HEADERS: [&str; 12] = [
+const REQUEST_HEADERS: [&str; 15] = [
     "accept",
     "accept-encoding",
     "content-encoding",
@@ -23,6 +23,9 @@ const REQUEST_HEADERS: [&str; 12] = [
     "user-agent",
     "x-app",
     "x-client-request-id",
+    "x-parent-session-id",
+    "x-session-affinity",
+    "x-session-id",
 ];
 const REQUEST_PREFIXES: [&str; 7] =
     ["anthropic-", "chatgpt-", "openai-", "x-claude-", "x-codex-", "x-openai-", "x-stainless-"];

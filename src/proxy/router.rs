@@ -231,7 +231,7 @@ impl Router {
             _ if request.mode == MemoryMode::Off => None,
             Api::Chat => Some(request),
             // What cannot be read, memory has no part in: the provider judges it.
-            Api::Messages | Api::Responses => request.for_api(api),
+            Api::Messages | Api::Responses => request.for_api(api, &head.headers),
         };
         let Some(request) = readable else {
             let keys = self.guard.caller_keys(&head.headers);

@@ -14,5 +14,12 @@ pub(super) fn bytes(parts: &[&str]) -> [u8; 32] {
 
 /// The digest of some parts, in 64 hexadecimal digits.
 pub(super) fn of(parts: &[&str]) -> String {
-    bytes(parts).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&bytes(parts))
+}
+
+/// Bytes as hexadecimal digits, two each.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }

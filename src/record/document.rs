@@ -213,7 +213,7 @@ pub fn directory_digest<'a>(children: impl IntoIterator<Item = (&'a str, &'a str
             hash.update(part);
         }
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    digest::hexadecimal(&hash.finalize())
 }
 
 /// All texts.

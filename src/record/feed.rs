@@ -7,7 +7,8 @@ use super::reader::{LocatedObject, READ_BUFFER_BYTES, Reader};
 use crate::error::{Context, Result};
 use std::collections::VecDeque;
 use std::io::Read;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -24,13 +25,19 @@ pub enum FeedEvent<T = LocatedObject> {
 /// the thread has identified and checked.
 pub struct Feed<T = LocatedObject> {
     batches: Receiver<Batch<T>>,
-    batch: Batch<T>,
+    prefetched: Arc<Prefetched>,
+    batch: VecDeque<Result<T>>,
     paused: bool,
     /// The number of objects since the last pause.
     since_pause: usize,
 }
 
-type Batch<T> = VecDeque<Result<T>>;
+/// About `READ_BUFFER_BYTES` of text, or one longer object.
+struct Batch<T> {
+    objects: VecDeque<Result<T>>,
+    /// The length of their text.
+    bytes: u64,
+}
 
 /// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
@@ -39,8 +46,8 @@ const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 const BULK_OBJECTS: usize = 16;
 const BULK_PAUSE_THRESHOLD: Duration = Duration::from_millis(50);
 
-/// The number of batches to read ahead; each holds about `READ_BUFFER_BYTES` of text, or one longer object.
-const PREFETCHED_BATCHES: usize = 4;
+/// The bytes of text to read ahead: about as many as a batch of an import has, so that reading goes on while one is written.
+const PREFETCHED_BYTES: u64 = 8 << 20;
 
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
@@ -85,16 +92,18 @@ impl<T: Send + 'static> Feed<T> {
         sources: impl Iterator<Item = S> + Send + 'static,
         convert: impl Fn(LocatedObject) -> T + Send + 'static,
     ) -> Result<Feed<T>> {
-        let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
+        let (sender, batches) = channel();
+        let prefetched = Arc::new(Prefetched::default());
+        let to = Prefetch { sender, prefetched: prefetched.clone() };
         let read = move || {
             for source in sources {
-                if read_ahead(source, &convert, &sender).is_none() {
+                if read_ahead(source, &convert, &to).is_none() {
                     return;
                 }
             }
         };
         thread::Builder::new().spawn(read).context("cannot start a thread that reads")?;
-        Ok(Feed { batches, batch: VecDeque::new(), paused: false, since_pause: 0 })
+        Ok(Feed { batches, prefetched, batch: VecDeque::new(), paused: false, since_pause: 0 })
     }
 
     #[allow(clippy::should_implement_trait)]
@@ -114,7 +123,11 @@ impl<T: Send + 'static> Feed<T> {
                 self.since_pause = 0;
             }
             match arrived {
-                Ok(batch) => self.batch = batch,
+                Ok(Batch { objects, bytes }) => {
+                    self.prefetched.lock().bytes -= bytes;
+                    self.prefetched.taken.notify_one();
+                    self.batch = objects;
+                }
                 Err(RecvTimeoutError::Timeout) => return FeedEvent::Pause,
                 Err(RecvTimeoutError::Disconnected) => return FeedEvent::End,
             }
@@ -123,6 +136,55 @@ impl<T: Send + 'static> Feed<T> {
 
     fn pause_threshold(&self) -> Duration {
         if self.since_pause < BULK_OBJECTS { PAUSE_THRESHOLD } else { BULK_PAUSE_THRESHOLD }
+    }
+}
+
+impl<T> Drop for Feed<T> {
+    fn drop(&mut self) {
+        self.prefetched.lock().is_closed = true;
+        self.prefetched.taken.notify_one();
+    }
+}
+
+/// What was read ahead and is not taken yet.
+#[derive(Default)]
+struct Prefetched {
+    state: Mutex<PrefetchState>,
+    /// Something was taken, or nothing will be.
+    taken: Condvar,
+}
+
+#[derive(Default)]
+struct PrefetchState {
+    bytes: u64,
+    is_closed: bool,
+}
+
+impl Prefetched {
+    fn lock(&self) -> MutexGuard<'_, PrefetchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of a feed at which its thread puts what it reads.
+struct Prefetch<T> {
+    sender: Sender<Batch<T>>,
+    prefetched: Arc<Prefetched>,
+}
+
+impl<T> Prefetch<T> {
+    /// Passes a batch on, once there is room for it; one that is too long waits for all before it. `None` if nobody takes
+    /// it.
+    fn send(&self, batch: Batch<T>) -> Option<()> {
+        let is_full = |state: &mut PrefetchState| {
+            !state.is_closed && state.bytes > 0 && state.bytes + batch.bytes > PREFETCHED_BYTES
+        };
+        let state = self.prefetched.lock();
+        let mut state =
+            self.prefetched.taken.wait_while(state, is_full).unwrap_or_else(PoisonError::into_inner);
+        state.bytes += batch.bytes;
+        drop(state);
+        self.sender.send(batch).ok()
     }
 }
 
@@ -182,15 +244,64 @@ impl<R: Read> ObjectSource for TextLines<R> {
 fn read_ahead<T>(
     mut reader: impl ObjectSource,
     convert: impl Fn(LocatedObject) -> T,
-    to: &SyncSender<Batch<T>>,
+    to: &Prefetch<T>,
 ) -> Option<()> {
-    let (mut batch, mut begin) = (Batch::new(), reader.consumed());
+    let (mut objects, mut begin) = (VecDeque::new(), reader.consumed());
     while let Some(next) = reader.next() {
-        batch.push_back(next.map(&convert));
-        if reader.drained() || reader.consumed() - begin >= READ_BUFFER_BYTES as u64 {
-            to.send(std::mem::take(&mut batch)).ok()?;
+        objects.push_back(next.map(&convert));
+        let bytes = reader.consumed() - begin;
+        if reader.drained() || bytes >= READ_BUFFER_BYTES as u64 {
+            to.send(Batch { objects: std::mem::take(&mut objects), bytes })?;
             begin = reader.consumed();
         }
     }
-    if batch.is_empty() { Some(()) } else { to.send(batch).ok() }
+    let bytes = reader.consumed() - begin;
+    if objects.is_empty() { Some(()) } else { to.send(Batch { objects, bytes }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::SourceLocation;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Endless objects of 1 MiB each, as far as a feed knows. It counts them, and tells when it is dropped.
+    struct Endless {
+        count: Arc<AtomicU64>,
+        _dropped: Sender<()>,
+    }
+
+    impl ObjectSource for Endless {
+        fn next(&mut self) -> Option<Result<LocatedObject>> {
+            let line = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+            Some(Ok(LocatedObject {
+                location: SourceLocation::new("x".into(), line),
+                object: Object::default(),
+            }))
+        }
+
+        fn drained(&self) -> bool {
+            false
+        }
+
+        fn consumed(&self) -> u64 {
+            self.count.load(Ordering::SeqCst) << 20
+        }
+    }
+
+    #[test]
+    fn a_feed_reads_ahead_within_a_bound_and_ends_with_its_taker() {
+        let (count, (sender, dropped)) = (Arc::new(AtomicU64::new(0)), channel());
+        let source = Endless { count: count.clone(), _dropped: sender };
+        let mut feed = Feed::of_sources(std::iter::once(source)).unwrap();
+        for taken in 1..2000 {
+            while !matches!(feed.next(), FeedEvent::Object(_)) {}
+            // One more is on its way, and one was just read.
+            assert!(count.load(Ordering::SeqCst) <= taken + (PREFETCHED_BYTES >> 20) + 2);
+        }
+        drop(feed);
+        // The thread holds the source until it ends.
+        assert!(dropped.recv().is_err());
+    }
 }

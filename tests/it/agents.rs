@@ -1,6 +1,7 @@
-//! What agents really send, replayed: `clients/claude-code.jsonl` and `clients/codex.jsonl` hold the requests of Claude
-//! Code 2.1.197 and of Codex 0.169.0 in their order, recorded before a provider on this machine, without keys, and with
-//! long texts shortened. Each user's turn is stored once, and nothing that no user said.
+//! What agents really send, replayed: `clients/claude-code.jsonl`, `clients/codex.jsonl`, `clients/opencode.jsonl` and
+//! `clients/opencode-responses.jsonl` hold the requests of Claude Code 2.1.197, Codex 0.169.0 and opencode 1.18.33 in their
+//! order, recorded before a provider on this machine, without keys, and with long texts shortened. Each user's turn is
+//! stored once, and nothing that no user said.
 
 use crate::apis::{MESSAGES, RESPONSES, Shape, home_at, said};
 use crate::fake::{Answer, Fake};
@@ -21,20 +22,29 @@ fn codex() -> Vec<Value> {
     recorded(include_str!("clients/codex.jsonl"))
 }
 
+fn opencode() -> Vec<Value> {
+    recorded(include_str!("clients/opencode.jsonl"))
+}
+
 /// Plays requests, each answered by a text of its own; the bodies that the provider got.
 fn play(requests: &[Value], shape: &'static Shape, home: &Home, provider: &Fake) -> Vec<Value> {
     let proxy = Proxy::start(home);
     for request in requests {
-        let headers = request["headers"].as_object().unwrap();
-        let headers: String =
-            headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.as_str().unwrap())).collect();
-        let path = format!("/partition/p{}", request["path"].as_str().unwrap());
-        let (status, body) = proxy.post(&path, &headers, &request["body"].to_string());
-        assert_eq!(status, 200, "{body}");
+        send(&proxy, request);
     }
     let seen = provider.seen();
     assert!(seen.iter().all(|seen| seen.path.starts_with(shape.path)));
     seen.iter().map(|seen| serde_json::from_slice(&seen.body).unwrap()).collect()
+}
+
+/// Sends a request as it was recorded.
+fn send(proxy: &Proxy, request: &Value) {
+    let headers = request["headers"].as_object().unwrap();
+    let headers: String =
+        headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.as_str().unwrap())).collect();
+    let path = format!("/partition/p{}", request["path"].as_str().unwrap());
+    let (status, body) = proxy.post(&path, &headers, &request["body"].to_string());
+    assert_eq!(status, 200, "{body}");
 }
 
 /// A provider whose answers are numbered.
@@ -115,10 +125,89 @@ fn a_session_of_codex_is_stored_as_its_user_had_it() {
     }
 }
 
-/// Both agents show one block for all requests of a turn, and each request begins with the one before it.
+#[test]
+fn a_session_of_opencode_is_stored_as_its_user_had_it() {
+    let in_responses = recorded(include_str!("clients/opencode-responses.jsonl"));
+    for (shape, mut requests, users, answers) in [
+        (
+            &MESSAGES,
+            opencode(),
+            &[
+                "\"USETOOL please: where are the owls?\"",
+                "\"And the tomatoes?\"",
+                "\"SUBAGENT please count\"",
+            ][..],
+            5,
+        ),
+        (&RESPONSES, in_responses, &["\"Where are the owls?\""], 1),
+    ] {
+        let provider = provider(shape);
+        let home = ticking(&provider);
+        home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls and tomatoes"))
+            .ok();
+        // A summary, of which its source tells.
+        let summary = "Here is the conversation so far:\n<conversation>\n[User]: Owls?\n</conversation>\nCreate a summary.";
+        let body = shape.request(&json!([{"role": "user", "content": summary}]), true);
+        requests.push(json!({"path": shape.path, "headers": {}, "body": body}));
+        let sent = play(&requests, shape, &home, &provider);
+        let stored = said(&home, &["-p", "p"]);
+        assert_eq!(
+            of("user", &stored),
+            users.iter().map(|text| json!(text)).collect::<Vec<_>>(),
+            "{stored:?}"
+        );
+        assert_eq!(of("assistant", &stored).len(), answers, "{stored:?}");
+        for (request, sent) in requests.iter().zip(&sent) {
+            assert_eq!(&without_block(sent.clone(), shape.turns), &request["body"]);
+        }
+        // The headers by which it names its sessions reach the provider, whose cache they are for.
+        for (request, seen) in requests.iter().zip(provider.seen()) {
+            for name in ["x-session-affinity", "x-session-id", "x-parent-session-id"] {
+                assert_eq!(seen.header(name), request["headers"][name].as_str(), "{name}");
+            }
+        }
+    }
+}
+
+/// Whether an agent that works for another sends a request.
+fn is_subordinate(request: &Value) -> bool {
+    let parent = request["headers"].get("x-parent-session-id");
+    parent.is_some() || request["body"]["system"].to_string().contains("cc_is_subagent=true")
+}
+
+#[test]
+fn agents_that_work_at_once_store_the_users_turn_once() {
+    for (requests, user) in [
+        (claude_code().split_off(9), "SUBAGENT please count"),
+        (opencode().split_off(4), "\"SUBAGENT please count\""),
+    ] {
+        let provider = provider(&MESSAGES);
+        let home = ticking(&provider);
+        let proxy = Proxy::start(&home);
+        let (subordinate, own): (Vec<Value>, Vec<Value>) = requests.into_iter().partition(is_subordinate);
+        assert!(!subordinate.is_empty());
+        std::thread::scope(|scope| {
+            for request in &subordinate {
+                scope.spawn(|| send(&proxy, request));
+            }
+            for request in &own {
+                send(&proxy, request);
+            }
+        });
+        let stored = said(&home, &["-p", "p"]);
+        assert_eq!(of("user", &stored), [user], "{stored:?}");
+        // The user's turn has two requests.
+        assert_eq!(of("assistant", &stored).len(), 2, "{stored:?}");
+    }
+}
+
+/// All agents show one block for all requests of a turn, and each request begins with the one before it.
 #[test]
 fn within_a_turn_each_request_of_an_agent_continues_the_one_before() {
-    for (shape, requests, turns) in [(&MESSAGES, claude_code(), 1..5), (&RESPONSES, codex(), 0..4)] {
+    for (shape, requests, turns) in
+        [(&MESSAGES, claude_code(), 1..5), (&RESPONSES, codex(), 0..4), (&MESSAGES, opencode(), 1..3)]
+    {
+        let count = turns.len();
         let provider = provider(shape);
         let home = ticking(&provider);
         home.run("rsv-ingest", &["-p", "p"], crate::apis::PAST.replace("bones chapel", "owls")).ok();
@@ -127,7 +216,7 @@ fn within_a_turn_each_request_of_an_agent_continues_the_one_before() {
         for pair in turns.windows(2) {
             assert!(pair[1].starts_with(&pair[0]), "{:?}\n{:?}", pair[0], pair[1]);
         }
-        assert_eq!(turns.len(), 4);
+        assert_eq!(turns.len(), count);
     }
 }
 

@@ -1,11 +1,10 @@
-//! The official SDKs of Anthropic and of OpenAI with its Responses, and the agents Claude Code and Codex, before
-//! rsv-proxy. `scripts/clients` installs them; the tests of one that is not there are left out.
+//! The official SDKs of Anthropic and of OpenAI with its Responses before rsv-proxy. `scripts/clients` installs them; the
+//! tests of one that is not there are left out.
 
 use crate::apis::{MESSAGES, RESPONSES, home_at, said};
 use crate::clients::clients;
 use crate::fake::{Answer, Fake, Seen};
 use crate::proxy::Proxy;
-use crate::support::Home;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +21,7 @@ fn question(request: &Value) -> String {
 }
 
 /// A provider of both APIs, which answers by what it is asked.
-fn provider() -> Fake {
+pub(crate) fn provider() -> Fake {
     let mut busy = 0;
     Fake::answering(move |seen: &Seen| {
         let request: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
@@ -143,67 +142,4 @@ fn openais_responses_for_python() {
 #[test]
 fn openais_responses_for_node() {
     story("agents", "node", "responses.mjs", RESPONSES_OUTPUT, "later?");
-}
-
-/// Runs an agent as `rsv-proxy AGENT` in a project, and returns what it printed.
-fn agent(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> String {
-    let clients = clients("agents").unwrap();
-    let project = home.path("garden");
-    std::fs::create_dir_all(project.join(".git")).unwrap();
-    let mut command = home.command("rsv-proxy");
-    let path =
-        format!("{}:{}", clients.join("agents/node_modules/.bin").display(), std::env::var("PATH").unwrap());
-    command
-        .args(["--port", "0"])
-        .args(words)
-        .current_dir(project)
-        .env("PATH", path)
-        .envs(variables.iter().copied());
-    let ran = home.ran(command.stdin(std::process::Stdio::null()).output().unwrap());
-    assert_eq!(ran.status, 0, "{ran}");
-    ran.stdout
-}
-
-#[test]
-fn claude_code_runs_with_the_memory_of_its_project() {
-    if clients("agents").is_none() {
-        return;
-    }
-    let provider = provider();
-    let home = home_at(&provider.url()).without("RSV_TEST_NOW");
-    let key = [("ANTHROPIC_API_KEY", "sk-ant-api03-mine")];
-    let said_by = |words: &[&str]| agent(&home, &[&["claude", "-p"], words].concat(), &key);
-    assert_eq!(said_by(&["Where are the owls?"]), "In Évora.\n");
-    assert_eq!(said_by(&["-c", "And what of owls now?"]), "In Évora.\n");
-    let users: Vec<Value> = said(&home, &["-p", "garden"])
-        .into_iter()
-        .filter(|(role, _)| role == "user")
-        .map(|(_, content)| content)
-        .collect();
-    assert_eq!(users, ["Where are the owls?", "And what of owls now?"]);
-    let seen = provider.seen();
-    assert!(seen.iter().all(|seen| seen.header("x-api-key") == Some("sk-ant-api03-mine")));
-    assert!(!home.export().contains("sk-ant"));
-}
-
-#[test]
-fn codex_runs_with_the_memory_of_its_project() {
-    if clients("agents").is_none() {
-        return;
-    }
-    let provider = provider();
-    let home = home_at(&provider.url()).without("RSV_TEST_NOW");
-    let said_by = |words: &[&str]| {
-        agent(&home, &[&["codex", "exec", "--skip-git-repo-check", "-m", "gpt-5"], words].concat(), &[])
-    };
-    assert!(said_by(&["Where are the owls?"]).contains("In Évora."));
-    assert!(said_by(&["What of owls in the garden?"]).contains("In Évora."));
-    let users: Vec<Value> = said(&home, &["-p", "garden"])
-        .into_iter()
-        .filter(|(role, _)| role == "user")
-        .map(|(_, content)| content)
-        .collect();
-    assert_eq!(users, ["Where are the owls?", "What of owls in the garden?"]);
-    let last = provider.seen().pop().unwrap();
-    assert!(last.path == "/v1/responses" && last.text().contains("<rsv-memory>"), "{}", last.path);
 }

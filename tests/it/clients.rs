@@ -30,7 +30,7 @@ fn question(request: &Value) -> String {
 }
 
 /// The provider of all clients: it answers by what it is asked, in OpenAI's words and in Ollama's.
-fn provider() -> Fake {
+pub(crate) fn provider() -> Fake {
     let mut busy = 0;
     Fake::answering(move |seen| {
         let request: Value = serde_json::from_slice(&seen.body).unwrap_or_default();

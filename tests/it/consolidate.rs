@@ -3,6 +3,7 @@
 use crate::clusters::{at, memory, store};
 use crate::distill_model::said;
 use crate::fake::Fake;
+use crate::mcp::Client;
 use crate::support::{Dice, Home, Ran, lines_of, number_from, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -145,7 +146,7 @@ fn of_two_pipes_at_once_the_second_archives_nothing_and_is_told() {
 #[test]
 fn the_lock_lets_one_run_at_a_time_and_is_given_back_by_a_kill() {
     let home = Home::new();
-    store_clusters(&home, 1);
+    store_clusters(&home, 2);
     // A tool that waits until it is killed stands in for rsv-merge.
     let stand_in = home.write("bin/rsv-merge", "#!/bin/sh\necho begun\nexec sleep 1000\n");
     crate::install::executable(&stand_in);
@@ -158,11 +159,20 @@ fn the_lock_lets_one_run_at_a_time_and_is_given_back_by_a_kill() {
     std::io::Read::read_exact(first.stdout.as_mut().unwrap(), &mut begun).unwrap();
     let ran = consolidate(&home, &[]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, "rsv-consolidate: another one is at work\n"));
-    assert_eq!(states(&home), (4, 0));
+    // A server takes the same lock.
+    let mut server = Client::start(&home, &["-p", "p"]);
+    let told = server.try_call("memory_consolidate", json!({}));
+    let answer = text(&told["content"][0]["text"]);
+    assert!(answer.starts_with("nothing was done: another consolidation is at work\n"), "{answer}");
+    assert_eq!((&told["isError"], &told["structuredContent"]["total_processed"]), (&json!(false), &json!(0)));
+    assert_eq!(states(&home), (7, 0));
     kill_group(&mut first);
-    let ran = consolidate(&home, &["-q"]);
+    let ran = consolidate(&home, &["-q", "--max", "1"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
-    assert_eq!(states(&home), (2, 3));
+    assert_eq!(states(&home), (5, 3));
+    let made = server.call("memory_consolidate", json!({"force": true}));
+    assert_eq!(made["archived_memories"].as_array().unwrap().len(), 3, "{made}");
+    assert_eq!(states(&home), (3, 6));
 }
 
 /// Kills the processes of a pipe at once, and waits for the first.

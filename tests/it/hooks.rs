@@ -12,7 +12,7 @@ fn hooks(name: &str) -> PathBuf {
 }
 
 /// A home in whose PATH the tools are, and a project that is the working directory.
-fn home() -> Home {
+pub(crate) fn home() -> Home {
     let home = bare();
     for tool in crate::support::programs() {
         let own = Path::new(env!("CARGO_BIN_EXE_rsv-config")).with_file_name(&tool);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod activity;
+mod agent_clients;
 mod agents;
 mod api_clients;
 mod api_mutations;

@@ -138,7 +138,12 @@ fn each<'a>(records: &'a Value, member: &str) -> Vec<&'a Value> {
 
 /// A store with messages, memories and documents in a partition.
 fn filled() -> Home {
-    let home = Home::with_model().at("2026-11-21T07:03:00Z");
+    fill(Home::new())
+}
+
+/// The same in a home.
+fn fill(home: Home) -> Home {
+    let home = home.and_model().at("2026-11-21T07:03:00Z");
     let lines = [
         json!({"role": "user", "content": "When do owls hunt?", "trace_id": "t1"}),
         json!({"role": "assistant", "content": "They hunt at night.", "trace_id": "t1"}),
@@ -283,6 +288,71 @@ fn what_tools_store_is_what_commands_store() {
     assert_eq!(client.end().0.code(), Some(0));
     let whole = |home: &Home| home.run("rsv-export", &[], "").ok();
     assert_eq!(whole(&tools), whole(&commands));
+}
+
+/// An answer without how long it took, and without scores, whose last digits are those of the store's arithmetic.
+fn without_measures(mut answer: Value) -> Value {
+    if let Some(members) = answer.as_object_mut() {
+        members.retain(|name, _| name != "score" && name != "duration_seconds");
+        for value in members.values_mut() {
+            *value = without_measures(value.take());
+        }
+    }
+    for value in answer.as_array_mut().into_iter().flatten() {
+        *value = without_measures(value.take());
+    }
+    answer
+}
+
+#[test]
+fn every_tool_does_the_same_on_every_store() {
+    let mut stories = Vec::new();
+    for home in Home::of_each_store() {
+        let home = fill(home);
+        let mut client = Client::start(&home, &["-p", "owls", "--allow-forget"]);
+        let mut told = Vec::new();
+        let mut call = |tool: &str, arguments: Value| {
+            let answer = client.call(tool, arguments);
+            told.push(without_measures(answer.clone()));
+            answer
+        };
+        let lamp = call("remember", json!({"text": "The lamp is bought.", "session_id": "lamp"}));
+        let memory = json!({"title": "Feed owls in the night", "content": "They eat only in the dark.", "tags": ["owls"]});
+        let fed = call("memory_record", memory);
+        call("memory_feedback", json!({"memory_id": fed["id"], "helpful": true}));
+        call("memory_outcome", json!({"memory_id": fed["id"], "succeeded": false}));
+        call(
+            "session_end",
+            json!({"session_id": "s", "task": "hang the lamp", "approach": "with a nail",
+            "outcome": "partial", "tags": ["lamps"]}),
+        );
+        for by in ["auto", "hybrid", "semantic", "any", "keyword"] {
+            assert_eq!(call("recall", json!({"query": "lamp", "by": by, "limit": 2}))["count"], 2, "{by}");
+            call("memory_search", json!({"query": "feed owls", "by": by}));
+        }
+        let made = call("memory_consolidate", json!({"similarity_threshold": 0.7}));
+        assert_eq!(made["archived_memories"].as_array().unwrap().len(), 2, "{made}");
+        let searched = call("context_search", json!({"query": "where do barn owls live?", "level": 2}));
+        assert_eq!(searched["results"][0]["uri"], "viking://resources/owls/barn");
+        call("context_read", json!({"uri": "viking://~/sessions/lamp"}));
+        call("context_read", json!({"uri": "viking://~/memories"}));
+        call("context_list", json!({"depth": 9}));
+        assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 3);
+        call("recall", json!({"query": "lamp", "by": "any"}));
+        for uri in ["viking://~/memories/strategy", "viking://~/sessions/owls"] {
+            told.push(json!(client.read(uri)));
+        }
+        let (status, stderr) = client.end();
+        assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+        home.check();
+        stories.push(told);
+    }
+    let (first, others) = stories.split_first().unwrap();
+    for other in others {
+        for (one, other) in first.iter().zip(other) {
+            assert_eq!(one, other);
+        }
+    }
 }
 
 #[test]

@@ -189,12 +189,14 @@ fn an_import_that_was_killed_can_be_run_again() {
     let file = once.write("import.jsonl", &lines);
     once.run("rsv-import", &[file.to_str().unwrap()], "").ok();
     let home = Home::new();
-    // After 20 000 lines comes a commit: killed before it, about the middle of it, and after it.
-    for count in [10_000, 20_600, 21_000, 21_500, 26_000] {
+    // After 20 000 lines comes a commit: killed before it, during it, and after it.
+    let after = 26_000;
+    for count in [10_000, 20_600, 21_000, 21_500, after] {
         let mut import = home.talk("rsv-import", &["-"]);
         let mut input = import.input.take().unwrap();
         let half: String = lines.lines().take(count).map(|line| format!("{line}\n")).collect();
         input.write_all(half.as_bytes()).unwrap();
+        while count == after && home.contents("rsv-view", &["1", "--all"]).is_empty() {}
         import.child.kill().unwrap();
         import.child.wait().unwrap();
         if home.store().exists() {

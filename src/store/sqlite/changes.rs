@@ -10,9 +10,6 @@ use super::super::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
 use super::{facts, wal};
 use rusqlite::{Connection, Row, params};
 
-/// The number of a new link; `count_link` must follow if it was written.
-pub(super) const NEXT_LINK: &str = "(SELECT seq + 1 FROM sqlite_sequence WHERE name = 'link')";
-
 /// The parts of a store: the number of a change, the name of what changed, and the tables.
 const PARTS: [(&str, &str, &str, &str); 4] = [
     ("record", "record.n", "record.id", "record"),
@@ -36,10 +33,16 @@ pub(super) fn begin(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('link', 0)", []).map(drop)
 }
 
-/// Notes that `NEXT_LINK` was used.
-pub(super) fn count_link(connection: &Connection) -> rusqlite::Result<()> {
-    let sql = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'link'";
-    connection.prepare_cached(sql)?.execute([]).map(drop)
+/// The number of the last change of a link.
+pub(super) fn last_link(connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'link'";
+    connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}
+
+/// Sets that number, which must follow in the transaction of the new links.
+pub(super) fn set_last_link(connection: &Connection, last: i64) -> rusqlite::Result<()> {
+    let sql = "UPDATE sqlite_sequence SET seq = ? WHERE name = 'link'";
+    connection.prepare_cached(sql)?.execute([last]).map(drop)
 }
 
 /// The last numbers, and what has the last ones and those of some witnesses.

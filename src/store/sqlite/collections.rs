@@ -4,6 +4,7 @@ use super::super::select::{Collection, Select};
 use crate::record::{RecordKind, Scope, Scopes, kind_named, quote};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rustc_hash::FxHashMap;
 
 /// A collection as the indexes know it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -124,26 +125,68 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<CollectionRow
 
 /// The number of a collection, if there is one.
 pub(super) fn number(connection: &Connection, of: &Collection) -> rusqlite::Result<Option<i64>> {
+    number_of(connection, of.kind.name, [&of.scope.partition, &of.scope.instance])
+}
+
+fn number_of(
+    connection: &Connection,
+    kind: &str,
+    [partition, instance]: [&str; 2],
+) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT n FROM collection WHERE partition = ? AND instance = ? AND kind = ?";
-    let names = params![of.scope.partition, of.scope.instance, of.kind.name];
-    connection.prepare_cached(sql)?.query_row(names, |row| row.get(0)).optional()
+    connection.prepare_cached(sql)?.query_row([partition, instance, kind], |row| row.get(0)).optional()
 }
 
 /// The ends of the names of the pools of a kind: that of all its collections, and those of the partitions.
 pub(super) const POOLS: [&str; 2] = ["/store", "/partition"];
 
-/// The number of a collection, which is made if it is new.
-pub(super) fn ensure(
-    connection: &Connection,
-    kind: &'static RecordKind,
-    scope: &Scope,
-) -> rusqlite::Result<i64> {
-    let of = Collection { kind, scope: scope.clone() };
-    if let Some(n) = number(connection, &of)? {
-        return Ok(n);
+/// The numbers of collections and pools that this process has seen in the file, to spare looking them up again.
+#[derive(Default)]
+pub(super) struct KnownCollections {
+    collections: FxHashMap<Scope, Vec<CollectionRow>>,
+    /// The pool of a kind in a partition.
+    pools: FxHashMap<(&'static str, String), Option<i64>>,
+}
+
+impl KnownCollections {
+    /// A collection, which is made if it is new, with its pools.
+    pub(super) fn ensure(
+        &mut self,
+        connection: &Connection,
+        kind: &'static RecordKind,
+        scope: &Scope,
+    ) -> rusqlite::Result<CollectionRow> {
+        let known = self.collections.get(scope).and_then(|all| all.iter().find(|one| one.kind == kind));
+        if let Some(known) = known {
+            return Ok(*known);
+        }
+        let of = Collection { kind, scope: scope.clone() };
+        let n = match number(connection, &of)? {
+            Some(n) => n,
+            None => {
+                let pool = self.ensure_pool(connection, kind, &scope.partition)?;
+                add_row(connection, pool, kind.name, [&scope.partition, &scope.instance])?
+            }
+        };
+        let collection = CollectionRow { n, kind };
+        self.collections.entry(of.scope).or_default().push(collection);
+        Ok(collection)
     }
-    let pool = ensure_pool(connection, kind, &scope.partition)?;
-    ensure_row(connection, pool, kind.name, [&scope.partition, &scope.instance])
+
+    fn ensure_pool(
+        &mut self,
+        connection: &Connection,
+        kind: &'static RecordKind,
+        partition: &str,
+    ) -> rusqlite::Result<Option<i64>> {
+        let key = (kind.name, partition.to_owned());
+        if let Some(pool) = self.pools.get(&key) {
+            return Ok(*pool);
+        }
+        let pool = ensure_pool(connection, kind, partition)?;
+        self.pools.insert(key, pool);
+        Ok(pool)
+    }
 }
 
 /// Puts every collection whose kind is indexed into its pools.
@@ -179,8 +222,18 @@ fn ensure_row(
     kind: &str,
     [partition, instance]: [&str; 2],
 ) -> rusqlite::Result<i64> {
-    let sql = "INSERT INTO collection (kind, partition, instance, pool) VALUES (?, ?, ?, ?)
-               ON CONFLICT DO UPDATE SET pool = pool RETURNING n";
-    let row = params![kind, partition, instance, pool];
-    connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))
+    match number_of(connection, kind, [partition, instance])? {
+        Some(n) => Ok(n),
+        None => add_row(connection, pool, kind, [partition, instance]),
+    }
+}
+
+fn add_row(
+    connection: &Connection,
+    pool: Option<i64>,
+    kind: &str,
+    [partition, instance]: [&str; 2],
+) -> rusqlite::Result<i64> {
+    let sql = "INSERT INTO collection (kind, partition, instance, pool) VALUES (?, ?, ?, ?)";
+    connection.prepare_cached(sql)?.insert(params![kind, partition, instance, pool])
 }

@@ -17,6 +17,12 @@ pub(super) fn model(connection: &Connection, name: &str) -> rusqlite::Result<Opt
     connection.prepare_cached(sql)?.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
+/// Whether there is any model.
+pub(super) fn has_models(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM model)";
+    connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}
+
 /// The reason to refuse a vector whose dimension is not its model's.
 pub(super) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
     let known = model(connection, name)?;

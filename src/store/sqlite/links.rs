@@ -9,7 +9,7 @@ use super::database::Sqlite;
 use super::resemblance::Resemblance;
 use super::row::{self, LINK};
 use super::surroundings::Surroundings;
-use super::{connection, embedding, synapse, write};
+use super::{connection, embedding, link_writer, synapse};
 use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
 use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
@@ -24,7 +24,9 @@ impl Links for Sqlite {
     }
 
     fn unlink(&mut self, link: &Link, at: i64) -> Result<bool> {
-        self.durably(|store| write::unlink(&mut store.connection, link, at).map_err(|e| store.rolled_back(e)))
+        self.durably(|store| {
+            link_writer::unlink(&mut store.connection, link, at).map_err(|e| store.rolled_back(e))
+        })
     }
 
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {

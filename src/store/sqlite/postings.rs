@@ -3,6 +3,8 @@
 
 use crate::record::Role;
 use integer_encoding::VarInt;
+use rusqlite::ToSql;
+use rusqlite::types::ToSqlOutput;
 
 /// The bits of a row of a block that hold the role.
 const ROLE_BITS: u32 = 2;
@@ -124,6 +126,12 @@ pub(super) struct Postings {
 }
 
 impl Postings {
+    /// An empty list with room for so many documents.
+    pub(super) fn with_capacity(docs: usize) -> Postings {
+        const TYPICAL_BYTES: usize = 2;
+        Postings { bytes: Vec::with_capacity(docs * TYPICAL_BYTES), next: 0 }
+    }
+
     /// Appends a document, whose slot is greater than all before it, with the word's frequency.
     pub(super) fn push(&mut self, at: u64, times: u64) {
         put(&mut self.bytes, at - self.next);
@@ -167,8 +175,17 @@ impl Postings {
     }
 }
 
+impl ToSql for Postings {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.bytes.to_sql()
+    }
+}
+
 /// Appends a number as LEB128: seven bits a byte, the lowest first.
 fn put(bytes: &mut Vec<u8>, number: u64) {
+    if number < 0x80 {
+        return bytes.push(number as u8);
+    }
     let start = bytes.len();
     bytes.resize(start + number.required_space(), 0);
     number.encode_var(&mut bytes[start..]);

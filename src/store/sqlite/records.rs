@@ -7,15 +7,14 @@ use super::super::error::Result;
 use super::super::forgetting::WriteRules;
 use super::super::identity::Written;
 use super::super::select::{Mark, Select, Walk};
-use super::collections::Within;
+use super::collections::{KnownCollections, Within};
 use super::database::Sqlite;
 use super::filter::{Filter, Source};
 use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
 use super::snapshot::Snapshot;
 use super::tombstones::PartFilter;
-use super::write::{self, KnownCollections};
-use super::{changes, connection, erase, newest, scope_summaries, walk};
+use super::{changes, connection, erase, newest, removal, scope_summaries, walk, write};
 use crate::record::{Record, RecordKind, ScopeSummary, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::BTreeMap;
@@ -39,13 +38,13 @@ impl Records for Sqlite {
 
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
         self.durably(|store| {
-            write::remove(&mut store.connection, ids, None).map_err(|e| store.rolled_back(e))
+            removal::remove(&mut store.connection, ids, None).map_err(|e| store.rolled_back(e))
         })
     }
 
     fn bury(&mut self, ids: &[&str], state: TombstoneState, at: i64) -> Result<u64> {
         self.durably(|store| {
-            let removed = write::remove(&mut store.connection, ids, Some((state, at)));
+            let removed = removal::remove(&mut store.connection, ids, Some((state, at)));
             removed.map_err(|e| store.rolled_back(e))
         })
     }
@@ -126,9 +125,14 @@ fn last(
 ) -> rusqlite::Result<Vec<Vec<StoredRecord>>> {
     let snapshot = Snapshot::begin(connection)?;
     let (mut found, mut parts) = (Vec::new(), PartFilter::new());
+    let is_bulk = which.len() > 1;
     // Selections of one scope often follow each other, as the traces of a conversation do.
     let mut resolved: Option<(&Select, Within)> = None;
     for which in which {
+        if is_bulk && !has_trace(connection, which)? {
+            found.push(Vec::new());
+            continue;
+        }
         let is_same = |before: &Select| before.kinds == which.kinds && before.scopes == which.scopes;
         if !resolved.as_ref().is_some_and(|(before, _)| is_same(before)) {
             resolved = Some((which, Within::resolve(connection, which)?));
@@ -149,6 +153,13 @@ fn last(
     }
     snapshot.finish()?;
     Ok(found)
+}
+
+/// Whether a selection can have records, by its trace: most traces of a batch are new.
+fn has_trace(connection: &Connection, which: &Select) -> rusqlite::Result<bool> {
+    let Some(trace) = &which.trace_id else { return Ok(true) };
+    let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE trace_id = ?)";
+    connection.prepare_cached(sql)?.query_row([trace], |row| row.get(0))
 }
 
 fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<String>> {

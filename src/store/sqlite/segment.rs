@@ -14,7 +14,7 @@ use super::postings::{DocBlock, DocMeta, Postings};
 use crate::record::{Scopes, quote};
 use memchr::memmem::Finder;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of documents in a block, of about eight bytes each.
@@ -374,6 +374,10 @@ const DOCS: &str = "SELECT docs FROM segment_docs WHERE n = ?";
 /// positions of all statements that read posting lists, which a merge does.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// The number of posting lists that one statement inserts: it goes on from the place of the last one, where a new
+/// statement would search the tree again.
+const INSERTED_ROWS: usize = 32;
+
 /// Writes a segment, word by word in order.
 pub(super) struct SegmentWriter<'a> {
     connection: &'a Connection,
@@ -414,11 +418,20 @@ impl<'a> SegmentWriter<'a> {
     }
 
     fn write_pending(&mut self) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO posting (segment, word, docs) VALUES (?, ?, ?)";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        for (word, postings) in self.pending.drain(..) {
-            statement.execute(params![self.segment, word, postings.bytes()])?;
-        }
+        let insert = |rows: &[(Box<[u8]>, Postings)]| {
+            let sql = format!(
+                "INSERT INTO posting (segment, word, docs) VALUES {}",
+                vec!["(?, ?, ?)"; rows.len()].join(", ")
+            );
+            let values = rows
+                .iter()
+                .flat_map(|(word, postings)| -> [&dyn ToSql; 3] { [&self.segment, word, postings] });
+            self.connection.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
+        };
+        let (groups, rest) = self.pending.as_chunks::<INSERTED_ROWS>();
+        groups.iter().try_for_each(|rows| insert(rows))?;
+        rest.iter().try_for_each(|row| insert(std::slice::from_ref(row)))?;
+        self.pending.clear();
         self.pending_bytes = 0;
         Ok(())
     }

