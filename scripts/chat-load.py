@@ -11,6 +11,7 @@ routes recall the same things, of the same partition. Times are in milliseconds,
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import multiprocessing
 import os
@@ -28,6 +29,7 @@ TURNS = 100
 COMMITS = 11
 RECALL = "similar,recent,memories,documents"
 CHUNKS = 20
+PAUSE = 0.02
 
 
 def words(seed: int, count: int) -> str:
@@ -145,10 +147,12 @@ def quantile(numbers: List[float], share: float) -> float:
 
 async def compare(name: str, asked: Dict[str, Target], stream: bool, first: int) -> None:
     times: Dict[str, List[float]] = {target: [] for target in asked}
-    order = list(asked)
+    # A turn waits for the one before it to be stored: there is a pause for that, and each follows each of the others
+    # equally often.
+    orders = list(itertools.permutations(asked))
     for number in range(ROUNDS):
-        # None of them always follows the same one.
-        for target in order[number % 3 :] + order[: number % 3]:
+        for target in orders[number % len(orders)]:
+            await asyncio.sleep(PAUSE)
             taken, _ = await asked[target](first + number, stream)
             if number >= ROUNDS // 10:
                 times[target].append(taken)

@@ -7,6 +7,7 @@ pub mod error; // 0  what went wrong, and what helps
 pub mod cli; // 1  arguments, streams, exit status
 pub mod project; // 1  which partition a project's directory has
 pub mod record; // 1  what a message, a link, an id, a time is
+pub mod staging; // 1  where what is not whole yet is written
 
 pub mod chat; // 2  request, reply, the fence around what is recalled
 pub mod config; // 2  every setting as one row, from file, environment and flags

@@ -24,7 +24,6 @@ mod ranking;
 mod select;
 mod sessions;
 mod sqlite;
-mod summarize;
 mod synapses;
 mod terms;
 mod topic;
@@ -52,7 +51,6 @@ pub use select::{Below, Collection, Except, Mark, Select, Walk};
 pub use sessions::{
     Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
-pub use summarize::summarize;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};

@@ -3,7 +3,7 @@
 use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
-use rsv::foreign::{self, FoundFiles, ImportOptions, Input, Sources, Watch};
+use rsv::foreign::{self, FoundFiles, ImportOptions, Input, ReadFiles, Sources, Watch};
 use rsv::forget;
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::project::Projects;
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Read exports and the files of other programs into the store
@@ -59,6 +60,12 @@ struct Args {
     #[arg(long)]
     allow_return: bool,
 }
+
+/// The beginning of the name of the fact about a store that says which files a watch of some directories has stored.
+const WATCHED: &str = "watched_files";
+
+/// The shortest time between two writes of it: it has all files, and what it lacks is only read again.
+const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
@@ -144,15 +151,19 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     let format = args.from.as_deref().map(foreign::named).transpose()?;
     let names: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
     let sources = import_options(args, settings, options.redactor.as_ref(), io)?;
-    let (watch, stop) = Watch::begin(directories, format, sources)?;
+    let mut store = store::open(&settings.store()?, OpenMode::Create)?;
+    let fact = format!("{WATCHED} {}", names.join(" "));
+    let read = ReadFiles::new(purpose(args, settings, io), &store.fact(&fact)?.unwrap_or_default());
+    let (watch, stop) = Watch::begin(directories, format, sources, &read)?;
     cli::on_stop(move || stop.stop())?;
     io.note(format_args!("watching {}", names.join(", ")));
-    let mut store = store::open(&settings.store()?, OpenMode::Create)?;
+    let (mut lines, mut saved) = (0, None);
     let mut ingest = Ingest::new(options, io.clock);
     let mut feed = Feed::lines_of(watch, ingest.redaction())?;
     let diagnostics = io.diagnostics();
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {
+            lines += 1;
             // A bad line is told, and is no reason to end.
             if let Err(error) = line {
                 diagnostics.fault(&error);
@@ -172,10 +183,26 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
         for line in report.summary() {
             io.detail(line);
         }
+        let is_scanned = read.store_lines(lines);
+        let is_due = saved.is_none_or(|saved: Instant| saved.elapsed() >= SAVE_INTERVAL);
+        if gathered == Gathered::All || is_scanned && is_due {
+            if let Some(text) = read.take_text() {
+                store.set_fact(&fact, Some(&text))?;
+            }
+            saved = Some(Instant::now());
+        }
         if gathered == Gathered::All {
             return Ok(Outcome::Yes);
         }
     }
+}
+
+/// What a watch reads of a file, in words: the version of the formats, and all that changes which lines come of it.
+fn purpose(args: &Args, settings: &Settings, io: &Io) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let common = (&io.common.partition, &io.common.instance, settings.max_line());
+    let own = (&args.from, args.keep_tools, args.branches, &args.map, args.allow_return);
+    format!("{version} {common:?} {own:?}")
 }
 
 /// The directories to watch: those that are named, else those in which programs keep sessions.

@@ -211,7 +211,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
     if args.scopes {
-        let summaries = store::summarize(&mut *store, &which)?;
+        let summaries = store.summarize(&which)?;
         if summaries.is_empty() && which.scopes == Scopes::All {
             return explain_nothing(&mut *store, &which, io);
         }

@@ -2,18 +2,19 @@
 
 use crate::error::{Context, Error, Result};
 use crate::record::Scope;
+use crate::staging::StagingDir;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// A new directory of transcripts, which gets its name when it is whole.
 pub struct Transcripts {
     directory: PathBuf,
-    /// The directory beside it in which the files are written.
-    new: TempDir,
+    /// The directory in which the files are written.
+    new: PathBuf,
+    _staging: StagingDir,
     /// The file that was written last; conversations seldom alternate.
     open: Option<(Scope, PathBuf, BufWriter<File>)>,
 }
@@ -31,17 +32,18 @@ impl Transcripts {
             return Err(error.hint("name a directory that is empty, or does not exist yet"));
         }
         let context = format!("cannot make {}", directory.display());
-        let directory = directory.canonicalize().context(&context)?;
-        let beside = directory.parent().unwrap_or(&directory);
-        let new = tempfile::Builder::new().prefix(".rsv-").tempdir_in(beside).context(context)?;
-        Ok(Transcripts { directory, new, open: None })
+        let directory = directory.canonicalize().context(context)?;
+        let staging = StagingDir::beside(&directory)?;
+        let new = staging.path().join("transcripts");
+        make(&new)?;
+        Ok(Transcripts { directory, new, _staging: staging, open: None })
     }
 
     /// Adds a text to the file of its conversation.
     pub fn add(&mut self, scope: &Scope, text: &[u8]) -> Result<()> {
         if self.open.as_ref().is_none_or(|(open, ..)| open != scope) {
             self.close()?;
-            let folder = self.new.path().join(file_name(&scope.partition));
+            let folder = self.new.join(file_name(&scope.partition));
             make(&folder)?;
             let path = folder.join(file_name(&scope.instance) + ".md");
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -55,7 +57,7 @@ impl Transcripts {
     /// Writes what is left, and gives the directory its name.
     pub fn finish(mut self) -> Result<()> {
         self.close()?;
-        std::fs::rename(self.new.keep(), &self.directory)
+        std::fs::rename(&self.new, &self.directory)
             .context(format_args!("cannot make {}", self.directory.display()))
     }
 

@@ -5,8 +5,9 @@ use super::conversation::ImportOptions;
 use super::format::ImportFormat;
 use super::growing_file::GrowingFile;
 use super::input::Failure;
+use super::read_files::{FileDigest, ReadFiles};
 use crate::error::{Context, Error, Result};
-use crate::record::ObjectSource;
+use crate::record::{LocatedObject, ObjectSource};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::HashMap;
@@ -46,16 +47,20 @@ pub struct Watch {
     /// Kept, since no events come without it.
     _watcher: RecommendedWatcher,
     waiting: ChangedFiles,
+    read: ReadFiles,
+    /// The file whose source was returned last, if that was for a file.
+    current: Option<(PathBuf, FileDigest)>,
     files: HashMap<PathBuf, (GrowingFile, Instant)>,
     has_stopped: bool,
 }
 
 impl Watch {
-    /// Begins to watch directories. What is in them comes first. Errors if one cannot be watched.
+    /// Begins to watch directories. What is in them comes first, except what `read` has. Errors if one cannot be watched.
     pub fn begin(
         directories: Vec<PathBuf>,
         format: Option<&'static ImportFormat>,
         options: ImportOptions,
+        read: &ReadFiles,
     ) -> Result<(Watch, StopWatch)> {
         let (sender, notices) = channel();
         let stop = StopWatch(sender.clone());
@@ -67,9 +72,18 @@ impl Watch {
             watcher.watch(directory, RecursiveMode::Recursive).map_err(|error| failed(directory, &error))?;
         }
         let waiting = ChangedFiles::of(&directories);
-        let (files, has_stopped) = (HashMap::new(), false);
-        let watch =
-            Watch { directories, format, options, notices, _watcher: watcher, waiting, files, has_stopped };
+        let watch = Watch {
+            directories,
+            format,
+            options,
+            notices,
+            _watcher: watcher,
+            waiting,
+            read: read.clone(),
+            current: None,
+            files: HashMap::new(),
+            has_stopped: false,
+        };
         Ok((watch, stop))
     }
 
@@ -116,6 +130,12 @@ impl Watch {
 
     /// What is new in a file; none if nothing is, or what is there is not whole yet.
     fn open(&mut self, path: &Path) -> Result<Option<Box<dyn ObjectSource>>> {
+        // The state of before it is read: what is written meanwhile makes it another one. One that cannot be seen cannot be
+        // opened either, which tells why.
+        let digest = self.read.unread(path);
+        if matches!(digest, Ok(None)) {
+            return Ok(None);
+        }
         let (file, used) = self
             .files
             .entry(path.to_owned())
@@ -123,7 +143,15 @@ impl Watch {
         *used = Instant::now();
         let new = file.read_on(&self.options);
         self.drop_oldest();
-        new
+        let new = new?;
+        if let Ok(Some(digest)) = digest {
+            if new.is_some() {
+                self.current = Some((path.to_owned(), digest));
+            } else {
+                self.read.add(path.to_owned(), digest);
+            }
+        }
+        Ok(new)
     }
 
     /// Forgets the files that were read least recently, if there are many.
@@ -142,18 +170,49 @@ impl Iterator for Watch {
     type Item = Box<dyn ObjectSource>;
 
     fn next(&mut self) -> Option<Box<dyn ObjectSource>> {
+        if let Some((path, digest)) = self.current.take() {
+            self.read.add(path, digest);
+        }
         loop {
             let next = match self.waiting.next() {
                 Some(next) => next,
-                None if self.has_stopped || !self.wait() => return None,
+                None => {
+                    self.read.end_scan();
+                    if self.has_stopped || !self.wait() {
+                        return None;
+                    }
+                    continue;
+                }
+            };
+            let source = next.and_then(|path| self.open(&path));
+            let source = match source.unwrap_or_else(|error| Some(Box::new(Failure::new(error)))) {
+                Some(source) => source,
                 None => continue,
             };
-            match next.and_then(|path| self.open(&path)) {
-                Ok(None) => {}
-                Ok(Some(source)) => return Some(source),
-                Err(error) => return Some(Box::new(Failure::new(error))),
-            }
+            return Some(Box::new(CountedSource { source, read: self.read.clone() }));
         }
+    }
+}
+
+/// A source whose lines and errors are counted.
+struct CountedSource {
+    source: Box<dyn ObjectSource>,
+    read: ReadFiles,
+}
+
+impl ObjectSource for CountedSource {
+    fn next(&mut self) -> Option<Result<LocatedObject>> {
+        let next = self.source.next()?;
+        self.read.add_line();
+        Some(next)
+    }
+
+    fn drained(&self) -> bool {
+        self.source.drained()
+    }
+
+    fn consumed(&self) -> u64 {
+        self.source.consumed()
     }
 }
 

@@ -90,10 +90,12 @@ impl AiChatApi {
         let user = names.user(body.user_id.as_deref()).map_err(bad_request)?;
         let chat = body.into_turn(user, &self.config).map_err(bad_request)?;
         let request = chat.request(headers, keys, &self.config, client).map_err(bad_request)?;
-        let (trouble, session) = tokio::join!(self.check_document(&chat), self.check_session(&chat));
+        // A turn that is refused after all was only read for, in what is the user's own.
+        let begun = self.pipeline.begin(request);
+        let (begun, trouble, session) =
+            tokio::join!(begun, self.check_document(&chat), self.check_session(&chat));
         session?;
         let trouble = trouble?;
-        let begun = self.pipeline.begin(request).await;
         let (turn, enriched) = begun.map_err(|failure| response::failure(&failure))?;
         if let Some(error) = enriched.too_long.as_ref().filter(|_| self.pipeline.is_strict()) {
             return Err(response::failure(&Failure::too_long(error)));

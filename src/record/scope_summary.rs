@@ -32,6 +32,14 @@ impl ScopeSummary {
         self.bytes += message.text.len() as u64;
     }
 
+    /// Adds what another summary of the same scope counts.
+    pub fn unite(&mut self, other: &ScopeSummary) {
+        self.messages += other.messages;
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.bytes += other.bytes;
+    }
+
     /// The summary as one JSON object.
     pub fn to_object(&self) -> Object {
         let mut line = Object::default();

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::record::{Scope, Scopes};
-use crate::store::{Select, Store, Term, summarize};
+use crate::store::{Select, Store, Term};
 use std::collections::BTreeMap;
 
 /// The greatest number of hits in other scopes that are counted.
@@ -49,7 +49,7 @@ fn elsewhere(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> R
     } else if *which == Select::messages(which.scopes.clone()) {
         found.extend(store.scopes()?.into_iter().filter(|(_, messages)| *messages > 0));
     } else {
-        let summaries = summarize(store, &everywhere)?;
+        let summaries = store.summarize(&everywhere)?;
         found.extend(summaries.into_iter().map(|summary| (summary.scope, summary.messages)));
     }
     found.retain(|scope, _| !which.scopes.contains(scope));

@@ -14,7 +14,9 @@ use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
 use super::terms::{Occur, Term};
 use crate::error::Error;
-use crate::record::{Embedding, Hit, Link, Record, RecordKind, Scope, Scopes, StoredRecord, TombstoneState};
+use crate::record::{
+    Embedding, Hit, Link, Record, RecordKind, Scope, ScopeSummary, Scopes, StoredRecord, TombstoneState,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -114,6 +116,20 @@ pub trait Records {
 
     /// Counts the records of a selection, no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
+
+    /// Summarizes the records of a selection by scope; in the order of their names. A store that can reads only the sizes
+    /// of their texts.
+    fn summarize(&mut self, which: &Select) -> Result<Vec<ScopeSummary>> {
+        let mut summaries: BTreeMap<Scope, ScopeSummary> = BTreeMap::new();
+        self.walk(&Walk::records(which.clone()), &mut |record| {
+            if let Record::Stored(record) = record {
+                let summary = summaries.entry(record.scope.clone());
+                summary.or_insert_with(|| ScopeSummary::new(&record)).add(&record);
+            }
+            Ok(())
+        })?;
+        Ok(summaries.into_values().collect())
+    }
 
     /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by timestamp, seq
     /// and id, those about other records last; then their embeddings; then the links with both ends in the selection. Ends with the visitor's error, if it
@@ -284,6 +300,13 @@ pub trait State {
 
     /// The scopes that are not empty, by name, with the number of their messages.
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
+
+    /// The same of the scopes whose instance has a name.
+    fn scopes_named(&mut self, instance: &str) -> Result<Vec<(Scope, u64)>> {
+        let mut scopes = self.scopes()?;
+        scopes.retain(|(scope, _)| scope.instance == instance);
+        Ok(scopes)
+    }
 
     /// The scope of the record that has this id, whatever its kind.
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;

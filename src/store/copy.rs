@@ -7,8 +7,11 @@ use super::select::{Select, Walk};
 use crate::config::StoreLocation;
 use crate::error::{Context, Error, Result};
 use crate::record::{Record, Scopes, kinds};
+use crate::staging::StagingDir;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 /// The number of records that are written together.
 const BATCH_RECORDS: usize = 10_000;
@@ -21,13 +24,16 @@ pub fn copy(store: &mut dyn Store, to: &Path) -> Result<()> {
         return Err(Error::new(cannot).because("file exists").hint(hint));
     }
     // The file gets its name when it is whole.
-    let directory = to.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let new = NamedTempFile::new_in(directory).context(&cannot)?;
-    if !store.copy_file(new.path())? {
-        copy_records(store, new.path())?;
+    let staging = StagingDir::beside(to)?;
+    let new = staging.path().join("store.db");
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).context(&cannot)?;
+    if !store.copy_file(&new)? {
+        copy_records(store, &new)?;
     }
-    new.as_file().sync_all().context(&cannot)?;
-    new.persist_noclobber(to)
+    file.sync_all().context(&cannot)?;
+    TempPath::try_from_path(new)
+        .context(&cannot)?
+        .persist_noclobber(to)
         .map_err(|error| error.error)
         .context(cannot)
         .map_err(|error| error.hint(hint))?;

@@ -3,11 +3,11 @@
 use super::api::Store;
 use super::changes::{ChangeNumbers, ChangeState, Witness};
 use crate::error::{Context, Error, Result};
+use crate::staging;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
-use tempfile::NamedTempFile;
 
 /// A place between two changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -45,10 +45,7 @@ impl Cursor {
     pub fn write(&self, file: &Path) -> Result<()> {
         let context = format!("cannot write {}", file.display());
         let json = serde_json::to_string(self).context(&context)? + "\n";
-        let directory = file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-        let mut new = NamedTempFile::new_in(directory).context(&context)?;
-        new.write_all(json.as_bytes()).and_then(|()| new.as_file().sync_all()).context(&context)?;
-        new.persist(file).map(drop).map_err(|error| error.error).context(context)
+        staging::write(file, json.as_bytes())
     }
 
     /// The numbers of the last changes before it. Errors if it is not one of this store and selection.

@@ -105,10 +105,8 @@ pub fn is_of_another(store: &mut dyn Store, session: &Scope) -> Result<bool> {
     if !store.last_of(&Select::messages(Scopes::One(session.clone())), 1)?.is_empty() {
         return Ok(false);
     }
-    let is_named = |(scope, messages): &(Scope, u64)| {
-        scope.instance == session.instance && scope.partition != session.partition && *messages > 0
-    };
-    Ok(store.scopes()?.iter().any(is_named))
+    let is_named = |(scope, messages): &(Scope, u64)| scope.partition != session.partition && *messages > 0;
+    Ok(store.scopes_named(&session.instance)?.iter().any(is_named))
 }
 
 /// The archives of a session, by time.

@@ -32,6 +32,7 @@ mod resemblance;
 mod retrieval;
 mod row;
 mod schema;
+mod scope_summaries;
 mod segment;
 mod segment_draft;
 mod snapshot;

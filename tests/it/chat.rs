@@ -488,8 +488,45 @@ fn without_the_store_the_chat_is_answered_and_says_why() {
     for (name, data) in found.iter().filter(|(name, _)| ["context", "done"].contains(&name.as_str())) {
         assert!(!text(&data["openviking_error"]).is_empty(), "{name} {data}");
     }
+    // What is only in the store cannot be shown.
+    for (method, path) in [
+        ("GET", "/api/sessions"),
+        ("GET", "/api/sessions/s"),
+        ("POST", "/api/sessions/s/commit"),
+        ("DELETE", "/api/sessions/s"),
+        ("GET", "/api/documents/d"),
+    ] {
+        let (status, body) = proxy.raw(&asked(method, path, ""));
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert!(status == 503 && body["error"]["message"].is_string(), "{method} {path}: {status} {body}");
+    }
     std::fs::rename(home.path("away.db"), home.store()).unwrap();
     proxy.settle();
+}
+
+#[test]
+fn every_route_of_the_chat_needs_the_token() {
+    let home = now(&dead()).env("RSV_PROXY_TOKEN", "canary-token");
+    let proxy = Proxy::start_with(&home, &["--listen", "0.0.0.0", "--chat"]);
+    let says = says("x", json!({}));
+    for prefix in ["", "/partition/ann", "/partition/ann/instance/s"] {
+        let asks = [
+            post(&format!("{prefix}/api/ai/chat"), "", &says),
+            post(&format!("{prefix}/api/ai/chat/stream"), "", &says),
+            post(&format!("{prefix}/api/documents/upload"), "", "{}"),
+            asked("GET", &format!("{prefix}/api/documents"), ""),
+            asked("DELETE", &format!("{prefix}/api/documents/d"), ""),
+            asked("GET", &format!("{prefix}/api/sessions"), ""),
+            asked("GET", &format!("{prefix}/api/sessions/s"), ""),
+            asked("POST", &format!("{prefix}/api/sessions/s/commit"), ""),
+            asked("DELETE", &format!("{prefix}/api/sessions/s"), ""),
+        ];
+        for ask in asks {
+            let (status, body) = proxy.raw(&ask);
+            let line = String::from_utf8_lossy(&ask).lines().next().unwrap_or_default().to_owned();
+            assert!(status == 401 && body.contains("\"invalid_token\""), "{line}: {status} {body}");
+        }
+    }
 }
 
 #[test]

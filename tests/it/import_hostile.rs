@@ -34,6 +34,16 @@ fn trees_that_are_no_trees() {
         assert_eq!((ran.stderr.as_str(), ran.status), (wanted, 2));
         assert_eq!(messages(&home).len(), 1, "the other conversation is imported");
     }
+    // The same of Claude's.
+    let message = |id: &str, parent: &str| {
+        json!({"uuid": id, "parent_message_uuid": parent, "sender": "human", "text": "Hu", "content": [],
+            "created_at": "2026-11-01T10:00:00Z"})
+    };
+    let circle = json!({"uuid": "c", "name": "t", "created_at": "2026-11-01T10:00:00Z",
+        "chat_messages": [message("a", "b"), message("b", "a")]});
+    let said = home.run("rsv-import", &[], json!([circle]).to_string()).trouble();
+    assert_eq!(said, "rsv-import: error: <stdin>:1: the messages of the conversation form a circle\n");
+    assert_eq!(messages(&home).len(), 1);
 }
 
 #[test]
@@ -52,6 +62,18 @@ fn times_that_are_none() {
         );
         assert_eq!(said, wanted);
     }
+    // As text, in the formats of lines.
+    let session = |time: &str| {
+        json!({"type": "user", "sessionId": "s", "cwd": "/nowhere/owls", "uuid": "u", "timestamp": time,
+            "message": {"role": "user", "content": "Hu"}})
+    };
+    let line = |time: &str| json!({"role": "user", "partition": "p", "content": "Hu", "timestamp": time});
+    for time in ["0000-01-01T00:00:00Z", "+275760-09-13T00:00:00Z", "yesterday", "2026-02-30T00:00:00Z"] {
+        for text in [session(time).to_string(), line(time).to_string()] {
+            let said = home.run("rsv-import", &[], text + "\n").trouble();
+            assert!(said.starts_with("rsv-import: error: <stdin>:1: timestamp: "), "{time}: {said}");
+        }
+    }
     assert_eq!(messages(&home).len(), 0);
 }
 
@@ -65,6 +87,7 @@ fn a_million_nested_arrays() {
     }
     let said = home.run("rsv-import", &[], &deep).trouble();
     assert!(said.starts_with("rsv-import: error: <stdin>:1: "), "{said}");
+    assert_eq!(messages(&home).len(), 0);
 }
 
 #[test]
@@ -94,6 +117,16 @@ fn archives_that_are_not_what_they_say() {
     std::fs::write(home.path("cut.gz"), &compressed[..compressed.len() / 2]).unwrap();
     let said = home.run("rsv-import", &["cut.gz"], "").trouble();
     assert!(said.starts_with("rsv-import: error: cannot read cut.gz: "), "{said}");
+    let zstd = zstd::encode_all(&*session, 0).unwrap();
+    std::fs::write(home.path("cut.zst"), &zstd[..zstd.len() / 2]).unwrap();
+    let said = home.run("rsv-import", &["cut.zst"], "").trouble();
+    assert!(said.starts_with("rsv-import: error: cannot read cut.zst: "), "{said}");
+    // Whole lines before the end may have come; with the whole file, there is what it has alone.
+    std::fs::write(home.path("whole.gz"), &compressed).unwrap();
+    home.run("rsv-import", &["whole.gz"], "").ok();
+    let alone = Home::new();
+    alone.run("rsv-import", &[], &session).ok();
+    assert_eq!(home.export(), alone.export());
 
     let mut archive = zip::ZipWriter::new(std::fs::File::create(home.path("export.zip")).unwrap());
     let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
@@ -114,6 +147,36 @@ fn archives_that_are_not_what_they_say() {
     // A pipe cannot be read from its end.
     let said = home.run("rsv-import", &[], whole).trouble();
     assert!(said.starts_with("rsv-import: error: <stdin>: is a zip archive\n"), "{said}");
+}
+
+#[test]
+fn names_in_an_archive_name_no_place_outside() {
+    let home = Home::new();
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(home.path("export.zip")).unwrap());
+    let export = std::fs::read(fixture("chatgpt.json")).unwrap();
+    let outside = home.path("outside/conversations.json").display().to_string();
+    for name in ["../../outside/conversations.json", &outside, "a/../../b\n.json"] {
+        archive.start_file(name, stored).unwrap();
+        archive.write_all(&export).unwrap();
+    }
+    // A link in it is no file of it, and is not followed.
+    home.write("secret.jsonl", &json!({"role": "user", "partition": "p", "content": "Secret"}).to_string());
+    archive.add_symlink("link.jsonl", home.path("secret.jsonl").to_str().unwrap(), stored).unwrap();
+    archive.finish().unwrap();
+    std::fs::create_dir(home.path("inside")).unwrap();
+    std::fs::rename(home.path("export.zip"), home.path("inside/export.zip")).unwrap();
+    home.run("rsv-import", &["inside/export.zip"], "").ok();
+    let alone = Home::new();
+    alone.run("rsv-import", &[], export).ok();
+    assert_eq!(home.export(), alone.export(), "three times the same conversations");
+    assert!(!home.path("outside").exists());
+    let inside = home.path("inside").read_dir().unwrap().count();
+    assert_eq!(inside, 1, "nothing is extracted");
+    // Nor is one in a folder.
+    std::os::unix::fs::symlink(home.path("secret.jsonl"), home.path("inside/link.jsonl")).unwrap();
+    home.run("rsv-import", &["inside"], "").ok();
+    assert_eq!(home.export(), alone.export());
 }
 
 #[test]

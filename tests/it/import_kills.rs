@@ -168,5 +168,23 @@ fn an_export_that_is_killed_leaves_all_or_nothing_under_its_name() {
                 assert_eq!(text.matches("word3x").count(), ENTRIES);
             }
         }
+        // What a killed one left is taken over, and goes with the next that is whole.
+        let _ = if format == "md" { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        let left = home.path(&format!("{}.rsv-part", name.replace('/', "/.")));
+        std::fs::create_dir(&left).unwrap();
+        for name in ["store.db", "store.db-journal", "file", "transcripts/deep/old.md"] {
+            std::fs::create_dir_all(left.join(name).parent().unwrap()).unwrap();
+            std::fs::write(left.join(name), "half").unwrap();
+        }
+        // While another process writes, it is left alone.
+        let lock = std::fs::File::open(&left).unwrap();
+        lock.lock().unwrap();
+        let said = home.run("rsv-export", &words, "").trouble();
+        assert!(said.contains(name) && said.contains(": another process is writing it\n"), "{said}");
+        assert!(left.join("store.db").exists());
+        drop(lock);
+        home.run("rsv-export", &words, "").ok();
+        assert!(path.exists());
+        assert!(!left.exists(), "{name}");
     }
 }

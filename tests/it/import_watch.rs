@@ -121,6 +121,43 @@ fn sessions_are_stored_as_they_are_written() {
 }
 
 #[test]
+fn what_an_earlier_watch_stored_is_not_read_again() {
+    for home in Home::of_each_store() {
+        // A bad line tells when a file is read.
+        home.write("logs/one.jsonl", &(entry(1, "An owl") + "{bad\n"));
+        let says = |words: &[&str], wanted: usize| {
+            let mut watching = Watching::begin(&home, &[words, &["logs"]].concat());
+            watching.until_count(wanted);
+            let ran = watching.end();
+            assert_eq!(ran.status, 0, "{ran}");
+            ran.stderr.contains("one.jsonl:2: ")
+        };
+        assert!(says(&[], 1));
+        home.write("logs/two.jsonl", &entry(2, "A bat"));
+        assert!(!says(&[], 2), "a file that is stored is read again");
+        home.write("logs/one.jsonl", &(entry(1, "An owl") + "{bad\n" + &entry(3, "A second owl")));
+        assert!(says(&[], 3), "a file that has changed is not read");
+        assert!(!says(&[], 3));
+        // Other lines may come of it if it is read in another way.
+        assert!(says(&["--keep-tools"], 3));
+        std::fs::rename(home.path("logs/one.jsonl"), home.path("logs/moved.jsonl")).unwrap();
+        std::fs::rename(home.path("logs/two.jsonl"), home.path("logs/one.jsonl")).unwrap();
+        home.write("logs/three.jsonl", &entry(4, "A third owl"));
+        assert!(!says(&["--keep-tools"], 4), "another file is there");
+        home.check();
+    }
+    // Another store has none of it.
+    let home = Home::new();
+    home.write("logs/one.jsonl", &entry(1, "An owl"));
+    for _ in 0..2 {
+        let mut watching = Watching::begin(&home, &["logs"]);
+        watching.until_count(1);
+        assert_eq!(watching.end().status, 0);
+        std::fs::remove_file(home.store()).unwrap();
+    }
+}
+
+#[test]
 fn a_document_of_json_waits_until_it_is_whole() {
     let home = Home::new();
     let session = std::fs::read_to_string(fixture("chatgpt.json")).unwrap();

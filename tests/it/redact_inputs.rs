@@ -1,7 +1,11 @@
 //! Redaction on all ways in: the provider gets what the user wrote, and no file of rsv's has the secret.
 
+use crate::chat::chat;
+use crate::chat_sessions::ask;
+use crate::chat_uploads::{settled, upload};
 use crate::fake::{Answer, Fake};
 use crate::import_formats::messages;
+use crate::mcp::Client;
 use crate::proxy::{NOW, Proxy};
 use crate::redact::{secrets, token};
 use crate::support::{Home, Ran, lines_of, text};
@@ -210,6 +214,48 @@ fn files_of_other_programs_are_redacted_as_they_are_imported() {
         own.run("rsv-import", &["-q", file.to_str().unwrap()], "");
         assert_eq!(own.export(), there, "{name}");
     }
+}
+
+#[test]
+fn chats_uploads_commits_and_calls_of_clients_are_redacted() {
+    let (key, _) = key_and_home("");
+    let fake = Fake::answering({
+        let key = key.clone();
+        move |_| whole(&format!("Never show {key}"))
+    });
+    let (key, home) = key_and_home(&fake.url());
+    let mut proxy = Proxy::start(&home);
+    let ann = "X-User-Id: ann\r\n";
+    let (status, body) =
+        chat(&proxy, ann, &format!("Remember that my key is {key}"), json!({"session_id": "s"}));
+    assert!(status == 200 && text(&body["message"]).contains(&key), "{body}");
+    let taken = upload(&proxy, ann, "keys.md", format!("# Keys\n\nMine is {key}, says {MARK}.\n").as_bytes());
+    assert_eq!(settled(&proxy, ann, &text(&taken["doc_id"]))["state"], "ready");
+    let (status, body) = ask(&proxy, "POST", "/api/sessions/s/commit", ann);
+    assert!(status == 200 && body["memories_created"] == 1, "{body}");
+    proxy.settle();
+    let log = ended(&mut proxy);
+    assert!(!log.contains(&key), "{log}");
+    let kinds = ["message", "memory", "document"];
+    let stored = lines_of(&home.export());
+    for kind in kinds {
+        let of_kind = stored.iter().filter(|line| line["kind"] == kind);
+        assert!(
+            of_kind.clone().count() > 0 && of_kind.clone().any(|one| one.to_string().contains(MARK)),
+            "{kind}"
+        );
+    }
+    assert_nowhere(&home, &key);
+
+    let mut client = Client::start(&home, &["-p", "mcp"]);
+    client.call("remember", json!({"text": format!("The key is {key}")}));
+    let record = json!({"title": "Key", "content": format!("Use {key}"), "outcome": "success"});
+    client.call("memory_record", record);
+    client.talk.end();
+    for text in ["The key is", "Use"] {
+        assert!(home.export().contains(&format!("\"{text} {MARK}\"")), "{text}");
+    }
+    assert_nowhere(&home, &key);
 }
 
 #[test]

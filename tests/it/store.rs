@@ -6,6 +6,7 @@ use rsv::record::{
     StoredRecord, Vector, kinds,
 };
 use rsv::store::{Occur, Select, Store, Term, Walk, WriteRules, Written};
+use std::collections::BTreeMap;
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
@@ -359,4 +360,21 @@ fn scopes_are_counted(open: &Open) {
     let scopes = open().scopes().unwrap();
     let messages = open().last_of(&Select::messages(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);
+    let Scope { instance, .. } = scope("p");
+    assert_eq!(open().scopes_named(&instance).unwrap(), scopes[1..2]);
+    assert_eq!(open().scopes_named("another").unwrap(), []);
+    for which in [Select::messages(Scopes::All), Select::records(kinds(), Scopes::Partition("p".to_owned()))]
+    {
+        let mut counted: BTreeMap<Scope, (u64, i64, i64, u64)> = BTreeMap::new();
+        for record in visited(&mut *open(), &Walk::records(which.clone())) {
+            let Record::Stored(record) = record else { panic!("{record:?}") };
+            let time = record.timestamp;
+            let (count, first, last, bytes) = counted.entry(record.scope).or_insert((0, time, time, 0));
+            (*count, *bytes) = (*count + 1, *bytes + record.text.len() as u64);
+            (*first, *last) = (time.min(*first), time.max(*last));
+        }
+        let summaries = open().summarize(&which).unwrap().into_iter();
+        let summaries = summaries.map(|one| (one.scope, (one.messages, one.first, one.last, one.bytes)));
+        assert_eq!(summaries.collect::<Vec<_>>(), Vec::from_iter(counted));
+    }
 }

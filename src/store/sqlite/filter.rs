@@ -81,7 +81,7 @@ impl Source {
 }
 
 /// Whether an index by trace or by key selects the records.
-fn is_selective(which: &Select) -> bool {
+pub(super) fn is_selective(which: &Select) -> bool {
     which.trace_id.is_some() || which.key.is_some() || which.below.is_some()
 }
 

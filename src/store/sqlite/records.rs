@@ -14,8 +14,8 @@ use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
 use super::snapshot::Snapshot;
 use super::tombstones::PartFilter;
-use super::{changes, connection, erase, newest, removal, walk, write};
-use crate::record::{Record, RecordKind, StoredRecord, TombstoneState};
+use super::{changes, connection, erase, newest, removal, scope_summaries, walk, write};
+use crate::record::{Record, RecordKind, ScopeSummary, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::BTreeMap;
 
@@ -67,6 +67,10 @@ impl Records for Sqlite {
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
         count(&self.connection, which, most).map_err(|e| self.failed("read", e))
+    }
+
+    fn summarize(&mut self, which: &Select) -> Result<Vec<ScopeSummary>> {
+        scope_summaries::summarize(&self.connection, which).map_err(|e| self.failed("read", e))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {

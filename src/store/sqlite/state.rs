@@ -47,7 +47,11 @@ impl State for Sqlite {
     }
 
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
-        scopes(&self.connection).map_err(|e| self.failed("read", e))
+        scopes(&self.connection, None).map_err(|e| self.failed("read", e))
+    }
+
+    fn scopes_named(&mut self, instance: &str) -> Result<Vec<(Scope, u64)>> {
+        scopes(&self.connection, Some(instance)).map_err(|e| self.failed("read", e))
     }
 
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
@@ -106,13 +110,15 @@ pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     statement.query_map([], scope)?.collect()
 }
 
-fn scopes(connection: &Connection) -> rusqlite::Result<Vec<(Scope, u64)>> {
+/// The scopes with records, or those of them whose instance has a name.
+fn scopes(connection: &Connection, instance: Option<&str>) -> rusqlite::Result<Vec<(Scope, u64)>> {
     let sql = "SELECT partition, instance, sum(CASE WHEN kind = 'message' THEN
                  (SELECT count(*) FROM record WHERE collection = collection.n) ELSE 0 END)
-               FROM collection WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)
+               FROM collection WHERE (?1 IS NULL OR instance = ?1)
+                 AND EXISTS (SELECT 1 FROM record WHERE collection = collection.n)
                GROUP BY partition, instance ORDER BY partition, instance";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| {
+    let rows = statement.query_map([instance], |row| {
         let scope = Scope { partition: row.get(0)?, instance: row.get(1)? };
         Ok((scope, row.get::<_, i64>(2)?.unsigned_abs()))
     })?;
