@@ -86,8 +86,7 @@ pub(super) struct Corpus {
 impl Corpus {
     /// A corpus of records of some kinds.
     pub(super) fn new(kinds: &[&RecordKind], docs: f64, words: f64) -> Corpus {
-        let is_of_sections = !kinds.is_empty() && kinds.iter().all(|kind| *kind == &DOCUMENT);
-        Corpus { docs, words, weighting: if is_of_sections { SECTIONS } else { SHORT_TEXTS } }
+        Corpus { docs, words, weighting: if are_sections(kinds) { SECTIONS } else { SHORT_TEXTS } }
     }
 
     /// The inverse document frequency of a token that `docs` documents hold.
@@ -129,10 +128,16 @@ impl Corpus {
     }
 }
 
-/// The selective tokens of the terms, each once; `tells` rejects others.
+/// Whether the texts of some kinds are sections of documents.
+fn are_sections(kinds: &[&RecordKind]) -> bool {
+    !kinds.is_empty() && kinds.iter().all(|kind| *kind == &DOCUMENT)
+}
+
+/// The selective tokens of the terms for a search of some kinds, each once; `tells` rejects others.
 pub(super) fn query_tokens<'a, E>(
     terms: &'a [Term],
     occur: Occur,
+    kinds: &[&RecordKind],
     mut tells: impl FnMut(&QueryToken<'a>) -> Result<bool, E>,
 ) -> Result<Vec<QueryToken<'a>>, E> {
     let mut tokens: Vec<QueryToken> = Vec::new();
@@ -142,8 +147,10 @@ pub(super) fn query_tokens<'a, E>(
         }
         let stem = (!term.within).then(|| terms::stem(text));
         let is_token = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
-        // The part after an apostrophe is in every other document.
-        let scrap = occur == Occur::Any && text.len() == 1 && term.tokens.len() > 1;
+        // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing in a
+        // section (`-q`), and tells nothing in a conversation.
+        let is_named = are_sections(kinds) && term.tokens.len() == 1;
+        let scrap = occur == Occur::Any && text.len() == 1 && !is_named;
         if scrap || tokens.iter().any(is_token) {
             continue;
         }

@@ -85,7 +85,7 @@ impl Neo4j {
         limit: usize,
         measure: MeasuringVector,
     ) -> DbResult<(Vec<Hit>, Cosines)> {
-        let mut tokens = ranking::query_tokens(terms, occur, |_| Ok::<_, DbError>(true))?;
+        let mut tokens = ranking::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
         let unverified =
             |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
         let unverified: Vec<&Term> =

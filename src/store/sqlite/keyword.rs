@@ -117,26 +117,31 @@ impl KeywordSearch<'_> {
         segments: &[Segment],
     ) -> rusqlite::Result<(Vec<QueryToken<'_>>, Vec<SegmentWords>)> {
         let mut all = Vec::new();
-        let tokens = ranking::query_tokens(self.terms, self.occur, |token| -> rusqlite::Result<bool> {
-            let mut words: SegmentWords = vec![Vec::new(); segments.len()];
-            for (segment, words) in segments.iter().zip(&mut words) {
-                for piece in token.pieces() {
-                    words.append(&mut match token.stem {
-                        Some(_) => segment.words_from(connection, piece, MAX_WORDS)?,
-                        None => segment.words_with(connection, piece, MAX_WORDS)?,
-                    });
+        let tokens = ranking::query_tokens(
+            self.terms,
+            self.occur,
+            &self.which.kinds,
+            |token| -> rusqlite::Result<bool> {
+                let mut words: SegmentWords = vec![Vec::new(); segments.len()];
+                for (segment, words) in segments.iter().zip(&mut words) {
+                    for piece in token.pieces() {
+                        words.append(&mut match token.stem {
+                            Some(_) => segment.words_from(connection, piece, MAX_WORDS)?,
+                            None => segment.words_with(connection, piece, MAX_WORDS)?,
+                        });
+                    }
                 }
-            }
-            let too_many = words.iter().any(|words| words.len() > MAX_WORDS);
-            if too_many && self.occur == Occur::Any {
-                words = segments.iter().map(|_| vec![token.text.as_bytes().into()]).collect();
-            }
-            let tells = !too_many || self.occur == Occur::Any;
-            if tells {
-                all.push(words);
-            }
-            Ok(tells)
-        })?;
+                let too_many = words.iter().any(|words| words.len() > MAX_WORDS);
+                if too_many && self.occur == Occur::Any {
+                    words = segments.iter().map(|_| vec![token.text.as_bytes().into()]).collect();
+                }
+                let tells = !too_many || self.occur == Occur::Any;
+                if tells {
+                    all.push(words);
+                }
+                Ok(tells)
+            },
+        )?;
         Ok((tokens, all))
     }
 }
