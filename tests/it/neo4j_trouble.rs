@@ -338,6 +338,14 @@ fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     assert!(said.contains("no answer within 1 s") && said.contains("neo4j_query_timeout"), "{said}");
     // Readers do not wait.
     assert_eq!(home.contents("rsv-view", &["9"]), ["before"]);
+    let until_waiting = |writers: usize| {
+        let statement =
+            "SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Blocked' RETURN status AS text";
+        while home.graph().texts(statement).len() != writers {
+            std::thread::yield_now();
+        }
+    };
+    until_waiting(0);
 
     // Long enough for a machine that has much to do to make a connection.
     let narrow =
@@ -347,6 +355,7 @@ fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let first = ask(CHAT);
     assert!(first.starts_with("HTTP/1.1 200") && !first.contains("x-rsv-degraded"), "{first}");
     // The turn that waits to be stored has the only connection.
+    until_waiting(1);
     let other = ask(&format!("/v1/partition/other/instance/other{}", CHAT.trim_start_matches("/v1")));
     assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are in use"), "{other}");
     home.graph().release(held);
