@@ -1,6 +1,7 @@
 //! Finds values in JSON text that is known to be valid, without reading them: a body may have megabytes of what tools
 //! returned, and most of its bytes are in strings, which are skipped at once.
 
+use crate::record::string_length;
 use std::ops::Range;
 
 /// An element of an array.
@@ -85,7 +86,7 @@ fn next_value(bytes: &[u8], mut at: usize) -> Option<usize> {
 /// The end of the value that begins at a place; at least one byte after that.
 fn value_end(bytes: &[u8], begin: usize) -> usize {
     match bytes.get(begin) {
-        Some(b'"') => string_end(bytes, begin),
+        Some(b'"') => begin + string_length(&bytes[begin..]),
         Some(b'{' | b'[') => nested_end(bytes, begin),
         _ => {
             let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
@@ -119,26 +120,12 @@ fn object_end(bytes: &[u8], begin: usize, mut member: impl FnMut(&[u8], Range<us
     }
 }
 
-fn string_end(bytes: &[u8], begin: usize) -> usize {
-    // Fewer bytes are quotation marks than escapes: a program has one at the end of each of its lines.
-    let mut at = begin + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
-        let before = &bytes[at..at + found];
-        at += found + 1;
-        // After an odd number of backslashes it is escaped. What precedes `before` is a quotation mark.
-        if before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0 {
-            return at;
-        }
-    }
-    bytes.len()
-}
-
 fn nested_end(bytes: &[u8], begin: usize) -> usize {
     let (mut at, mut depth) = (begin, 0_usize);
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
-                at = string_end(bytes, at);
+                at += string_length(&bytes[at..]);
                 continue;
             }
             b'{' | b'[' => depth += 1,

@@ -5,6 +5,7 @@ use super::model::{self, Model};
 use super::registry::{self, normalized_name};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
+use crate::record::hexadecimal;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -93,7 +94,7 @@ impl ModelDir {
     /// The directory of a model's fast form, which need not exist. It is for one build of ONNX Runtime and one graph.
     pub(super) fn prepared(&self, installed: &InstalledModel, build: &str) -> PathBuf {
         let graph = installed.files.get(GRAPH_FILE).map_or("", |entry| &entry.sha256);
-        let key = hex(&Sha256::digest(format!("{build}\n{graph}")));
+        let key = hexadecimal(&Sha256::digest(format!("{build}\n{graph}")));
         self.cache.join("models").join(format!("{}@{}", installed.model.id, &key[..12]))
     }
 
@@ -194,7 +195,7 @@ impl FileChecksum {
                     length => hash.update(&buffer[..length]),
                 }
             }
-            Ok(FileChecksum { bytes: file.metadata()?.len(), sha256: hex(&hash.finalize()) })
+            Ok(FileChecksum { bytes: file.metadata()?.len(), sha256: hexadecimal(&hash.finalize()) })
         };
         read().context(format_args!("cannot read {}", path.display()))
     }
@@ -212,8 +213,4 @@ pub(super) fn check(directory: &Path, files: &BTreeMap<String, FileChecksum>) ->
         }
     }
     Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -293,7 +293,7 @@ fn compact(json: &str) -> Cow<'_, str> {
         let quote = memchr::memchr(b'"', rest.as_bytes()).unwrap_or(rest.len());
         let (between, text) = rest.split_at(quote);
         out.extend(between.split_ascii_whitespace());
-        let length = text_length(text.as_bytes());
+        let length = string_length(text.as_bytes());
         out.push_str(&text[..length]);
         rest = &text[length..];
         if rest.is_empty() {
@@ -302,13 +302,15 @@ fn compact(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// The length of the JSON string at the beginning of a text.
-fn text_length(text: &[u8]) -> usize {
-    // As `string_end` in `api/scan.rs`.
+/// The length of the JSON string at the beginning of a text, in bytes with its quotation marks; of one without an end, that
+/// of the text.
+pub fn string_length(text: &[u8]) -> usize {
+    // Fewer bytes are quotation marks than escapes: a program has one at the end of each of its lines.
     let mut at = 1;
     while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
         let before = &text[at..at + found];
         at += found + 1;
+        // After an odd number of backslashes it is escaped. What precedes `before` is a quotation mark.
         if before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0 {
             return at;
         }
