@@ -46,6 +46,8 @@ struct Target {
     header: &'static str,
     api: &'static str,
     session: &'static str,
+    /// Whether the session comes after the question, as while tools run.
+    goes_on: bool,
     /// The process that answers.
     process: u32,
 }
@@ -65,8 +67,9 @@ fn main() {
     let (mut relay, relayed) = spawn_part(&provider.to_string());
     let [first, second, third] = [provider_process.id(), relay.id(), proxy.id()];
     let off = "x-rsv-memory: off\r\n";
-    let targets = [(provider, "", first), (relayed, "", second), (port, off, third), (port, "", third)]
-        .map(|(port, header, process)| Target { port, header, api: CHAT, session: "", process });
+    let targets = [(provider, "", first), (relayed, "", second), (port, off, third), (port, "", third)].map(
+        |(port, header, process)| Target { port, header, api: CHAT, session: "", goes_on: false, process },
+    );
     match std::env::var("RSV_BENCH_REQUESTS") {
         Ok(requests) => measure_memory(proxy.id(), targets, requests.parse().unwrap()),
         Err(_) => {
@@ -120,6 +123,8 @@ fn compare(proxy: u32, targets: Targets) {
         let session: &'static str = session(api).leak();
         let targets = targets.map(|target| Target { session, ..target });
         row(&format!("{api} of 2 MB, 1"), targets, SHORT_ROUNDS, one(10));
+        let targets = targets.map(|target| Target { goes_on: true, ..target });
+        row(&format!("{api} of 2 MB, 1, tools run"), targets, SHORT_ROUNDS, one(10));
     }
     for (name, clients, requests, pause) in [
         ("whole, 64 all the time", CLIENTS, 50, Duration::ZERO),
@@ -259,7 +264,8 @@ fn connect(port: u16) -> TcpStream {
     stream
 }
 
-fn send(stream: &mut TcpStream, target: Target, client: usize, streamed: bool) {
+/// A request.
+fn request(target: Target, client: usize, streamed: bool) -> String {
     // A client that asks the same thing a thousand times would recall from a thousand equal messages.
     let question = NEXT_QUESTION.fetch_add(1, Ordering::Relaxed);
     let model = match target.api {
@@ -268,16 +274,21 @@ fn send(stream: &mut TcpStream, target: Target, client: usize, streamed: bool) {
         _ => "llama3.1",
     };
     let turns = if target.api == RESPONSES { "input" } else { "messages" };
-    let body = format!(
-        "{{\"model\":\"{model}\",\"max_tokens\":1024,\"stream\":{streamed},\"{turns}\":[{}{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
-        target.session,
-        words(question, 4)
-    );
+    let ask = |question| format!("{{\"role\":\"user\",\"content\":\"{}?\"}},", words(question, 4));
+    let said = if target.goes_on {
+        // The requests of one turn differ in what the tools returned last.
+        format!("{}{}{}", ask(client), target.session, tool(target.api, question, &question.to_string()))
+    } else {
+        format!("{}{}", target.session, ask(question))
+    };
+    let said = said.trim_end_matches(',');
+    let body =
+        format!("{{\"model\":\"{model}\",\"max_tokens\":1024,\"stream\":{streamed},\"{turns}\":[{said}]}}");
     let (length, header, api) = (body.len(), target.header, target.api);
     let head = format!(
         "POST /partition/bench/instance/{client}/v1/{api} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}\r\n"
     );
-    stream.write_all((head + &body).as_bytes()).unwrap();
+    head + &body
 }
 
 /// The paths of the APIs after `/v1/`.
@@ -288,7 +299,12 @@ const RESPONSES: &str = "responses";
 /// The turns of a long session with tools, each with a comma behind it.
 fn session(api: &str) -> String {
     let output = "fn main() { println!(\\\"owl\\\"); }\\n".repeat(SESSION_BYTES / SESSION_TURNS / 36);
-    let turn = |at: usize| match api {
+    (0..SESSION_TURNS).map(|at| tool(api, at, &output)).collect()
+}
+
+/// A call of a tool and its output, each with a comma behind it.
+fn tool(api: &str, at: usize, output: &str) -> String {
+    match api {
         RESPONSES => format!(
             "{{\"type\":\"function_call\",\"call_id\":\"c{at}\",\"name\":\"read\",\"arguments\":\"{{}}\"}},\
              {{\"type\":\"function_call_output\",\"call_id\":\"c{at}\",\"output\":\"{output}\"}},"
@@ -297,8 +313,7 @@ fn session(api: &str) -> String {
             "{{\"role\":\"assistant\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"c{at}\",\"name\":\"read\",\"input\":{{}}}}]}},\
              {{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"c{at}\",\"content\":\"{output}\"}}]}},"
         ),
-    };
-    (0..SESSION_TURNS).map(turn).collect()
+    }
 }
 
 /// So many of 3 000 words, chosen by a number.
@@ -308,8 +323,9 @@ fn words(seed: usize, count: usize) -> String {
 
 /// Asks, and reads all of the answer: how long its first byte took, and each later chunk on its way.
 fn ask(stream: &mut BufReader<TcpStream>, target: Target, client: usize, streamed: bool) -> Vec<Sample> {
+    let request = request(target, client, streamed);
     let begun = Instant::now();
-    send(stream.get_mut(), target, client, streamed);
+    stream.get_mut().write_all(request.as_bytes()).unwrap();
     read(stream, begun)
 }
 
@@ -379,7 +395,7 @@ fn measure_connections(proxy: u32, target: Target) {
     let waiting = memory();
     let mut streams: Vec<_> = (0..CONNECTIONS).map(|_| BufReader::new(connect(target.port))).collect();
     for stream in &mut streams {
-        send(stream.get_mut(), target, 0, true);
+        stream.get_mut().write_all(request(target, 0, true).as_bytes()).unwrap();
     }
     let mut most = memory();
     let begun = Instant::now();

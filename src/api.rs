@@ -21,6 +21,7 @@ pub use client_text::{is_element, is_program_text, without_reminders};
 pub use events::{AnswerEvents, event_text, is_last_event};
 pub use from_chat::from_chat;
 pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
+pub use reading::unread_tokens;
 pub use stream_from_chat::{EventTranslator, to_sse};
 pub use to_chat::{text_tools, to_chat};
 pub use wire::Request;

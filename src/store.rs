@@ -4,6 +4,7 @@
 //! records of one kind in one scope.
 
 mod api;
+mod byte_pairs;
 mod changes;
 mod copy;
 mod cosine;

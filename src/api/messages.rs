@@ -3,7 +3,7 @@
 use super::reading::{
     EARLIER_MEMBERS, Reading, UserMessage, UserPlace, opaque, text_part, tool_message, url_part,
 };
-use super::scan::{self, Element};
+use super::scan;
 use super::splice;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
@@ -31,14 +31,14 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     // Newest first.
     let mut after = Vec::new();
     let (mut goes_on, mut systems) = (false, Vec::new());
-    while let Some(Element { range, .. }) = earlier.pop() {
+    while let Some(element) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("messages[{at}]"));
-        let message = Object::parse(&json[range.clone()]).map_err(place)?;
-        let role = message.text("role").map_err(place)?;
-        match role.as_deref().ok_or_else(|| place(Error::new("role: is missing")))? {
-            "user" => {
-                let user = user_message(&message).map_err(place)?;
+        let message = || Object::parse(&json[element.range.clone()]).map_err(place);
+        match element.member(json, 0).filter(|role| *role != "null") {
+            None => return Err(place(Error::new("role: is missing"))),
+            Some("\"user\"") => {
+                let user = user_message(element.member(json, 1)).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;
                 goes_on |= user.has_program_text;
                 let said = user.said();
@@ -47,15 +47,18 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
                     after.extend(user.results.into_iter().rev());
                     continue;
                 }
-                reading.user = Some(UserPlace { number: at, range });
+                reading.user = Some(UserPlace { number: at, range: element.range });
                 reading.said = said.clone().filter(|_| !goes_on);
                 after.extend(said);
                 // They belong to the calls before them.
                 after.extend(user.results.into_iter().rev());
                 break;
             }
-            "assistant" => after.push(message),
-            _ => systems.push(opaque("system", &text_part(&chat::text(&message)).to_json())),
+            Some("\"assistant\"") => after.push(message()?),
+            Some(role) if role.starts_with('"') => {
+                systems.push(opaque("system", &text_part(&chat::text(&message()?)).to_json()));
+            }
+            Some(role) => return Err(place(unexpected("role", "a string", role))),
         }
     }
     if let Some(system) = body.get("system").filter(|system| *system != "null") {
@@ -87,21 +90,34 @@ fn session(body: &Object) -> Option<String> {
     user.contains("session").then_some(user)
 }
 
-/// What a message in the role of the user has.
-fn user_message(message: &Object) -> Result<UserMessage> {
+/// What a message in the role of the user has, by its content as JSON text.
+fn user_message(content: Option<&str>) -> Result<UserMessage> {
     let mut found = UserMessage::default();
-    match Content::from_message(message)? {
-        Content::Null => {}
-        Content::Text(text) => found.add_text(&fence::remove(&text), false),
-        Content::Parts(_) => {
-            for block in message.objects("content")?.unwrap_or_default() {
-                add_block(&mut found, &block);
+    match content {
+        None | Some("null") => {}
+        Some(parts) if parts.starts_with('[') => {
+            for part in scan::elements(parts, ["type"]) {
+                let block = &parts[part.range.clone()];
+                if part.member(parts, 0) == Some("\"tool_result\"") {
+                    // It may be long, and nothing of it is read here.
+                    let member = |name| scan::member(block, name);
+                    found.results.push(tool_message(member("tool_use_id"), member("content")));
+                } else {
+                    let block = Object::parse(block)
+                        .map_err(|_| unexpected("content", "a string or an array of parts", parts))?;
+                    add_block(&mut found, &block);
+                }
             }
         }
+        Some(json) => match serde_json::from_str::<String>(json) {
+            Ok(text) => found.add_text(&fence::remove(&text), false),
+            Err(_) => return Err(unexpected("content", "a string or an array of parts", json)),
+        },
     }
     Ok(found)
 }
 
+/// Adds a block, unless it is the result of a tool.
 fn add_block(to: &mut UserMessage, block: &Object) {
     match block.text("type").ok().flatten().as_deref() {
         Some("text") => {
@@ -110,11 +126,8 @@ fn add_block(to: &mut UserMessage, block: &Object) {
                 to.add_text(&text, false);
             }
         }
-        Some("tool_result") => {
-            to.results.push(tool_message(block.get("tool_use_id"), block.get("content")));
-        }
         Some("image") => to.parts.push(image(block).unwrap_or_else(|| unmarked(block))),
-        Some(kind) if kind.ends_with("_tool_result") || kind == "container_upload" => {}
+        Some(kind) if kind.ends_with("tool_result") || kind == "container_upload" => {}
         _ => to.parts.push(unmarked(block)),
     }
 }

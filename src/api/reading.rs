@@ -75,10 +75,40 @@ impl Reading {
 
     /// Counts the tokens of what is in no turn, a part or an item of a kind, as JSON text.
     fn count(&mut self, json: &str, kind: Option<&str>) {
-        let is_image = kind.is_some_and(|kind| IMAGE_KINDS.contains(&kind));
-        self.unread_tokens +=
-            if is_image { IMAGE_TOKENS } else { json.len() * BYTES_PER_TOKENS.1 / BYTES_PER_TOKENS.0 };
+        self.unread_tokens += part_tokens(json, kind);
     }
+}
+
+/// The tokens of content that is not read, about; `json` is a text or an array of parts, as JSON text.
+pub fn unread_tokens(json: &str) -> usize {
+    if !may_have_image(json) || !json.starts_with('[') {
+        return tokens_by_length(json);
+    }
+    let tokens = |part: &Element<1>| part_tokens(&json[part.range.clone()], part.member(json, 0));
+    scan::elements(json, ["type"]).iter().map(tokens).sum()
+}
+
+/// The tokens of a part of a kind that is not read, with those of the images in it.
+fn part_tokens(json: &str, kind: Option<&str>) -> usize {
+    let is_image = |kind: &str| IMAGE_KINDS.contains(&kind);
+    if kind.is_some_and(is_image) {
+        return IMAGE_TOKENS;
+    }
+    let parts = Some(json).filter(|json| may_have_image(json)).and_then(|json| scan::member(json, "content"));
+    let Some(parts) = parts.filter(|parts| parts.starts_with('[')) else { return tokens_by_length(json) };
+    let tokens = |part: &Element<1>| match part.member(parts, 0) {
+        Some(kind) if is_image(kind) => IMAGE_TOKENS,
+        _ => tokens_by_length(&parts[part.range.clone()]),
+    };
+    scan::elements(parts, ["type"]).iter().map(tokens).sum()
+}
+
+fn may_have_image(json: &str) -> bool {
+    memchr::memmem::find(json.as_bytes(), b"image\"").is_some()
+}
+
+fn tokens_by_length(json: &str) -> usize {
+    json.len() * BYTES_PER_TOKENS.1 / BYTES_PER_TOKENS.0
 }
 
 /// A message in the role of the user.
@@ -145,7 +175,9 @@ pub(super) fn tool_message(call: Option<&str>, output: Option<&str>) -> Object {
         message.set("tool_call_id", call);
     }
     message.set("content", output.unwrap_or("\"\""));
-    if Content::from_message(&message).is_err() {
+    // What has no escape of a character is text, however long.
+    let is_text = output.is_none_or(|json| json.starts_with('"') && !json.contains("\\u"));
+    if !is_text && Content::from_message(&message).is_err() {
         let json = message.get("content").unwrap_or_default().to_owned();
         message.set_text("content", &json);
     }
@@ -158,4 +190,22 @@ pub(super) fn opaque(role: &str, json: &str) -> Object {
     message.set_text("role", role);
     message.set("content", format!("[{json}]"));
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_in_what_a_tool_returns_counts_as_one_and_not_by_its_bytes() {
+        let image = format!(r#"{{"type":"image","source":{{"data":"{}"}}}}"#, "x".repeat(700_000));
+        let parts = format!(r#"[{{"type":"text","text":"a page"}},{image}]"#);
+        let result = format!(r#"{{"type":"tool_result","tool_use_id":"c","content":{parts}}}"#);
+        for tokens in [unread_tokens(&parts), part_tokens(&result, Some("\"tool_result\""))] {
+            assert!((IMAGE_TOKENS..IMAGE_TOKENS + 20).contains(&tokens), "{tokens}");
+        }
+        let named = r#"{"type":"tool_result","content":"about an image"}"#;
+        assert_eq!(part_tokens(named, Some("\"tool_result\"")), tokens_by_length(named));
+        assert_eq!(unread_tokens(&quote(&"x".repeat(698))), 200);
+    }
 }

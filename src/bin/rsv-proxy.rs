@@ -18,11 +18,11 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The options of jemalloc, which looks up this symbol: no more arenas than event loops, small thread caches, and pages
-/// that were unused for a tenth of a second are returned to the system.
+/// that were unused for half a second are returned to the system.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)] // Nobody else has this name.
 #[unsafe(export_name = "malloc_conf")]
-static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:100,muzzy_decay_ms:0\0";
+static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:500,muzzy_decay_ms:0\0";
 
 /// Serve models with memory to clients of OpenAI, Anthropic and Ollama
 ///

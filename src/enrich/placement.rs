@@ -4,6 +4,7 @@
 
 use super::candidate::{Block, Candidate};
 use super::options::{Options, Placement};
+use crate::api;
 use crate::chat::{self, Request, array, fence};
 use crate::error::Result;
 use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, quote};
@@ -58,9 +59,14 @@ impl PlacementCost<'_> {
             Placement::Head if self.options.compress => last_system(request).unwrap_or(0),
             _ => 0,
         };
+        // Of a request that is sent whatever its length, what tools return need not be read.
+        let is_unread = |message: &Object| !self.options.drops && message.get("role") == Some("\"tool\"");
         let counted = request.messages.iter().enumerate().map(|(at, message)| {
             if !(self.is_awaited)() {
                 return 0;
+            }
+            if is_unread(message) {
+                return api::unread_tokens(message.get("content").unwrap_or_default());
             }
             let tokens = self.counter.message(message);
             if at <= last && last > 0 { tokens.max(self.counter.text(&folded(message))) } else { tokens }

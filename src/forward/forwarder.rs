@@ -126,8 +126,7 @@ impl Forwarder {
         }
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();
-        let mut body = Vec::new();
-        request.write(&mut body);
+        let body = request.to_json().into_bytes();
         log_detail(&self.diagnostics, "the request to", &target, &body, key.as_ref());
         let outgoing = OutgoingRequest {
             // A query is about the client's API.

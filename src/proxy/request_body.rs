@@ -29,8 +29,9 @@ pub(super) async fn read(
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
+    // Room that is not written to takes no memory.
+    let mut bytes = Vec::with_capacity(body.size_hint().lower() as usize);
     let mut body = Limited::new(body, limit);
-    let mut bytes = Vec::new();
     let started = Instant::now();
     loop {
         let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(started.elapsed());

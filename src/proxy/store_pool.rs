@@ -8,16 +8,20 @@ use crate::store::{self, OpenMode, Store};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::available_parallelism;
 use tokio::sync::oneshot;
 
-/// The number of turns that read the store at the same time: more would only wait for processors and for the disk.
+/// The greatest number of turns that read the store at the same time, and the least of a file: more than there are
+/// processors would only take those from the writer, for which other turns wait.
 const MAX_READERS: usize = 4;
+const MIN_READERS: usize = 2;
 
 /// Opens the store, and keeps connections to it.
 pub(super) struct StorePool {
     config: Arc<ProxyConfig>,
     blocking: BlockingPool,
     foreground: Arc<Foreground>,
+    max_readers: usize,
     state: Mutex<PoolState>,
 }
 
@@ -56,7 +60,10 @@ impl StorePool {
         blocking: &BlockingPool,
         foreground: &Arc<Foreground>,
     ) -> StorePool {
+        let is_file = config.settings.store().is_ok_and(|place| place.path().is_some());
+        let processors = available_parallelism().map_or(MIN_READERS, usize::from);
         StorePool {
+            max_readers: if is_file { processors.clamp(MIN_READERS, MAX_READERS) } else { MAX_READERS },
             config: config.clone(),
             blocking: blocking.clone(),
             foreground: foreground.clone(),
@@ -120,7 +127,7 @@ impl StorePool {
         // What is left of requests that gave up may be long.
         state.jobs.retain(Job::is_awaited);
         state.jobs.push_back(job);
-        if state.readers < MAX_READERS {
+        if state.readers < self.max_readers {
             state.readers += 1;
             let pool = self.clone();
             self.blocking.spawn(move || pool.work());

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The length in bytes from which the text of values that are gone is freed, once it is most of the text.
 const RECLAIM_BYTES: usize = 64 * 1024;
 
+/// The room in bytes that a copied text has for what is set next.
+const SPARE_BYTES: usize = 16 * 1024;
+
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
 /// with forty digits is written unchanged.
 #[derive(Clone, Default, Debug)]
@@ -88,7 +91,17 @@ impl Object {
         let Some(at) = self.position(name) else { return };
         let value = self.members[at].value.clone();
         let (begin, end) = (value.start + range.start, value.start + range.end);
-        Arc::make_mut(&mut self.text).replace_range(begin..end, json);
+        match Arc::get_mut(&mut self.text).filter(|own| own.capacity() - own.len() >= json.len()) {
+            Some(own) => own.replace_range(begin..end, json),
+            None => {
+                // Copied once, also when another member is set next.
+                let mut own = String::with_capacity(self.text.len() + json.len() + SPARE_BYTES);
+                for part in [&self.text[..begin], json, &self.text[end..]] {
+                    own.push_str(part);
+                }
+                self.text = Arc::new(own);
+            }
+        }
         let moved = |place: usize| place - (end - begin) + json.len();
         for member in &mut self.members {
             for place in [&mut member.name, &mut member.value] {
@@ -103,6 +116,16 @@ impl Object {
     fn push(&mut self, name: &str, json: &str) {
         let member = Member { name: self.keep(name), value: self.keep(json) };
         self.members.push(member);
+    }
+
+    /// As `push`, for a value as somebody else wrote it.
+    fn push_compact(&mut self, name: &str, json: &str) {
+        let name = self.keep(name);
+        let own = Arc::make_mut(&mut self.text);
+        let start = own.len();
+        push_compact(own, json);
+        let value = start..own.len();
+        self.members.push(Member { name, value });
     }
 
     fn keep(&mut self, text: &str) -> Range<usize> {
@@ -280,26 +303,27 @@ fn repeated(object: &Object) -> Option<&str> {
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
-/// Removes the white space between tokens, so that a value fits on one line.
-fn compact(json: &str) -> Cow<'_, str> {
+/// Appends a value without the white space between its tokens, so that it fits on one line.
+fn push_compact(out: &mut String, json: &str) {
     let nested = json.starts_with(['{', '[']);
     if !nested || memchr::memchr3(b' ', b'\n', b'\t', json.as_bytes()).is_none() && !json.contains('\r') {
-        return Cow::Borrowed(json);
+        return out.push_str(json);
     }
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    loop {
-        // Between texts there are few bytes, in texts all others.
-        let quote = memchr::memchr(b'"', rest.as_bytes()).unwrap_or(rest.len());
-        let (between, text) = rest.split_at(quote);
-        out.extend(between.split_ascii_whitespace());
-        let length = string_length(text.as_bytes());
-        out.push_str(&text[..length]);
-        rest = &text[length..];
-        if rest.is_empty() {
-            return Cow::Owned(out);
+    let bytes = json.as_bytes();
+    // Most values have no white space but in texts: what lies between two pieces of it is copied at once.
+    let (mut kept, mut at) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at += string_length(&bytes[at..]),
+            b' ' | b'\n' | b'\t' | b'\r' => {
+                out.push_str(&json[kept..at]);
+                at += 1;
+                kept = at;
+            }
+            _ => at += 1,
         }
     }
+    out.push_str(&json[kept..]);
 }
 
 /// The length of the JSON string at the beginning of a text, in bytes with its quotation marks; of one without an end, that
@@ -368,7 +392,7 @@ impl<'de> Visitor<'de> for Members {
         let mut object = Object::with_capacity(self.bytes);
         while let Some(Name(name)) = map.next_key()? {
             let value: &RawValue = map.next_value()?;
-            object.push(&name, &compact(value.get()));
+            object.push_compact(&name, value.get());
         }
         match repeated(&object) {
             Some(name) => Err(A::Error::custom(format_args!("{name}: given twice"))),

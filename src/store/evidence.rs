@@ -124,8 +124,9 @@ impl Evidence {
         }
         self.measured.extend(cosines);
         let seeds = self.seeds.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
-        let neighbours: Vec<StoredRecord> = seeds.flat_map(|(_, around)| around.all().cloned()).collect();
-        for record in neighbours {
+        let neighbours = seeds.flat_map(|(_, around)| around.all());
+        let new = neighbours.filter(|record| !self.positions.contains_key(&record.id));
+        for record in new.cloned().collect::<Vec<_>>() {
             self.add(record);
         }
         let measured = std::mem::take(&mut self.measured);

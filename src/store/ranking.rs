@@ -165,17 +165,17 @@ pub(super) fn query_tokens<'a, E>(
 /// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds.
 pub(super) fn scan_document(
     (n, timestamp): (i64, i64),
-    FoldedText { text, length }: &FoldedText,
+    text: &FoldedText,
     tokens: &mut [QueryToken],
     mut visit: impl FnMut(&mut QueryToken, Doc),
 ) {
     for token in tokens {
-        if !token.pieces().any(|piece| memchr::memmem::find(text.as_bytes(), piece.as_bytes()).is_some()) {
+        if !token.pieces().any(|piece| text.contains(piece)) {
             continue;
         }
-        let times: f32 = terms::words(text).map(|word| token.weight(word)).sum();
+        let times: f32 = terms::words(&text.text).map(|word| token.weight(word)).sum();
         if times > 0.0 {
-            visit(token, Doc { n, timestamp, times, length: *length as u32 });
+            visit(token, Doc { n, timestamp, times, length: text.length as u32 });
         }
     }
 }

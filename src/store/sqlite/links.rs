@@ -103,6 +103,11 @@ impl Sqlite {
 }
 
 fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
+    // Without an embedding model there are none, which is known sooner than that no record has one.
+    let sql = "SELECT EXISTS (SELECT 1 FROM link)";
+    if !connection.prepare_cached(sql)?.query_row([], |row| row.get(0))? {
+        return Ok(Vec::new());
+    }
     // One of the two ends is given.
     let side = |own: &str, far: &str, ends: &str| {
         let of_relation = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };

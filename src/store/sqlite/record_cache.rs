@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 /// this, it becomes the older one, and the former older one is dropped.
 const MAX_BYTES: usize = 16 << 20;
 /// The bytes that a record takes beside its texts, roughly; larger ones than the greatest are not kept.
-const RECORD_BYTES: usize = 400;
+const RECORD_BYTES: usize = 540;
 const MAX_RECORD_BYTES: usize = 256 << 10;
 
 /// Caches by device and inode of their files.
@@ -142,7 +142,7 @@ impl CachedRecord {
 
     /// Its folded text.
     pub(super) fn folded(&self) -> &FoldedText {
-        self.folded.get_or_init(|| FoldedText::of(&self.record.indexed_text().unwrap_or_default()))
+        self.folded.get_or_init(|| FoldedText::kept(&self.record.indexed_text().unwrap_or_default()))
     }
 }
 
