@@ -39,6 +39,8 @@ const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
 /// The kinds of parts that are texts which somebody said, and of images, as JSON text.
 const TEXT_KINDS: [&str; 3] = ["\"text\"", "\"input_text\"", "\"output_text\""];
 const IMAGE_KINDS: [&str; 2] = ["\"image\"", "\"input_image\""];
+/// The members in which the result of a tool has its parts.
+const RESULT_MEMBERS: [&str; 2] = ["content", "output"];
 /// The tokens of an image, about: its bytes say nothing.
 const IMAGE_TOKENS: usize = 1600;
 
@@ -94,8 +96,9 @@ fn part_tokens(json: &str, kind: Option<&str>) -> usize {
     if kind.is_some_and(is_image) {
         return IMAGE_TOKENS;
     }
-    let parts = Some(json).filter(|json| may_have_image(json)).and_then(|json| scan::member(json, "content"));
-    let Some(parts) = parts.filter(|parts| parts.starts_with('[')) else { return tokens_by_length(json) };
+    let members = RESULT_MEMBERS.iter().filter(|_| may_have_image(json));
+    let parts = members.filter_map(|name| scan::member(json, name)).find(|parts| parts.starts_with('['));
+    let Some(parts) = parts else { return tokens_by_length(json) };
     let tokens = |part: &Element<1>| match part.member(parts, 0) {
         Some(kind) if is_image(kind) => IMAGE_TOKENS,
         _ => tokens_by_length(&parts[part.range.clone()]),

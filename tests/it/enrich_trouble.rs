@@ -82,7 +82,11 @@ fn a_locked_store_stops_no_request() {
     let provider = ollama();
     let proxy = Proxy::start(&at(&home, &provider));
     let other = rusqlite::Connection::open(home.store()).unwrap();
-    other.execute_batch("PRAGMA journal_mode = DELETE").unwrap();
+    // At its start the proxy looks at the store.
+    while let Err(error) = other.execute_batch("PRAGMA journal_mode = DELETE") {
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
+        std::thread::yield_now();
+    }
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| chat(&proxy, ASKED));
