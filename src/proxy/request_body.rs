@@ -14,6 +14,9 @@ use tokio::time::{Instant, timeout};
 /// The time limit for the whole body, as a multiple of that for one piece.
 const TOTAL_TIMEOUT_FACTOR: u32 = 10;
 
+/// The bytes that a declared length reserves at most: the rest may never come.
+const MAX_RESERVED_BYTES: usize = 4 << 20;
+
 /// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with a greater
 /// declared length is refused unread.
 pub(super) async fn read(
@@ -29,8 +32,7 @@ pub(super) async fn read(
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
-    // Room that is not written to takes no memory.
-    let mut bytes = Vec::with_capacity(body.size_hint().lower() as usize);
+    let mut bytes = Vec::with_capacity((body.size_hint().lower() as usize).min(MAX_RESERVED_BYTES));
     let mut body = Limited::new(body, limit);
     let started = Instant::now();
     loop {
