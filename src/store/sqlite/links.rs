@@ -103,7 +103,7 @@ impl Sqlite {
 }
 
 fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
-    // Without an embedding model there are none, which is known sooner than that no record has one.
+    // Many stores have none, which is known sooner than that each record has none.
     let sql = "SELECT EXISTS (SELECT 1 FROM link)";
     if !connection.prepare_cached(sql)?.query_row([], |row| row.get(0))? {
         return Ok(Vec::new());
