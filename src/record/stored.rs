@@ -38,6 +38,11 @@ impl StoredRecord {
         Position { timestamp: self.timestamp, seq: self.seq, id: self.id.clone() }
     }
 
+    /// The same order without a copy.
+    pub fn place(&self) -> (i64, u32, &str) {
+        (self.timestamp, self.seq, &self.id)
+    }
+
     /// The text for the word index, if its kind has one.
     pub fn indexed_text(&self) -> Option<Cow<'_, str>> {
         self.kind.indexed.extract(self)

@@ -8,7 +8,10 @@ use super::options::Options;
 use crate::error::Result;
 use crate::record::{Hit, HitEvidence, Link, LinkHop, StoredRecord};
 use crate::store::{Around, Evidence, Select, Store};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The greatest number of steps from a hit.
 const MAX_HOPS: usize = 3;
@@ -18,6 +21,11 @@ const HOP_DECAY: f64 = 0.5;
 const NEIGHBOUR_STRENGTH: f64 = 0.5;
 /// The greatest number of records of each step that are read and expanded, for each wanted record.
 const BEAM_WIDTH: usize = 4;
+
+/// Records whose links are followed next, each with its score.
+type Frontier<'a> = [(Cow<'a, StoredRecord>, f64)];
+
+type RecordsById = BTreeMap<String, Arc<StoredRecord>>;
 
 /// The best way to a record that was found.
 struct Arrival {
@@ -31,7 +39,7 @@ pub(super) struct Surroundings<'a> {
     store: &'a mut dyn Store,
     which: &'a Select,
     evidence: &'a Evidence,
-    neighbours: HashMap<&'a str, [Option<&'a StoredRecord>; 2]>,
+    neighbours: FxHashMap<&'a str, [Option<&'a Arc<StoredRecord>>; 2]>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -64,8 +72,8 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The records before and after some records, by the ids of these.
-    fn around(&mut self, records: &[(StoredRecord, f64)]) -> Result<HashMap<String, Vec<StoredRecord>>> {
-        let mut found = HashMap::new();
+    fn around(&mut self, records: &Frontier) -> Result<FxHashMap<String, Vec<Arc<StoredRecord>>>> {
+        let mut found = FxHashMap::default();
         let mut missing = Vec::new();
         for (record, _) in records {
             match self.neighbours.get(record.id.as_str()) {
@@ -73,7 +81,7 @@ impl<'a> Surroundings<'a> {
                     found.insert(record.id.clone(), next.iter().copied().flatten().cloned().collect());
                 }
                 // Records outside conversations have no neighbours.
-                None if record.kind.traced => missing.push(record),
+                None if record.kind.traced => missing.push(&**record),
                 None => {}
             }
         }
@@ -86,10 +94,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The records that one step leads to, and those of them that were read on the way.
-    fn step(
-        &mut self,
-        frontier: &[(StoredRecord, f64)],
-    ) -> Result<(BTreeMap<String, Arrival>, BTreeMap<String, StoredRecord>)> {
+    fn step(&mut self, frontier: &Frontier) -> Result<(BTreeMap<String, Arrival>, RecordsById)> {
         let (mut arrivals, mut records_by_id) = (BTreeMap::new(), BTreeMap::new());
         let mut relax = |from: &str, to: &str, score: f64| {
             let score = score.max(0.0);
@@ -98,7 +103,7 @@ impl<'a> Surroundings<'a> {
                 arrivals.insert(to.to_owned(), Arrival { score, from: from.to_owned() });
             }
         };
-        let scores: HashMap<&str, f64> =
+        let scores: FxHashMap<&str, f64> =
             frontier.iter().map(|(record, score)| (record.id.as_str(), *score)).collect();
         let ids: Vec<&str> = frontier.iter().map(|(record, _)| record.id.as_str()).collect();
         let links = self.links(&ids)?;
@@ -129,13 +134,13 @@ impl<'a> Surroundings<'a> {
         limit: usize,
         options: &Options,
     ) -> Result<Vec<Hit>> {
-        let mut seen: HashSet<String> = hits.iter().map(|hit| hit.record.id.clone()).collect();
+        let mut seen: FxHashSet<String> = hits.iter().map(|hit| hit.record.id.clone()).collect();
         let mut filter = options.filter();
         for hit in hits {
             filter(hit);
         }
-        let mut frontier: Vec<(StoredRecord, f64)> =
-            hits[..expanded].iter().map(|hit| (hit.record.clone(), hit.score)).collect();
+        let mut frontier: Vec<(Cow<StoredRecord>, f64)> =
+            hits[..expanded].iter().map(|hit| (Cow::Borrowed(&hit.record), hit.score)).collect();
         let mut linked = Vec::new();
         for hop in 1..=MAX_HOPS {
             let (mut arrivals, mut records_by_id) = self.step(&frontier)?;
@@ -154,7 +159,7 @@ impl<'a> Surroundings<'a> {
                     batch.iter().filter(|id| !records_by_id.contains_key(**id)).copied().collect();
                 if !missing.is_empty() {
                     for record in self.store.get(&missing, self.which)? {
-                        records_by_id.insert(record.id.clone(), record);
+                        records_by_id.insert(record.id.clone(), Arc::new(record));
                     }
                 }
                 let found = batch.iter().filter_map(|id| {
@@ -164,11 +169,12 @@ impl<'a> Surroundings<'a> {
                         ..HitEvidence::default()
                     };
                     let parts = vec![(format!("hop_{hop}"), *score)];
-                    Some(Hit { record: records_by_id.remove(*id)?, score: *score, parts, why })
+                    let record = Arc::unwrap_or_clone(records_by_id.remove(*id)?);
+                    Some(Hit { record, score: *score, parts, why })
                 });
                 let mut found = Hit::best(found.collect(), usize::MAX);
                 seen.extend(found.iter().map(|hit| hit.record.id.clone()));
-                frontier.extend(found.iter().map(|hit| (hit.record.clone(), hit.score)));
+                frontier.extend(found.iter().map(|hit| (Cow::Owned(hit.record.clone()), hit.score)));
                 found.retain(&mut filter);
                 linked.append(&mut found);
             }

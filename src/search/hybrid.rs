@@ -89,18 +89,18 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     });
     best.truncate(limit);
     let hit = |(at, score): (usize, f64)| {
-        let Candidate { record, keyword, similarity, .. } = candidates[at].clone();
+        let Candidate { record, keyword, similarity, .. } = &candidates[at];
         let why = HitEvidence {
             secrets: Vec::new(),
-            keyword: Some(keyword).filter(|keyword| *keyword > 0.0),
-            similarity,
+            keyword: Some(*keyword).filter(|keyword| *keyword > 0.0),
+            similarity: *similarity,
             around: Some(from_neighbours(at)).filter(|around| *around > 0.0),
             relevance: Some(relevance[at]),
             ..HitEvidence::default()
         };
         let parts = PART_NAMES.into_iter().zip(own(at).into_iter().chain(neighbour_scores[at]));
         let parts = parts.filter(|(_, part)| *part != 0.0).map(|(name, part)| (name.to_owned(), part));
-        Hit { record, score, why, parts: parts.collect() }
+        Hit { record: StoredRecord::clone(record), score, why, parts: parts.collect() }
     };
     best.into_iter().map(hit).collect()
 }

@@ -5,6 +5,7 @@
 const LETTER_BITS: u32 = 5;
 
 /// A set of pairs, which may have some more than its text: other bytes count as letters, and letters of all cases as one.
+#[derive(Clone)]
 pub(super) struct BytePairs([u64; 1 << (2 * LETTER_BITS) >> 6]);
 
 impl BytePairs {

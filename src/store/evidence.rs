@@ -9,7 +9,8 @@
 
 use super::question::Question;
 use crate::record::{Hit, Link, MEMORY, StoredRecord};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// The weight of a cosine, against 1 for the words.
 const MEANING_WEIGHT: f64 = 0.7;
@@ -37,13 +38,13 @@ pub struct Plan {
 /// The neighbours of a record in its collection, nearest first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Around {
-    pub before: Vec<StoredRecord>,
-    pub after: Vec<StoredRecord>,
+    pub before: Vec<Arc<StoredRecord>>,
+    pub after: Vec<Arc<StoredRecord>>,
 }
 
 impl Around {
     /// Both sides.
-    pub fn all(&self) -> impl Iterator<Item = &StoredRecord> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<StoredRecord>> {
         self.before.iter().chain(&self.after)
     }
 }
@@ -51,7 +52,7 @@ impl Around {
 /// A record and the evidence for it.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    pub record: StoredRecord,
+    pub record: Arc<StoredRecord>,
     /// Its score by words; 0 if they did not find it.
     pub keyword: f64,
     /// The share of the question's words that it holds, weighted by idf.
@@ -65,16 +66,16 @@ pub struct Candidate {
 pub struct Evidence {
     /// Each record once, in the order in which they were found.
     pub candidates: Vec<Candidate>,
-    positions: HashMap<String, usize>,
+    positions: FxHashMap<String, usize>,
     /// The candidates whose neighbours are read, best first.
     pub seeds: Vec<usize>,
     /// Records and their neighbours, by the record's id.
-    around: HashMap<String, (StoredRecord, Around)>,
+    around: FxHashMap<String, (Arc<StoredRecord>, Around)>,
     /// The cosines of neighbours.
     measured: Cosines,
     /// The links of the records in `linked`, all of them.
     links: Vec<Link>,
-    linked: HashSet<String>,
+    linked: FxHashSet<String>,
     /// The number of neighbours that were read on each side.
     reach: usize,
 }
@@ -92,11 +93,11 @@ impl Evidence {
     /// Adds the hits by words and by meaning, and cosines of the hits by words.
     pub(super) fn add_found(&mut self, by_words: Vec<Hit>, by_meaning: Vec<Hit>, cosines: &Cosines) {
         for Hit { record, score, why, .. } in by_words {
-            let candidate = self.add(record);
+            let candidate = self.add(Arc::new(record));
             (candidate.keyword, candidate.share) = (score, why.share.unwrap_or_default());
         }
         for Hit { record, score, .. } in by_meaning {
-            self.add(record).similarity = Some(score);
+            self.add(Arc::new(record)).similarity = Some(score);
         }
         self.measure(cosines);
     }
@@ -113,7 +114,7 @@ impl Evidence {
 
     /// Some candidates by their positions.
     pub(super) fn records(&self, positions: &[usize]) -> Vec<&StoredRecord> {
-        positions.iter().map(|at| &self.candidates[*at].record).collect()
+        positions.iter().map(|at| &*self.candidates[*at].record).collect()
     }
 
     /// Adds the neighbours of some candidates and their cosines; each neighbour of a seed becomes a candidate.
@@ -125,8 +126,7 @@ impl Evidence {
         self.measured.extend(cosines);
         let seeds = self.seeds.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
         let neighbours = seeds.flat_map(|(_, around)| around.all());
-        let new = neighbours.filter(|record| !self.positions.contains_key(&record.id));
-        for record in new.cloned().collect::<Vec<_>>() {
+        for record in neighbours.cloned().collect::<Vec<_>>() {
             self.add(record);
         }
         let measured = std::mem::take(&mut self.measured);
@@ -146,7 +146,7 @@ impl Evidence {
         self.linked.extend(ids);
     }
 
-    fn add(&mut self, record: StoredRecord) -> &mut Candidate {
+    fn add(&mut self, record: Arc<StoredRecord>) -> &mut Candidate {
         let at = match self.positions.get(&record.id) {
             Some(at) => *at,
             None => {
@@ -221,8 +221,8 @@ impl Evidence {
     }
 
     /// The record before and the record after each record whose neighbours are known.
-    pub fn neighbours(&self) -> HashMap<&str, [Option<&StoredRecord>; 2]> {
-        let mut sides: HashMap<&str, [Option<Option<&StoredRecord>>; 2]> = HashMap::new();
+    pub fn neighbours(&self) -> FxHashMap<&str, [Option<&Arc<StoredRecord>>; 2]> {
+        let mut sides: FxHashMap<&str, [Option<Option<&Arc<StoredRecord>>>; 2]> = FxHashMap::default();
         for (record, around) in self.around.values() {
             for (side, [toward, back]) in [(&around.before, [0, 1]), (&around.after, [1, 0])] {
                 let mut last = record;
@@ -256,9 +256,9 @@ mod tests {
                 timestamp: n as i64,
                 seq: 0,
             };
-            Draft::message(Role::User, Content::Text(n.to_string())).complete(&fill).unwrap()
+            Arc::new(Draft::message(Role::User, Content::Text(n.to_string())).complete(&fill).unwrap())
         };
-        let all: Vec<StoredRecord> = (0..30).map(message).collect();
+        let all: Vec<Arc<StoredRecord>> = (0..30).map(message).collect();
         let positions_found = [0, 1, 4, 8, 9, 15, 20, 28];
         let around = |at: usize| Around {
             before: all[at.saturating_sub(REACH)..at].iter().rev().cloned().collect(),
@@ -266,7 +266,7 @@ mod tests {
         };
         let plan = Plan { candidates: 0, seeds: 0, reach: REACH, measured: 0, links: 0 };
         let mut evidence = Evidence::after(Evidence::default(), &plan);
-        let found = positions_found.iter().map(|at| Hit::by_words(all[*at].clone(), 1.0, None)).collect();
+        let found = positions_found.iter().map(|at| Hit::by_words((*all[*at]).clone(), 1.0, None)).collect();
         evidence.add_found(found, Vec::new(), &Vec::new());
         let positions: Vec<usize> = (0..positions_found.len()).collect();
         evidence.add_around(&positions, positions_found.into_iter().map(around).collect(), Vec::new());

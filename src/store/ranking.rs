@@ -1,8 +1,9 @@
 //! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation times the
 //! share of the question that one holds. The store finds the documents that hold a token, and their number.
 
-use super::terms::{self, FoldedText, Occur, Term};
+use super::terms::{self, Occur, ScannedText, Term};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
+use memchr::memmem;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -165,14 +166,16 @@ pub(super) fn query_tokens<'a, E>(
 /// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds.
 pub(super) fn scan_document(
     (n, timestamp): (i64, i64),
-    text: &FoldedText,
+    text: &dyn ScannedText,
     tokens: &mut [QueryToken],
     mut visit: impl FnMut(&mut QueryToken, Doc),
 ) {
     for token in tokens {
-        if !token.pieces().any(|piece| text.contains(piece)) {
+        let contains = |piece: &str| memmem::find(text.folded().text.as_bytes(), piece.as_bytes()).is_some();
+        if !token.pieces().any(|piece| text.may_hold(piece) && contains(piece)) {
             continue;
         }
+        let text = text.folded();
         let times: f32 = terms::words(&text.text).map(|word| token.weight(word)).sum();
         if times > 0.0 {
             visit(token, Doc { n, timestamp, times, length: text.length as u32 });

@@ -1,7 +1,6 @@
 //! The words of a text and the terms of a question for keyword search. Both are folded in the same way, so that case,
 //! accents and width do not matter.
 
-use super::byte_pairs::BytePairs;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -44,8 +43,6 @@ fn plain(c: char) -> char {
 pub(super) struct FoldedText {
     pub(super) text: String,
     pub(super) length: usize,
-    /// The pairs of its bytes, if it is kept for many searches.
-    pairs: Option<Box<BytePairs>>,
 }
 
 impl FoldedText {
@@ -56,19 +53,25 @@ impl FoldedText {
 
     /// A text that is folded already.
     pub(super) fn from_folded(text: String) -> FoldedText {
-        FoldedText { length: words(&text).count(), text, pairs: None }
+        FoldedText { length: words(&text).count(), text }
+    }
+}
+
+/// A text that is looked through for words.
+pub(super) trait ScannedText {
+    /// Whether it may contain a piece of a folded word; if not, it does not, which is known sooner.
+    fn may_hold(&self, piece: &str) -> bool;
+
+    fn folded(&self) -> &FoldedText;
+}
+
+impl ScannedText for FoldedText {
+    fn may_hold(&self, _: &str) -> bool {
+        true
     }
 
-    /// Folds a text that is searched often.
-    pub(super) fn kept(text: &str) -> FoldedText {
-        let folded = FoldedText::of(text);
-        FoldedText { pairs: Some(Box::new(BytePairs::of(&folded.text))), ..folded }
-    }
-
-    /// Whether it contains a piece of a folded word.
-    pub(super) fn contains(&self, piece: &str) -> bool {
-        self.pairs.as_ref().is_none_or(|pairs| pairs.may_hold(piece))
-            && memchr::memmem::find(self.text.as_bytes(), piece.as_bytes()).is_some()
+    fn folded(&self) -> &FoldedText {
+        self
     }
 }
 

@@ -4,6 +4,7 @@ use super::{ReservoirLines, hit, parts, record, visible};
 use crate::cli::Layout;
 use crate::record::{Hit, Query, StoredRecord};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How hits are printed.
 #[derive(Clone, Debug)]
@@ -34,8 +35,8 @@ pub struct RankedHit<'a> {
     pub rank: usize,
     pub hit: &'a Hit,
     /// The messages before it, the nearest first.
-    pub before: &'a [StoredRecord],
-    pub after: &'a [StoredRecord],
+    pub before: &'a [Arc<StoredRecord>],
+    pub after: &'a [Arc<StoredRecord>],
     /// What stands out in its text.
     pub matched: &'a [Range<usize>],
 }

@@ -17,6 +17,7 @@ use rsv::record::{
 use rsv::search::{self, By};
 use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
 use rsv::view;
+use std::borrow::Borrow;
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
@@ -192,8 +193,8 @@ fn of_p(kind: &'static RecordKind) -> Select {
     Select::records(vec![kind], Scopes::One(scope))
 }
 
-fn ids(records: &[StoredRecord]) -> Vec<&str> {
-    records.iter().map(|record| record.id.as_str()).collect()
+fn ids<R: Borrow<StoredRecord>>(records: &[R]) -> Vec<&str> {
+    records.iter().map(|record| record.borrow().id.as_str()).collect()
 }
 
 fn they_are_stored_and_passed_on(store: &mut dyn Store) {

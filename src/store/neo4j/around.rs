@@ -13,6 +13,7 @@ use crate::store::select::Select;
 use neo4rs::BoltType;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The number of bytes that a position takes in a request without its id.
 const POSITION_BYTES: usize = 16;
@@ -90,14 +91,14 @@ impl Neo4j {
                 }
                 if let Some(around) = around.get_mut(i) {
                     let side = if before { &mut around.before } else { &mut around.after };
-                    side.push(record);
+                    side.push(Arc::new(record));
                 }
             }
             all.append(&mut around);
         }
         for around in &mut all {
             around.before.sort_by_cached_key(|record| Reverse(record.position()));
-            around.after.sort_by_cached_key(StoredRecord::position);
+            around.after.sort_by_cached_key(|record| record.position());
         }
         Ok(all)
     }

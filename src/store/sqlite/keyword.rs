@@ -203,14 +203,14 @@ impl<'a> Lookup<'a> {
         }
         let admission = Admission::resolve(connection, which)?;
         for tail in word_index::tails(connection, &which.kinds, &which.scopes)? {
-            tail.visit(connection, kept, |DocMeta { n, timestamp, role, .. }, text| {
+            tail.visit(connection, kept, |DocMeta { n, timestamp, role, length }, text| {
                 let admitted = admission.admits(n, timestamp, role);
                 corpus.docs += 1.0;
                 ranking::scan_document((n, timestamp), text, &mut tokens, |token, doc| {
                     token.doc_freq += 1;
                     token.docs.extend(admitted.then_some(doc));
                 });
-                corpus.words += text.length as f64;
+                corpus.words += f64::from(length);
             })?;
         }
         let seen = |segment: &Segment| SeenDocs {

@@ -8,10 +8,11 @@ use super::super::synapses::{Changes, Compare, Compared, LinkState, Rule, Unlink
 use super::database::Sqlite;
 use super::resemblance::Resemblance;
 use super::row::{self, LINK};
+use super::snapshot::Snapshot;
 use super::surroundings::Surroundings;
 use super::{connection, embedding, link_writer, synapse};
 use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 
 /// The least number of records whose neighbours are read by two connections in parallel: for fewer, starting a thread
@@ -103,6 +104,8 @@ impl Sqlite {
 }
 
 fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
+    // Each statement outside of a transaction would take the locks of one.
+    let snapshot = Snapshot::begin(connection)?;
     // Many stores have none, which is known sooner than that each record has none.
     let sql = "SELECT EXISTS (SELECT 1 FROM link)";
     if !connection.prepare_cached(sql)?.query_row([], |row| row.get(0))? {
@@ -113,7 +116,7 @@ fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::
         let of_relation = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };
         format!(
             "SELECT link.rel, {ends}, {LINK} FROM link JOIN record AS far ON far.n = link.{far} \
-             WHERE link.{own} = (SELECT n FROM record WHERE id = ?1) {of_relation}"
+             WHERE link.{own} = ?3 {of_relation}"
         )
     };
     let sql = format!(
@@ -122,13 +125,16 @@ fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::
         side("target", "source", "far.id, ?1")
     );
     let mut statement = connection.prepare_cached(&sql)?;
+    let mut number = connection.prepare_cached("SELECT n FROM record WHERE id = ?")?;
     let mut found = BTreeMap::new();
     for id in ids {
-        for link in statement.query_map(params![id, rel], row::link)? {
+        let Some(n) = number.query_row([id], |row| row.get::<_, i64>(0)).optional()? else { continue };
+        for link in statement.query_map(params![id, rel, n], row::link)? {
             let link = link?;
             found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
         }
     }
+    snapshot.finish()?;
     Ok(found.into_values().collect())
 }
 

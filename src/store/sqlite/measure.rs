@@ -62,7 +62,7 @@ impl<'a> Measure<'a> {
         let Some(kept) = self.kept else { return self.read(connection, n) };
         let Some(known) = kept.read(connection, n)? else { return Ok(None) };
         self.compare(connection, n, &known.record.id)?;
-        Ok(Some(known.record.clone()))
+        Ok(Some((*known.record).clone()))
     }
 
     /// Compares the vector of the record that has a number and an id.

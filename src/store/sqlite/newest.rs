@@ -70,8 +70,9 @@ pub(super) fn last_kept(
             last = Some(time);
         }
     }
-    found.sort_by_cached_key(StoredRecord::position);
-    Ok(Some(found.split_off(found.len().saturating_sub(count))))
+    found.sort_by(|a, b| a.place().cmp(&b.place()));
+    let newest = &found[found.len().saturating_sub(count)..];
+    Ok(Some(newest.iter().map(|record| StoredRecord::clone(record)).collect()))
 }
 
 /// Counts the records of a source in some collections, each collection up to `most`.

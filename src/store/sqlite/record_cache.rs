@@ -4,7 +4,10 @@
 //! used twice. So a kept record is as good as its row wherever a snapshot has its number, and needs no other check.
 //! Records must be read outside of a transaction that writes: one that is rolled back gives its numbers to others.
 
-use super::super::terms::FoldedText;
+use super::super::byte_pairs::BytePairs;
+use super::super::terms::{FoldedText, ScannedText};
+use super::filter::role_bit;
+use super::postings::DocMeta;
 use super::row;
 use crate::record::StoredRecord;
 use rusqlite::Connection;
@@ -37,15 +40,43 @@ struct Generations {
     /// The size of the younger one.
     bytes: usize,
     /// The records that a search scanned last in each collection: all have been counted in the younger one.
-    scanned: FxHashMap<i64, NumberedRecords>,
+    scanned: FxHashMap<i64, ScannedRecords>,
 }
 
-/// Records with their numbers, in the order of these.
-pub(super) type NumberedRecords = Arc<[(i64, Arc<CachedRecord>)]>;
+/// Records that a search scans, in the order of their numbers. What tells that most of them hold none of its words lies
+/// side by side: each record itself is elsewhere in the memory.
+pub(super) type ScannedRecords = Arc<Vec<ScannedRecord>>;
+
+/// A record that a search scans.
+#[derive(Clone)]
+pub(super) struct ScannedRecord {
+    pub(super) doc: DocMeta,
+    pairs: BytePairs,
+    cached: Arc<CachedRecord>,
+}
+
+impl ScannedRecord {
+    fn new(n: i64, cached: Arc<CachedRecord>) -> ScannedRecord {
+        let StoredRecord { timestamp, role, .. } = *cached.record;
+        let text = cached.folded();
+        let doc = DocMeta { n, timestamp, role: role_bit(role), length: text.length as u32 };
+        ScannedRecord { doc, pairs: BytePairs::of(&text.text), cached }
+    }
+}
+
+impl ScannedText for ScannedRecord {
+    fn may_hold(&self, piece: &str) -> bool {
+        self.pairs.may_hold(piece)
+    }
+
+    fn folded(&self) -> &FoldedText {
+        self.cached.folded()
+    }
+}
 
 /// A record, and its folded text once that was needed.
 pub(super) struct CachedRecord {
-    pub(super) record: StoredRecord,
+    pub(super) record: Arc<StoredRecord>,
     folded: OnceLock<FoldedText>,
 }
 
@@ -72,8 +103,7 @@ impl RecordCache {
         if known.is_some() {
             return Ok(known);
         }
-        let read = row::nth(connection, n)?.map(|record| CachedRecord { record, folded: OnceLock::new() });
-        let read = read.map(Arc::new);
+        let read = row::nth(connection, n)?.map(CachedRecord::new).map(Arc::new);
         if let Some(cached) = &read {
             self.generations().insert(n, cached.clone());
         }
@@ -86,20 +116,28 @@ impl RecordCache {
         connection: &Connection,
         collection: i64,
         numbers: &[i64],
-    ) -> rusqlite::Result<NumberedRecords> {
-        let scanned = self.generations().scanned.get(&collection).cloned();
-        if let Some(scanned) = scanned.filter(|scanned| scanned.iter().map(|(n, _)| n).eq(numbers)) {
+    ) -> rusqlite::Result<ScannedRecords> {
+        let mut scanned = self.generations().scanned.get(&collection).cloned().unwrap_or_default();
+        // Most searches find the records of the one before, and the newest.
+        let same = scanned.iter().zip(numbers).take_while(|(known, n)| known.doc.n == **n).count();
+        if same == scanned.len() && same == numbers.len() {
             return Ok(scanned);
         }
-        let mut all = Vec::with_capacity(numbers.len());
-        for n in numbers {
-            all.extend(self.read(connection, *n)?.map(|cached| (*n, cached)));
+        let mut new = Vec::with_capacity(numbers.len() - same);
+        for n in &numbers[same..] {
+            new.extend(self.read(connection, *n)?.map(|cached| ScannedRecord::new(*n, cached)));
         }
-        let all: Arc<[_]> = all.into();
-        if all.iter().all(|(_, cached)| cached.bytes() <= MAX_RECORD_BYTES) {
-            self.generations().scanned.insert(collection, all.clone());
+        let is_kept = new.iter().all(|new| new.cached.bytes() <= MAX_RECORD_BYTES);
+        let mut generations = self.generations();
+        let was_kept =
+            generations.scanned.remove(&collection).is_some_and(|kept| Arc::ptr_eq(&kept, &scanned));
+        let records = Arc::make_mut(&mut scanned);
+        records.truncate(same);
+        records.append(&mut new);
+        if is_kept && (was_kept || same == 0) {
+            generations.scanned.insert(collection, scanned.clone());
         }
-        Ok(all)
+        Ok(scanned)
     }
 
     fn generations(&self) -> MutexGuard<'_, Generations> {
@@ -133,16 +171,19 @@ impl Generations {
 }
 
 impl CachedRecord {
+    fn new(record: StoredRecord) -> CachedRecord {
+        CachedRecord { record: Arc::new(record), folded: OnceLock::new() }
+    }
+
     /// With the folded text, which may be made later.
     fn bytes(&self) -> usize {
-        let StoredRecord { text, members, .. } = &self.record;
+        let StoredRecord { text, members, .. } = &*self.record;
         let members: usize = members.iter().map(|(name, json)| name.len() + json.len()).sum();
         RECORD_BYTES + 2 * text.len() + members
     }
 
-    /// Its folded text.
-    pub(super) fn folded(&self) -> &FoldedText {
-        self.folded.get_or_init(|| FoldedText::kept(&self.record.indexed_text().unwrap_or_default()))
+    fn folded(&self) -> &FoldedText {
+        self.folded.get_or_init(|| FoldedText::of(&self.record.indexed_text().unwrap_or_default()))
     }
 }
 
@@ -165,7 +206,7 @@ mod tests {
             seq: 0,
         };
         let record = draft.complete(&defaults).unwrap();
-        Arc::new(CachedRecord { record, folded: OnceLock::new() })
+        Arc::new(CachedRecord::new(record))
     }
 
     #[test]

@@ -241,22 +241,37 @@ impl Segment {
         Ok(self.doc_in(connection, 0)?.map(|doc| doc.n))
     }
 
-    /// The slot and the metadata of a record; slots are in the order of the records' numbers.
-    pub(super) fn slot_of(
+    /// The slots and the metadata of those of some records that the segment has; these are in the order of their numbers,
+    /// as slots are.
+    pub(super) fn locate(
         &self,
         connection: &Connection,
-        n: i64,
-    ) -> rusqlite::Result<Option<(u64, DocMeta)>> {
-        let (mut low, mut high) = (0, self.slots);
-        while low < high {
-            let middle = (low + high) / 2;
-            match self.doc_in(connection, middle)? {
-                Some(found) if found.n == n => return Ok(Some((middle as u64, found))),
-                Some(found) if found.n < n => low = middle + 1,
-                _ => high = middle,
+        mut records: &[i64],
+    ) -> rusqlite::Result<Vec<(u64, DocMeta)>> {
+        let mut statement = connection.prepare_cached(DOCS)?;
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(n) = records.first() {
+            // The last block that begins at or before it.
+            let mut after = self.slots.div_ceil(BLOCK_DOCS);
+            while after - at > 1 {
+                let middle = (at + after) / 2;
+                let first = self.doc_in(connection, middle * BLOCK_DOCS)?;
+                if first.is_some_and(|first| first.n <= *n) { at = middle } else { after = middle }
             }
+            let mut rows = statement.query([self.n * ROW_NUMBERS + at as i64])?;
+            let Some(row) = rows.next()? else { break };
+            let Some(block) = DocBlock::parse(row.get_ref(0)?.as_blob()?) else { break };
+            let docs: Vec<DocMeta> = (0..BLOCK_DOCS).map_while(|place| block.get(place)).collect();
+            let last = docs.last().map_or(*n, |doc| doc.n.max(*n));
+            let (here, later) = records.split_at(records.partition_point(|n| *n <= last));
+            for n in here {
+                if let Ok(place) = docs.binary_search_by_key(n, |doc| doc.n) {
+                    found.push(((at * BLOCK_DOCS + place) as u64, docs[place]));
+                }
+            }
+            records = later;
         }
-        Ok(None)
+        Ok(found)
     }
 
     fn doc_in(&self, connection: &Connection, slot: usize) -> rusqlite::Result<Option<DocMeta>> {

@@ -11,7 +11,8 @@ use super::snapshot::Snapshot;
 use crate::record::StoredRecord;
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params_from_iter};
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The number of neighbours to read, and of records whose neighbours are compared with the vector.
 #[derive(Clone, Copy)]
@@ -23,6 +24,9 @@ pub(super) struct Surroundings<'a> {
     /// The number of first records whose neighbours are compared with the vector.
     pub(super) measured: usize,
 }
+
+/// The records on one side of a record.
+type Side = Vec<Arc<StoredRecord>>;
 
 impl Surroundings<'_> {
     /// Reads the neighbours of each of some records, and the cosines, from one snapshot.
@@ -84,9 +88,9 @@ impl Surroundings<'_> {
     }
 
     /// The first ones of both sides of a record, of which all of the last time were read.
-    fn nearest_first(&self, mut before: Vec<StoredRecord>, mut after: Vec<StoredRecord>) -> Around {
-        before.sort_by_cached_key(|record| Reverse(record.position()));
-        after.sort_by_cached_key(StoredRecord::position);
+    fn nearest_first(&self, mut before: Side, mut after: Side) -> Around {
+        before.sort_by(|a, b| b.place().cmp(&a.place()));
+        after.sort_by(|a, b| a.place().cmp(&b.place()));
         before.truncate(self.reach);
         after.truncate(self.reach);
         Around { before, after }
@@ -97,7 +101,7 @@ impl Surroundings<'_> {
         statement: &mut CachedStatement,
         values: &[Value],
         measure: &mut Measure,
-    ) -> rusqlite::Result<Vec<StoredRecord>> {
+    ) -> rusqlite::Result<Side> {
         let mut rows = statement.query(params_from_iter(values))?;
         let (mut side, mut last) = (Vec::new(), None);
         while let Some(row) = rows.next()? {
@@ -105,7 +109,7 @@ impl Surroundings<'_> {
             if side.len() >= self.reach && last != Some(time) {
                 break;
             }
-            side.push(measure.record(row)?);
+            side.push(Arc::new(measure.record(row)?));
             last = Some(time);
         }
         Ok(side)
@@ -157,7 +161,7 @@ impl Surroundings<'_> {
         (statement, collection): (&mut CachedStatement, i64),
         (record, order): (&StoredRecord, Ordering),
         mut compared: Option<&mut Measure>,
-    ) -> rusqlite::Result<Vec<StoredRecord>> {
+    ) -> rusqlite::Result<Side> {
         let own = (record.timestamp, record.seq);
         let mut rows = statement.query((collection, own.0, i64::from(own.1)))?;
         let (mut side, mut last) = (Vec::new(), None);

@@ -7,7 +7,7 @@
 //! segments of the pools too, and only what these lack of the unindexed records. A record that is in a segment of its
 //! collection does not count in those of the pools; one in a segment of its partition's does not in those of the store's.
 
-use super::super::terms::{self, FoldedText};
+use super::super::terms::{self, FoldedText, ScannedText};
 use super::collections::{CollectionRow, scope_condition};
 use super::filter::role_bit;
 use super::postings::{DocMeta, Postings};
@@ -15,7 +15,7 @@ use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
 use super::segment_draft::{Draft, DraftDoc};
-use crate::record::{RecordKind, Scopes, StoredRecord, TextSource};
+use crate::record::{RecordKind, Scopes, TextSource};
 use rusqlite::{Connection, Rows, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -218,15 +218,15 @@ fn locate(
     for segment in &segments {
         firsts.push(segment.first(connection)?.unwrap_or(i64::MAX));
     }
-    let mut found: Vec<_> = segments.into_iter().map(|segment| (segment, Located::new())).collect();
-    for n in records {
-        let Some(at) = firsts.partition_point(|first| first <= n).checked_sub(1) else { continue };
-        let (segment, docs) = &mut found[at];
-        if let Some(slot) = segment.slot_of(connection, *n)? {
-            docs.insert(*n, slot);
+    let mut found = Vec::new();
+    let place = |first: i64| records.partition_point(|n| *n < first);
+    for (at, segment) in segments.into_iter().enumerate() {
+        let end = firsts.get(at + 1).map_or(records.len(), |next| place(*next));
+        let located = segment.locate(connection, &records[place(firsts[at]).min(end)..end])?;
+        if !located.is_empty() {
+            found.push((segment, located.into_iter().map(|(slot, doc)| (doc.n, (slot, doc))).collect()));
         }
     }
-    found.retain(|(_, docs)| !docs.is_empty());
     Ok(found)
 }
 
@@ -262,24 +262,25 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
 }
 
 impl Tail {
-    /// Calls `visit` with each record, without its length, and its folded text.
+    /// Calls `visit` with each record and its text.
     pub(super) fn visit(
         &self,
         connection: &Connection,
         kept: Option<&RecordCache>,
-        mut visit: impl FnMut(DocMeta, &FoldedText),
+        mut visit: impl FnMut(DocMeta, &dyn ScannedText),
     ) -> rusqlite::Result<()> {
         let Some(kept) = kept else {
-            let mut visit = |doc, folded| visit(doc, &FoldedText::from_folded(folded));
-            return visit_between(connection, self, i64::MAX, &mut visit);
+            return visit_between(connection, self, i64::MAX, |doc, folded| {
+                let text = FoldedText::from_folded(folded);
+                visit(DocMeta { length: text.length as u32, ..doc }, &text);
+            });
         };
         let sql = "SELECT n FROM record INDEXED BY record_number WHERE collection = ? AND n > ? ORDER BY n";
         let mut statement = connection.prepare_cached(sql)?;
         let numbers = statement.query_map([self.collection.n, self.after], |row| row.get(0))?;
         let numbers: Vec<i64> = numbers.collect::<Result<_, _>>()?;
-        for (n, known) in kept.scan(connection, self.collection.n, &numbers)?.iter() {
-            let StoredRecord { timestamp, role, .. } = known.record;
-            visit(DocMeta { n: *n, timestamp, role: role_bit(role), length: 0 }, known.folded());
+        for scanned in kept.scan(connection, self.collection.n, &numbers)?.iter() {
+            visit(scanned.doc, scanned);
         }
         Ok(())
     }
