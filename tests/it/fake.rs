@@ -7,6 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tiny_http::{Header, Response, Server};
 
+/// What `Fake::ready_for` asks for, which is not among what was seen.
+const READY: &str = "/ready";
+
 /// One answer of a script.
 #[derive(Clone)]
 pub(crate) struct Answer {
@@ -96,6 +99,10 @@ impl Fake {
             let (server, seen) = (server.clone(), seen.clone());
             move || {
                 for mut request in server.incoming_requests() {
+                    if request.url() == READY {
+                        request.respond(Response::empty(204)).unwrap();
+                        continue;
+                    }
                     let mut body = Vec::new();
                     request.as_reader().read_to_end(&mut body).unwrap();
                     let header = |h: &Header| (h.field.to_string(), h.value.to_string());
@@ -110,6 +117,18 @@ impl Fake {
         });
         let port = server.server_addr().to_ip().unwrap().port();
         Fake { port, server, seen, thread: Some(thread) }
+    }
+
+    /// Has a thread for each of so many connections. Of more that are opened at once, tiny_http lets some wait for threads
+    /// that are taken: it counts those as free that it has woken.
+    pub(crate) fn ready_for(&self, connections: usize) {
+        let connect = |_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+            write!(stream, "GET {READY} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            assert!(stream.read(&mut [0; 512]).unwrap() > 0);
+            stream
+        };
+        drop((0..connections).map(connect).collect::<Vec<_>>());
     }
 
     /// The address without a path.

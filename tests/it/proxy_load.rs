@@ -146,6 +146,7 @@ fn turns_wait_for_descriptors_and_all_are_answered() {
         let mut proxy = Proxy::spawn(limited(&home, limits, ""));
         let port = proxy.port();
         let questions: Vec<String> = (0..turns).map(|turn| format!("question {turn} of many")).collect();
+        provider.ready_for(turns);
         std::thread::scope(|scope| {
             for (turn, question) in questions.iter().enumerate() {
                 scope.spawn(move || assert!(ask(port, turn, question, turn % 2 == 1), "{question}"));

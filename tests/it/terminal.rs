@@ -54,13 +54,21 @@ impl Terminal {
 
     /// Waits until a text is seen that was not waited for before; what was seen up to there.
     pub(crate) fn see(&mut self, text: &str) -> String {
+        self.see_all([text])
+    }
+
+    /// Waits until each of some texts is seen, in any order; what was seen up to the end of the last one, without that.
+    pub(crate) fn see_all<const N: usize>(&mut self, texts: [&str; N]) -> String {
         loop {
-            if let Some((before, after)) = self.text().split_once(text) {
-                self.seen = after.as_bytes().to_vec();
-                return before.to_owned();
+            let seen = self.text();
+            let places = texts.map(|text| seen.find(text).map(|at| (at + text.len(), at)));
+            if places.iter().all(Option::is_some) {
+                let (end, begin) = places.into_iter().flatten().max().unwrap();
+                self.seen = seen.as_bytes()[end..].to_vec();
+                return seen[..begin].to_owned();
             }
             let piece = self.pieces.recv_timeout(Duration::from_secs(60));
-            self.seen.extend(piece.unwrap_or_else(|_| panic!("{text:?} is not seen: {:?}", self.text())));
+            self.seen.extend(piece.unwrap_or_else(|_| panic!("{texts:?} is not seen: {seen:?}")));
         }
     }
 
