@@ -35,8 +35,9 @@ use candidate::Recalled;
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
 pub struct Enriched {
     pub line: Object,
-    /// The account of the enrichment, as it is stored.
-    pub account: StoredRecord,
+    pub account: Account,
+    /// The account as it is stored.
+    pub account_record: StoredRecord,
     /// The error if the request is too long; then `line` is the answer that reports it.
     pub too_long: Option<Error>,
     /// The documents that are shown, best first, each with its score; one that was not searched for has none.
@@ -45,15 +46,54 @@ pub struct Enriched {
     pub steps: Vec<Step>,
 }
 
+/// A request and what is to be placed in it.
+pub struct Prepared {
+    line: PreparedLine,
+    account: Account,
+    account_record: StoredRecord,
+    documents: Vec<(StoredRecord, Option<f64>)>,
+    steps: Vec<Step>,
+}
+
+/// The line of an enriched request before it is made.
+enum PreparedLine {
+    Request { request: Box<api::Request>, block: String, rsv: Box<Rsv>, keep_tools: bool },
+    TooLong { answer: Object, error: Error },
+}
+
+impl Prepared {
+    /// Places what was recalled. The request is not copied, unless it has clones.
+    pub fn place(self) -> Result<Enriched> {
+        let Prepared { line, account, account_record, documents, steps } = self;
+        let (line, too_long) = match line {
+            PreparedLine::Request { request, block, rsv, keep_tools } => {
+                (request.into_line(&block, *rsv, keep_tools)?, None)
+            }
+            PreparedLine::TooLong { answer, error } => (answer, Some(error)),
+        };
+        Ok(Enriched { line, account, account_record, too_long, documents, steps })
+    }
+}
+
 /// Recalls messages that help with the user's last message and places them; everything else of the request stays, as
 /// far as it fits into the model's window; of a request that is not for chat completions, all of it. If memory fails or
 /// is missing, the account says so, and the request goes on without it. Errors if the request itself is not valid.
 pub fn enrich(
+    memory: std::result::Result<Memory, Degraded>,
+    request: api::Request,
+    turn: &Turn,
+    options: &Options,
+) -> Result<Enriched> {
+    prepare(memory, request, turn, options)?.place()
+}
+
+/// As `enrich`, up to the last step.
+pub fn prepare(
     mut memory: std::result::Result<Memory, Degraded>,
     mut request: api::Request,
     turn: &Turn,
     options: &Options,
-) -> Result<Enriched> {
+) -> Result<Prepared> {
     let mut rsv = request.turns.take_rsv()?;
     if request.is_chat() {
         restore(&mut request.turns)?;
@@ -98,7 +138,7 @@ pub fn enrich(
     let plan = Plan::new(&request.turns, found.candidates, found.left_out, turn, options);
     let degraded = found.degraded.map(|why| why.to_string());
     let account = Account { digest, degraded, session: options.session, ..plan.account(&request.turns) };
-    let account = account.to_record(&trace_id, turn.scope, turn.clock.now());
+    let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
     plan.drop_from(&mut request.turns);
     let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
     let mut block = String::new();
@@ -113,18 +153,22 @@ pub fn enrich(
         partition: Some(turn.scope.partition.clone()),
         instance: Some(turn.scope.instance.clone()),
         trace_id: Some(trace_id.clone()),
-        account: Some(account.clone()),
+        account: Some(account_record.clone()),
         ..rsv
     };
-    let Some(overlong) = &plan.too_long else {
-        let line = request.into_line(&block, rsv, options.keep_tools)?;
-        let documents = plan.documents();
-        return Ok(Enriched { line, account, too_long: None, documents, steps: found.steps });
+    let (line, documents) = match &plan.too_long {
+        None => {
+            let (request, rsv, keep_tools) = (Box::new(request), Box::new(rsv), options.keep_tools);
+            (PreparedLine::Request { request, block, rsv, keep_tools }, plan.documents())
+        }
+        Some(overlong) => {
+            let mut answer = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
+            answer.set("rsv", rsv.answered_here().to_object().to_json());
+            let error = Error::new(refusal::text(overlong));
+            (PreparedLine::TooLong { answer, error }, Vec::new())
+        }
     };
-    let mut line = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
-    line.set("rsv", rsv.answered_here().to_object().to_json());
-    let too_long = Error::new(refusal::text(overlong));
-    Ok(Enriched { line, account, too_long: Some(too_long), documents: Vec::new(), steps: found.steps })
+    Ok(Prepared { line, account, account_record, documents, steps: found.steps })
 }
 
 /// The messages to recall for a request: the same as for an earlier request of its turn, else those that a search finds

@@ -47,7 +47,7 @@ pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE}
 pub use members::{time_member, timestamp};
 pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts};
 pub use message::{MESSAGE, reservoir_model};
-pub use object::{Object, quote, string_length, unexpected};
+pub use object::{Object, quote, string_length, unexpected, utf8};
 pub use query::Query;
 pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
 pub use role::Role;

@@ -1,7 +1,7 @@
 //! Requests for Anthropic's Messages.
 
 use super::reading::{
-    EARLIER_MEMBERS, Reading, UserMessage, UserPlace, opaque, text_part, tool_message, url_part,
+    Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
 };
 use super::scan;
 use super::splice;
@@ -23,7 +23,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         None | Some("null") => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
         Some(json) => return Err(unexpected("messages", "an array of objects", json)),
     };
-    let mut earlier = scan::elements(json, EARLIER_MEMBERS);
+    let mut earlier = unread(json);
     if earlier.is_empty() {
         return Err(Error::new("messages: is empty").hint(REQUEST_HINT));
     }
@@ -31,14 +31,14 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     // Newest first.
     let mut after = Vec::new();
     let (mut goes_on, mut systems) = (false, Vec::new());
-    while let Some(element) = earlier.pop() {
+    while let Some(last) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("messages[{at}]"));
-        let message = || Object::parse(&json[element.range.clone()]).map_err(place);
-        match element.member(json, 0).filter(|role| *role != "null") {
+        let message = || Object::parse(last.json()).map_err(place);
+        match last.role().filter(|role| *role != "null") {
             None => return Err(place(Error::new("role: is missing"))),
             Some("\"user\"") => {
-                let user = user_message(element.member(json, 1)).map_err(place)?;
+                let user = user_message(&last).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;
                 goes_on |= user.has_program_text;
                 let said = user.said();
@@ -47,7 +47,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
                     after.extend(user.results.into_iter().rev());
                     continue;
                 }
-                reading.user = Some(UserPlace { number: at, range: element.range });
+                reading.user = Some(UserPlace { number: at, range: last.range() });
                 reading.said = said.clone().filter(|_| !goes_on);
                 after.extend(said);
                 // They belong to the calls before them.
@@ -72,8 +72,8 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         };
         reading.turns.push(message);
     }
-    for element in &earlier {
-        reading.add_earlier(json, element);
+    for message in &earlier {
+        reading.add_earlier(message);
     }
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
@@ -90,20 +90,18 @@ fn session(body: &Object) -> Option<String> {
     user.contains("session").then_some(user)
 }
 
-/// What a message in the role of the user has, by its content as JSON text.
-fn user_message(content: Option<&str>) -> Result<UserMessage> {
+/// What a message in the role of the user has.
+fn user_message(message: &Unread) -> Result<UserMessage> {
     let mut found = UserMessage::default();
-    match content {
+    match message.content() {
         None | Some("null") => {}
         Some(parts) if parts.starts_with('[') => {
-            for part in scan::elements(parts, ["type"]) {
-                let block = &parts[part.range.clone()];
-                if part.member(parts, 0) == Some("\"tool_result\"") {
+            for part in message.parts() {
+                if part.kind == Some("\"tool_result\"") {
                     // It may be long, and nothing of it is read here.
-                    let member = |name| scan::member(block, name);
-                    found.results.push(tool_message(member("tool_use_id"), member("content")));
+                    found.results.push(tool_message(part.call, part.content));
                 } else {
-                    let block = Object::parse(block)
+                    let block = Object::parse(part.json)
                         .map_err(|_| unexpected("content", "a string or an array of parts", parts))?;
                     add_block(&mut found, &block);
                 }

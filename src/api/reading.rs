@@ -31,8 +31,75 @@ pub(super) struct UserPlace {
     pub(super) range: Range<usize>,
 }
 
-/// The members of a message or an item that are read of those before the user's last turn.
-pub(super) const EARLIER_MEMBERS: [&str; 2] = ["role", "content"];
+/// The members of a message or an item that are found before anything is read, of which the first has parts, and those of
+/// its parts.
+const ELEMENT_MEMBERS: [&str; 5] = ["content", "role", "type", "call_id", "output"];
+const PART_MEMBERS: [&str; 3] = ["type", "tool_use_id", "content"];
+
+/// A message or an item of a request, in the JSON text of their array. What is given of it is JSON text too.
+pub(super) struct Unread<'a> {
+    json: &'a str,
+    element: Element<5>,
+    parts: Vec<Element<3>>,
+}
+
+/// The messages or items of an array in JSON text.
+pub(super) fn unread(json: &str) -> Vec<Unread<'_>> {
+    let elements = scan::elements_with_parts(json, ELEMENT_MEMBERS, PART_MEMBERS);
+    elements.into_iter().map(|(element, parts)| Unread { json, element, parts }).collect()
+}
+
+impl<'a> Unread<'a> {
+    /// All of it.
+    pub(super) fn json(&self) -> &'a str {
+        &self.json[self.range()]
+    }
+
+    /// Its place in the text of the array.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.element.range.clone()
+    }
+
+    pub(super) fn content(&self) -> Option<&'a str> {
+        self.element.member(self.json, 0)
+    }
+
+    pub(super) fn role(&self) -> Option<&'a str> {
+        self.element.member(self.json, 1)
+    }
+
+    pub(super) fn kind(&self) -> Option<&'a str> {
+        self.element.member(self.json, 2)
+    }
+
+    /// The call that it is the output of.
+    pub(super) fn call(&self) -> Option<&'a str> {
+        self.element.member(self.json, 3)
+    }
+
+    pub(super) fn output(&self) -> Option<&'a str> {
+        self.element.member(self.json, 4)
+    }
+
+    /// The parts of its content, if that is an array.
+    pub(super) fn parts(&self) -> impl Iterator<Item = UnreadPart<'a>> {
+        self.parts.iter().map(|part| UnreadPart {
+            json: &self.json[part.range.clone()],
+            kind: part.member(self.json, 0),
+            call: part.member(self.json, 1),
+            content: part.member(self.json, 2),
+        })
+    }
+}
+
+/// A part of a message or an item; all of it is JSON text.
+pub(super) struct UnreadPart<'a> {
+    pub(super) json: &'a str,
+    pub(super) kind: Option<&'a str>,
+    /// The call that it is the result of.
+    pub(super) call: Option<&'a str>,
+    pub(super) content: Option<&'a str>,
+}
 
 /// The bytes of JSON text that a token has, about, as a fraction; programs and their output have fewer than prose.
 const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
@@ -45,28 +112,25 @@ const RESULT_MEMBERS: [&str; 2] = ["content", "output"];
 const IMAGE_TOKENS: usize = 1600;
 
 impl Reading {
-    /// Adds a turn before the user's last one, an element of an array in JSON text with `EARLIER_MEMBERS`: its text is
-    /// read, the rest only counted.
-    pub(super) fn add_earlier(&mut self, json: &str, element: &Element<2>) {
-        let (role, content) = (element.member(json, 0), element.member(json, 1));
+    /// Adds a turn before the user's last one: its text is read, the rest only counted.
+    pub(super) fn add_earlier(&mut self, earlier: &Unread) {
+        let role = earlier.role();
         let mut turn = Object::default();
         turn.set("role", role.unwrap_or("\"assistant\""));
-        match content {
+        match earlier.content() {
             Some(text) if text.starts_with('"') => turn.set("content", text),
             Some(parts) if parts.starts_with('[') => {
                 let mut texts = Vec::new();
-                for part in scan::elements(parts, ["type"]) {
-                    let text = &parts[part.range.clone()];
-                    match part.member(parts, 0) {
-                        Some(kind) if TEXT_KINDS.contains(&kind) => texts.push(text),
-                        kind => self.count(text, kind),
+                for part in earlier.parts() {
+                    match part.kind {
+                        Some(kind) if TEXT_KINDS.contains(&kind) => texts.push(part.json),
+                        kind => self.count(part.json, kind),
                     }
                 }
                 turn.set("content", format!("[{}]", texts.join(",")));
             }
             _ => {
-                let own = &json[element.range.clone()];
-                self.count(own, scan::member(own, "type"));
+                self.count(earlier.json(), earlier.kind());
                 return;
             }
         }

@@ -3,9 +3,8 @@
 use super::client_text::is_element;
 use super::messages::with_text;
 use super::reading::{
-    EARLIER_MEMBERS, Reading, UserMessage, UserPlace, opaque, text_part, tool_message, url_part,
+    Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
 };
-use super::scan::{self, Element};
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, quote, unexpected};
@@ -48,39 +47,40 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
 
 /// Reads an array of items; `adds_elements` is whether the program tells the model of its surroundings by elements.
 fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
-    let mut earlier = scan::elements(json, EARLIER_MEMBERS);
+    let mut earlier = unread(json);
     // Newest first.
     let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
-    while let Some(Element { range, .. }) = earlier.pop() {
+    while let Some(last) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("input[{at}]"));
-        let item = Object::parse(&json[range.clone()]).map_err(place)?;
-        match Item::of(&item) {
+        let item = || Object::parse(last.json()).map_err(place);
+        match Item::of(last.role(), last.kind()) {
             Item::User => {
-                let user = user_message(&item, adds_elements).map_err(place)?;
+                let user = user_message(&item()?, adds_elements).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;
                 let Some(said) = user.said() else {
                     goes_on |= user.has_program_text;
                     continue;
                 };
-                reading.user = Some(UserPlace { number: at, range });
+                reading.user = Some(UserPlace { number: at, range: last.range() });
                 reading.said = Some(said.clone()).filter(|_| !goes_on);
-                reading.is_side_call |=
-                    earlier.last().is_some_and(|element| is_program_request(json, element));
+                reading.is_side_call |= earlier.last().is_some_and(is_program_request);
                 after.push(said);
                 break;
             }
             Item::Output => {
                 goes_on = true;
-                after.push(tool_message(item.get("call_id"), item.get("output")));
+                // It may be long, and nothing of it is read here.
+                after.push(tool_message(last.call(), last.output()));
             }
-            Item::Assistant | Item::Other => after.push(turn_of(item)),
-            Item::System => systems.push(turn_of(item)),
+            Item::Assistant => after.push(turn_of(item()?, "assistant")),
+            Item::Other => after.push(opaque("assistant", &item()?.to_json())),
+            Item::System => systems.push(turn_of(item()?, "system")),
         }
     }
     reading.is_side_call |= reading.user.is_none() && !goes_on;
-    for element in &earlier {
-        reading.add_earlier(json, element);
+    for item in &earlier {
+        reading.add_earlier(item);
     }
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
@@ -88,13 +88,10 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
 }
 
 /// Whether a program asks by an item for something of its own; the user's words after it are the matter.
-fn is_program_request(json: &str, element: &Element<2>) -> bool {
+fn is_program_request(item: &Unread) -> bool {
     let read = |item: Object| user_message(&item, false).ok();
-    element.member(json, 0) == Some("\"user\"")
-        && Object::parse(&json[element.range.clone()])
-            .ok()
-            .and_then(read)
-            .is_some_and(|user| user.is_program_request)
+    item.role() == Some("\"user\"")
+        && Object::parse(item.json()).ok().and_then(read).is_some_and(|user| user.is_program_request)
 }
 
 /// What an item is.
@@ -108,28 +105,22 @@ enum Item {
 }
 
 impl Item {
-    fn of(item: &Object) -> Item {
-        let is_message = matches!(item.get("type"), None | Some("\"message\""));
-        match item.get("role") {
+    /// What has a role and a type, as JSON text.
+    fn of(role: Option<&str>, kind: Option<&str>) -> Item {
+        let is_message = matches!(kind, None | Some("\"message\""));
+        match role {
             Some("\"user\"") if is_message => Item::User,
             Some("\"assistant\"") if is_message => Item::Assistant,
             Some("\"system\"" | "\"developer\"") if is_message => Item::System,
-            _ if item.get("type").is_some_and(|kind| kind.ends_with("_output\"")) => Item::Output,
+            _ if kind.is_some_and(|kind| kind.ends_with("_output\"")) => Item::Output,
             _ => Item::Other,
         }
     }
 }
 
-/// An item as a turn of chat completions.
-fn turn_of(item: Object) -> Object {
-    let is_readable = || Content::from_message(&item).is_ok();
-    match Item::of(&item) {
-        Item::User | Item::Assistant | Item::System if is_readable() => item,
-        Item::User => opaque("user", &item.to_json()),
-        Item::Output => tool_message(item.get("call_id"), item.get("output")),
-        Item::System => opaque("system", &item.to_json()),
-        Item::Assistant | Item::Other => opaque("assistant", &item.to_json()),
-    }
+/// A message of a role as a turn of chat completions.
+fn turn_of(message: Object, role: &str) -> Object {
+    if Content::from_message(&message).is_ok() { message } else { opaque(role, &message.to_json()) }
 }
 
 /// What a message of the user has.

@@ -18,6 +18,30 @@ impl<const N: usize> Element<N> {
     pub(super) fn member<'j>(&self, json: &'j str, number: usize) -> Option<&'j str> {
         json.get(self.members.get(number)?.clone()?)
     }
+
+    /// The element that begins at a place. `value_end` gets the number of each member that was asked for and the place
+    /// where its value begins, and returns the end of the value.
+    fn read(
+        bytes: &[u8],
+        begin: usize,
+        names: &[&str; N],
+        mut value_end: impl FnMut(usize, usize) -> usize,
+    ) -> Element<N> {
+        let mut members = [const { None }; N];
+        let end = match bytes[begin] {
+            b'{' if N > 0 => object_end(bytes, begin, |name, value| {
+                let number = names.iter().position(|wanted| wanted.as_bytes() == name);
+                let Some(number) = number.filter(|number| members[*number].is_none()) else {
+                    return self::value_end(bytes, value);
+                };
+                let end = value_end(number, value);
+                members[number] = Some(value..end);
+                end
+            }),
+            _ => self::value_end(bytes, begin),
+        };
+        Element { range: begin..end, members }
+    }
 }
 
 /// The elements of an array in its text, with the members of these names, in one pass; none for a text that is no
@@ -25,23 +49,31 @@ impl<const N: usize> Element<N> {
 pub(super) fn elements<const N: usize>(json: &str, names: [&str; N]) -> Vec<Element<N>> {
     let bytes = json.as_bytes();
     let mut found = Vec::new();
-    if bytes.first() != Some(&b'[') {
-        return found;
+    if bytes.first() == Some(&b'[') {
+        push_elements(bytes, 0, &names, &mut found);
     }
-    let mut at = 1;
-    while let Some(begin) = next_value(bytes, at) {
-        let mut element = Element { range: begin..begin, members: [const { None }; N] };
-        at = match bytes[begin] {
-            b'{' if N > 0 => object_end(bytes, begin, |name, value| {
-                let number = names.iter().position(|wanted| wanted.as_bytes() == name);
-                if let Some(slot) = number.map(|number| &mut element.members[number]) {
-                    slot.get_or_insert(value);
-                }
-            }),
-            _ => value_end(bytes, begin),
-        };
-        element.range.end = at;
-        found.push(element);
+    found
+}
+
+/// As `elements`, in the same pass also the elements of the first of the members, where that is an array; their places too
+/// are in `json`.
+pub(super) fn elements_with_parts<const N: usize, const P: usize>(
+    json: &str,
+    names: [&str; N],
+    part_names: [&str; P],
+) -> Vec<(Element<N>, Vec<Element<P>>)> {
+    let bytes = json.as_bytes();
+    let (mut found, mut parts) = (Vec::new(), Vec::new());
+    if bytes.first() == Some(&b'[') {
+        array_end(bytes, 0, |begin| {
+            let element = Element::read(bytes, begin, &names, |number, begin| match bytes[begin] {
+                b'[' if number == 0 => push_elements(bytes, begin, &part_names, &mut parts),
+                _ => value_end(bytes, begin),
+            });
+            let end = element.range.end;
+            found.push((element, std::mem::take(&mut parts)));
+            end
+        });
     }
     found
 }
@@ -71,16 +103,17 @@ pub(super) fn member<'j>(json: &'j str, name: &str) -> Option<&'j str> {
     }
 }
 
-/// The place at which the next value begins, behind white space and a comma or a colon; `None` at the end of the array
-/// or the object.
-fn next_value(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match bytes.get(at)? {
-            b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => at += 1,
-            b']' | b'}' => return None,
-            _ => return Some(at),
-        }
-    }
+/// The place of the next byte behind white space, commas and colons; the end of the text if there is none.
+fn skip_separators(bytes: &[u8], at: usize) -> usize {
+    let is_separator = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':');
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| !is_separator(byte)).unwrap_or(rest.len())
+}
+
+/// The place at which the next value begins; `None` at the end of the array or the object.
+fn next_value(bytes: &[u8], at: usize) -> Option<usize> {
+    let at = skip_separators(bytes, at);
+    bytes.get(at).filter(|byte| !matches!(byte, b']' | b'}')).map(|_| at)
 }
 
 /// The end of the value that begins at a place; at least one byte after that.
@@ -96,28 +129,42 @@ fn value_end(bytes: &[u8], begin: usize) -> usize {
     }
 }
 
-/// The end of the object that begins at a place. `member` gets the name of each member, and the place of its value.
-fn object_end(bytes: &[u8], begin: usize, mut member: impl FnMut(&[u8], Range<usize>)) -> usize {
+/// The end of the array that begins at a place. `element_end` gets the place where each element begins, and returns its
+/// end.
+fn array_end(bytes: &[u8], begin: usize, mut element_end: impl FnMut(usize) -> usize) -> usize {
     let mut at = begin + 1;
-    loop {
-        let is_between = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':');
-        let rest = bytes.get(at..).unwrap_or_default();
-        at += rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len());
-        match bytes.get(at) {
-            None => return bytes.len(),
-            Some(b']' | b'}') => return at + 1,
-            Some(_) => {}
-        }
-        let name_end = value_end(bytes, at);
-        let Some(value) = next_value(bytes, name_end) else {
-            at = name_end;
-            continue;
-        };
-        let value = value..value_end(bytes, value);
-        let end = value.end;
-        member(bytes.get(at + 1..name_end.saturating_sub(1)).unwrap_or_default(), value);
-        at = end;
+    while let Some(element) = next_value(bytes, at) {
+        at = element_end(element);
     }
+    (skip_separators(bytes, at) + 1).min(bytes.len())
+}
+
+/// The end of the object that begins at a place. `value_end` gets the name of each member and the place where its value
+/// begins, and returns the end of the value.
+fn object_end(bytes: &[u8], begin: usize, mut value_end: impl FnMut(&[u8], usize) -> usize) -> usize {
+    let mut at = begin + 1;
+    while let Some(name) = next_value(bytes, at) {
+        at = self::value_end(bytes, name);
+        if let Some(value) = next_value(bytes, at) {
+            at = value_end(bytes.get(name + 1..at - 1).unwrap_or_default(), value);
+        }
+    }
+    (skip_separators(bytes, at) + 1).min(bytes.len())
+}
+
+/// The end of the array that begins at a place. Its elements are read with the members of these names.
+fn push_elements<const N: usize>(
+    bytes: &[u8],
+    begin: usize,
+    names: &[&str; N],
+    to: &mut Vec<Element<N>>,
+) -> usize {
+    array_end(bytes, begin, |begin| {
+        let element = Element::read(bytes, begin, names, |_, value| value_end(bytes, value));
+        let end = element.range.end;
+        to.push(element);
+        end
+    })
 }
 
 fn nested_end(bytes: &[u8], begin: usize) -> usize {
@@ -170,6 +217,20 @@ mod tests {
         assert_eq!(texts(2), [None, None, None, None]);
     }
 
+    #[test]
+    fn parts_are_found_with_their_elements() {
+        let list = r#"[ {"b":"x","a":[ {"t":1}, "[", {"u":[2]} ]}, 3, {"a":{"t":4}}, {"a":[]} ]"#;
+        let found = elements_with_parts(list, ["a", "b"], ["t"]);
+        let parts = |at: usize| {
+            let (_, parts): &(Element<2>, Vec<Element<1>>) = &found[at];
+            parts.iter().map(|part| (&list[part.range.clone()], part.member(list, 0))).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(0), [(r#"{"t":1}"#, Some("1")), ("\"[\"", None), (r#"{"u":[2]}"#, None)]);
+        assert!(parts(1).is_empty() && parts(2).is_empty() && parts(3).is_empty());
+        let alone: Vec<_> = found.into_iter().map(|(element, _)| element).collect();
+        assert_eq!(alone, elements(list, ["a", "b"]));
+    }
+
     fn values() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             any::<bool>().prop_map(Value::from),
@@ -218,6 +279,10 @@ mod tests {
             for element in elements(&text, ["a"]) {
                 prop_assert!(element.range.start < element.range.end && element.range.end <= text.len());
                 let _ = element.member(&text, 0);
+            }
+            for (element, parts) in elements_with_parts(&text, ["a"], ["a"]) {
+                prop_assert!(element.range.start < element.range.end && element.range.end <= text.len());
+                prop_assert!(parts.iter().all(|part| part.range.start < part.range.end && part.range.end <= text.len()));
             }
             let _ = member(&text, "a");
         }

@@ -103,7 +103,7 @@ impl LineEnricher {
             Err(why) => Err(why.clone()),
         };
         let enriched = super::enrich(memory, request, &turn, &options)?;
-        self.diagnostics.detail(format_args!("account {}", enriched.account.members.to_json()));
+        self.diagnostics.detail(format_args!("account {}", enriched.account_record.members.to_json()));
         Ok(enriched)
     }
 }

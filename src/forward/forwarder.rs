@@ -126,7 +126,7 @@ impl Forwarder {
         }
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();
-        let body = request.to_json().into_bytes();
+        let body = request.into_json().into_bytes();
         log_detail(&self.diagnostics, "the request to", &target, &body, key.as_ref());
         let outgoing = OutgoingRequest {
             // A query is about the client's API.

@@ -3,7 +3,7 @@
 use super::user_scope::documents_of;
 use crate::chat;
 use crate::enrich::Enriched;
-use crate::record::{Account, Address, Object, StoredRecord, quote};
+use crate::record::{Address, Object, StoredRecord, quote};
 use crate::search::tree::Step;
 
 /// The sources of a piece of context: a search, or the order of a document.
@@ -26,7 +26,7 @@ impl ChatContext {
         let above = documents_of(user).ok();
         let pieces: Vec<Object> =
             enriched.documents.iter().map(|(record, score)| piece(record, *score, above.as_ref())).collect();
-        let degraded = Account::from_record(&enriched.account).degraded;
+        let degraded = enriched.account.degraded.clone();
         ChatContext {
             session_id: session.to_owned(),
             context: chat::array(&pieces),

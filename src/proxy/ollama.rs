@@ -19,7 +19,7 @@ use crate::forward::{self, Failure};
 use crate::http::{Decoder, RelayBody, RelayRequest, RequestBody};
 use crate::provider::CallerKeys;
 use crate::provider::Target;
-use crate::record::{Account, Object};
+use crate::record::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::CONTENT_ENCODING;
@@ -77,7 +77,7 @@ impl OllamaApi {
         chat.overrides.extend(ollama_format::window_overrides(&body));
         let (mut response, account) = match self.pipeline.begin(chat).await {
             Ok((turn, enriched)) => {
-                let account = Account::from_record(&enriched.account);
+                let account = enriched.account.clone();
                 let answered = self.answer(&body, enriched, turn, request).await;
                 (answered.unwrap_or_else(|failure| response::failure(&failure)), Some(account))
             }

@@ -3,6 +3,7 @@
 use super::memory_headers;
 use super::memory_mode::MemoryMode;
 use super::relay_headers;
+use super::request_body;
 use super::response::{self, HttpResponse};
 use super::upstream::Upstream;
 use crate::api::Api;
@@ -24,16 +25,16 @@ impl Passthrough {
     }
 
     /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the model's and the
-    /// member `rsv`. `body` is the object of the bytes, `keys` the caller's.
+    /// member `rsv`. `named` has the model and `rsv`, `keys` are the caller's.
     pub(super) async fn relay(
         &self,
         name: &str,
         head: &Parts,
-        mut body: Object,
+        named: Object,
         bytes: Bytes,
         keys: &CallerKeys,
     ) -> HttpResponse {
-        let model = body.text("model").ok().flatten().filter(|model| !model.is_empty());
+        let model = named.text("model").ok().flatten().filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
             Some(model) => self.upstream.target_of(model),
             None if name.starts_with(Api::Messages.path()) => self.upstream.anthropic(),
@@ -44,12 +45,20 @@ impl Passthrough {
             Err(failure) => return response::failure(&failure),
         };
         let is_renamed = model.is_some_and(|model| model != target.model);
-        // It names a scope, and is sent to nobody else.
-        let had_rsv = body.take("rsv").is_some();
-        if is_renamed {
-            body.set_text("model", &target.model);
-        }
-        let bytes = if is_renamed || had_rsv { body.to_json().into() } else { bytes };
+        let bytes = if is_renamed || named.has("rsv") {
+            let mut body = match request_body::parse(&bytes) {
+                Ok(body) => body,
+                Err(error) => return response::bad_request(&error),
+            };
+            // It names a scope, and is sent to nobody else.
+            body.take("rsv");
+            if is_renamed {
+                body.set_text("model", &target.model);
+            }
+            body.into_json().into()
+        } else {
+            bytes
+        };
         let query = head.uri.query();
         let passing = relay_headers::passing(head, bytes);
         let mut response = match name {

@@ -2,7 +2,7 @@
 
 use super::response::{self, HttpResponse};
 use crate::error::{self, Error};
-use crate::record::Object;
+use crate::record::{Object, utf8};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::StatusCode;
@@ -50,9 +50,21 @@ pub(super) async fn read(
     }
 }
 
+/// The members that a request is relayed by: its model and, to be taken out, what a client may not send to rsv.
+const RELAYED_BY: [&str; 2] = ["model", "rsv"];
+
+/// As `parse`, for a request that is relayed: of a long body next to nothing is kept.
+pub(super) fn parse_to_relay(bytes: &[u8]) -> error::Result<Object> {
+    parse_with(bytes, |text| Object::parse_only(text, &RELAYED_BY))
+}
+
 /// Parses the object in a body. Errors name the line and the column, or the member.
 pub(super) fn parse(bytes: &[u8]) -> error::Result<Object> {
-    Object::parse_bytes(bytes).map_err(|error| {
+    parse_with(bytes, Object::parse)
+}
+
+fn parse_with(bytes: &[u8], parse: impl Fn(&str) -> error::Result<Object>) -> error::Result<Object> {
+    utf8(bytes).and_then(parse).map_err(|error| {
         let broken = serde_json::from_slice::<IgnoredAny>(bytes).err();
         broken.map_or(error, |e| Error::new(format!("invalid JSON: {e}")))
     })

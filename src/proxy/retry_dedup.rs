@@ -3,8 +3,9 @@
 //! user's message is stored once.
 
 use crate::record::{Object, Scope};
-use sha2::{Digest, Sha256};
+use rustc_hash::FxHasher;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,13 @@ const RETRY_WINDOW: Duration = Duration::from_secs(600);
 /// The number of turns that are remembered.
 const MAX_TURNS: usize = 4096;
 
-/// The SHA-256 of a scope and its messages.
-type TurnKey = [u8; 32];
+/// What tells turns apart: their scope, and a hash of their messages, which may be long. A client that makes two turns
+/// with one hash harms only itself.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct TurnKey {
+    scope: Scope,
+    hash: u64,
+}
 
 /// The turns whose answer no client has received.
 #[derive(Default)]
@@ -58,22 +64,13 @@ impl RetryDedup {
 
     /// Begins an attempt at a turn with these messages.
     pub(super) fn begin(&self, scope: &Scope, messages: &[Object]) -> Attempt {
-        let mut hash = Sha256::new();
-        let mut add = |text: &str| {
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text);
-        };
-        add(&scope.partition);
-        add(&scope.instance);
+        let mut hash = FxHasher::default();
         for message in messages {
             // So that it is known where the next one begins.
-            add(&message.iter().count().to_string());
-            for (name, json) in message.iter() {
-                add(name);
-                add(json);
-            }
+            hash.write_usize(message.iter().count());
+            message.iter().for_each(|member| member.hash(&mut hash));
         }
-        let key = hash.finalize().into();
+        let key = TurnKey { scope: scope.clone(), hash: hash.finish() };
         let mut turns = self.turns();
         if turns.len() >= MAX_TURNS {
             turns.retain(|_, turn| turn.last_attempt.elapsed() < RETRY_WINDOW);
@@ -82,7 +79,7 @@ impl RetryDedup {
             turns.clear();
         }
         let now = Instant::now();
-        let turn = turns.entry(key).or_insert_with(|| UnansweredTurn::new(now));
+        let turn = turns.entry(key.clone()).or_insert_with(|| UnansweredTurn::new(now));
         if turn.last_attempt.elapsed() >= RETRY_WINDOW {
             *turn = UnansweredTurn::new(now);
         }

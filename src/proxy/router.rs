@@ -26,7 +26,7 @@ use super::user_scope::UserNames;
 use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
-use crate::record::{Object, Scope};
+use crate::record::Scope;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -224,20 +224,27 @@ impl Router {
         head: &Parts,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let bad_request = |error| response::bad_request(&error);
+        let bytes = self.read_body(body).await?;
+        let keys = self.guard.caller_keys(&head.headers);
+        let settings = &self.config.settings;
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope).map_err(bad_request)?;
         let client = Arc::new(());
-        let (request, bytes) = self.read_chat(scope, head, body, &client).await?;
-        let object = request.body.clone();
-        let readable = match api {
-            _ if request.mode == MemoryMode::Off => None,
-            Api::Chat => Some(request),
-            // What cannot be read, memory has no part in: the provider judges it.
-            Api::Messages | Api::Responses => request.for_api(api, &head.headers),
+        let readable = if mode == MemoryMode::Off {
+            None
+        } else {
+            let request = ChatRequest::parse(head, &bytes, scope, keys.clone(), settings, &client);
+            let request = request.map_err(bad_request)?;
+            match api {
+                Api::Chat => Some(request),
+                // What cannot be read, memory has no part in: the provider judges it.
+                Api::Messages | Api::Responses => request.for_api(api, &head.headers),
+            }
         };
         let Some(request) = readable else {
-            let keys = self.guard.caller_keys(&head.headers);
+            let object = request_body::parse_to_relay(&bytes).map_err(bad_request)?;
             return Ok(self.passthrough.relay(api.path(), head, object, bytes, &keys).await);
         };
-        drop(object);
         // They may be long, and the turn takes its time.
         drop(bytes);
         Ok(self.chat.complete(request, client).await)
@@ -269,7 +276,7 @@ impl Router {
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let bytes = self.read_body(body).await?;
-        let object = Object::parse_bytes(&bytes).unwrap_or_default();
+        let object = request_body::parse_to_relay(&bytes).unwrap_or_default();
         let keys = self.guard.caller_keys(&head.headers);
         Ok(self.passthrough.relay(name, head, object, bytes, &keys).await)
     }

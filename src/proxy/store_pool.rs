@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::available_parallelism;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// The greatest number of turns that read the store at the same time, and the least of a file: more than there are
@@ -27,7 +28,7 @@ pub(super) struct StorePool {
 
 #[derive(Default)]
 struct PoolState {
-    /// What waits for a reader.
+    /// What waits for a reader, in the order of `since`.
     jobs: VecDeque<Job>,
     readers: usize,
     /// The connections that no reader uses.
@@ -42,6 +43,8 @@ struct Job {
     run: Box<Work>,
     /// What its request keeps as long as it waits.
     awaited: Weak<()>,
+    /// When its request came, which may have waited for something else before.
+    since: Instant,
 }
 
 impl Job {
@@ -109,12 +112,21 @@ impl StorePool {
         self: &Arc<StorePool>,
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.with_store_since(Instant::now(), work).await
+    }
+
+    /// As `with_store`, before the work of all requests that came later.
+    pub(super) async fn with_store_since<T: Send + 'static>(
+        self: &Arc<StorePool>,
+        since: Instant,
+        work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (sender, done) = oneshot::channel();
         let run = Box::new(move |pool: &StorePool, connection: &mut Connection| {
             let _ = sender.send(pool.run(connection, work));
         });
         let awaited = Arc::new(());
-        self.start(Job { run, awaited: Arc::downgrade(&awaited) });
+        self.start(Job { run, awaited: Arc::downgrade(&awaited), since });
         let done = done.await;
         drop(awaited);
         done.context("a task of the proxy panicked")?
@@ -126,7 +138,8 @@ impl StorePool {
         let mut state = self.state();
         // What is left of requests that gave up may be long.
         state.jobs.retain(Job::is_awaited);
-        state.jobs.push_back(job);
+        let place = state.jobs.partition_point(|earlier| earlier.since <= job.since);
+        state.jobs.insert(place, job);
         if state.readers < self.max_readers {
             state.readers += 1;
             let pool = self.clone();

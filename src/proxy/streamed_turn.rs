@@ -46,7 +46,7 @@ pub(super) async fn run(
         Ok(started) => started,
         Err(failure) => return (response::failure(&failure), None),
     };
-    let account = Some(Account::from_record(&enriched.account));
+    let account = Some(enriched.account);
     match enriched.too_long {
         Some(error) if pipeline.is_strict() => {
             return (response::failure(&Failure::too_long(&error)), account);

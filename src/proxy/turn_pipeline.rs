@@ -12,7 +12,7 @@ use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use super::store_pool::StorePool;
 use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
 use crate::api::Request;
-use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
+use crate::enrich::{self, Degraded, Enriched, Memory, Prepared, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
@@ -23,7 +23,7 @@ use crate::search::LinkNewest;
 use crate::store::Store;
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The result of a turn whose answer comes whole.
 pub(super) struct TurnOutcome {
@@ -96,7 +96,7 @@ impl TurnPipeline {
             Ok(started) => started,
             Err(failure) => return TurnOutcome { account: None, answer: Err(failure) },
         };
-        let account = Some(Account::from_record(&enriched.account));
+        let account = Some(enriched.account);
         let response = match enriched.too_long {
             Some(error) if self.is_strict() => Err(Failure::too_long(&error)),
             Some(_) => Ok((enriched.line, HeaderMap::new())),
@@ -134,9 +134,9 @@ impl TurnPipeline {
         options.session = request.is_session;
         options.redactor = self.config.redactor.clone();
         let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
-        let account = &enriched.account;
-        self.dedup.identify(&attempt, &account.trace_id, account.timestamp);
-        self.config.diagnostics.detail(format_args!("account {}", account.members.to_json()));
+        let record = &enriched.account_record;
+        self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
+        self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
         let ChatRequest { scope, is_session, mode, client, .. } = request;
         Ok((ActiveTurn { scope, is_session, attempt, mode, client, _pending: pending }, enriched))
     }
@@ -209,6 +209,7 @@ impl TurnPipeline {
         let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
         let awaited = Arc::new(());
+        let since = Instant::now();
         let with_memory = async {
             self.queue.settled(&scope).await;
             let (pipeline, request) = (self.clone(), request.clone());
@@ -225,12 +226,16 @@ impl TurnPipeline {
                     &is_awaited,
                 )
             };
-            self.stores.with_store(work).await
+            self.stores.with_store_since(since, work).await
         };
         let recalled = tokio::time::timeout(limit, with_memory).await;
         drop(awaited);
         let reason = match degraded::judge_recall(recalled, limit) {
-            Ok(enriched) => return Ok(enriched),
+            Ok(prepared) => {
+                // Without another clone of it, nothing of the request is copied.
+                drop(request);
+                return Ok(prepared.place()?);
+            }
             Err(reason) => reason,
         };
         self.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
@@ -238,10 +243,12 @@ impl TurnPipeline {
         let without_memory = self.blocking.spawn(move || {
             pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options, &|| true)
         });
-        Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?)
+        let prepared =
+            without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
+        Ok(prepared.place()?)
     }
 
-    /// Enriches a request on a thread that may block, from the store if there is one.
+    /// Prepares a request on a thread that may block, from the store if there is one.
     fn enrich_with(
         &self,
         store: std::result::Result<&mut dyn Store, Degraded>,
@@ -250,14 +257,14 @@ impl TurnPipeline {
         first: Option<&TurnIdentity>,
         options: &enrich::Options,
         is_awaited: &dyn Fn() -> bool,
-    ) -> Result<Enriched> {
+    ) -> Result<Prepared> {
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
         let trace_id = first.map(|first| first.trace_id.clone());
         let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window, is_awaited };
         let store = match store {
             Ok(store) => store,
-            Err(reason) => return enrich::enrich(Err(reason), request, &turn, options),
+            Err(reason) => return enrich::prepare(Err(reason), request, &turn, options),
         };
         let mut embedder = self.embedder.get();
         let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
@@ -266,6 +273,6 @@ impl TurnPipeline {
         let has_model = embedder.is_ok() || degraded.is_some();
         let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
         let memory = Memory { store, embedder: embedder.as_mut().ok(), link_newest, diagnostics, degraded };
-        enrich::enrich(Ok(memory), request, &turn, options)
+        enrich::prepare(Ok(memory), request, &turn, options)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::sniff::invalid_utf8;
 use crate::error::{Error, Result};
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -12,14 +12,18 @@ use std::sync::Arc;
 /// The length in bytes from which the text of values that are gone is freed, once it is most of the text.
 const RECLAIM_BYTES: usize = 64 * 1024;
 
-/// The room in bytes that a copied text has for what is set next.
-const SPARE_BYTES: usize = 16 * 1024;
+/// The room in bytes that a long text has for what is set next, which would move all of it.
+const SPARE_BYTES: usize = 32 * 1024;
+
+/// The bytes of the punctuation of a member: a brace or a comma, two quotation marks, a colon.
+const PUNCTUATION_BYTES: usize = 4;
 
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
 /// with forty digits is written unchanged.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
-    /// All names and values, one after the other; clones share it until one of them changes.
+    /// All names and values, one after the other, with the punctuation of JSON before each; clones share it until one of
+    /// them changes.
     text: Arc<String>,
     members: Vec<Member>,
 }
@@ -45,14 +49,21 @@ impl Object {
     /// Reads one object from JSON text; anything else, or a member given twice, is an error.
     pub fn parse(text: &str) -> Result<Object> {
         let mut from = serde_json::Deserializer::from_str(text);
-        let object = from.deserialize_map(Members { bytes: text.len() });
+        let spare = if text.len() < RECLAIM_BYTES { 0 } else { SPARE_BYTES };
+        let object = from.deserialize_map(Members { bytes: text.len() + spare, only: None });
+        object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
+    }
+
+    /// As `parse`, with the members of some names only: nothing of the others is kept.
+    pub fn parse_only(text: &str, names: &[&str]) -> Result<Object> {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let object = from.deserialize_map(Members { bytes: 0, only: Some(names) });
         object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
     }
 
     /// As `parse`, from bytes that may not be UTF-8.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
-        let text = std::str::from_utf8(bytes);
-        Object::parse(text.map_err(|e| invalid_utf8(&format!(" at byte {}", e.valid_up_to() + 1)))?)
+        Object::parse(utf8(bytes)?)
     }
 
     /// The JSON text of a member's value.
@@ -69,8 +80,13 @@ impl Object {
     pub fn take(&mut self, name: &str) -> Option<Box<str>> {
         let at = self.position(name)?;
         let member = self.members.remove(at);
-        let taken = self.text[member.value].into();
-        self.reclaim();
+        let taken = self.text[member.value.clone()].into();
+        match Arc::get_mut(&mut self.text) {
+            Some(own) if member.value.end == own.len() && member.value.start == member.name.end + 2 => {
+                own.truncate(member.name.start - 2);
+            }
+            _ => self.reclaim(),
+        }
         Some(taken)
     }
 
@@ -91,7 +107,8 @@ impl Object {
         let Some(at) = self.position(name) else { return };
         let value = self.members[at].value.clone();
         let (begin, end) = (value.start + range.start, value.start + range.end);
-        match Arc::get_mut(&mut self.text).filter(|own| own.capacity() - own.len() >= json.len()) {
+        let growth = json.len().saturating_sub(range.len());
+        match Arc::get_mut(&mut self.text).filter(|own| own.capacity() - own.len() >= growth) {
             Some(own) => own.replace_range(begin..end, json),
             None => {
                 // Copied once, also when another member is set next.
@@ -114,18 +131,20 @@ impl Object {
     }
 
     fn push(&mut self, name: &str, json: &str) {
-        let member = Member { name: self.keep(name), value: self.keep(json) };
-        self.members.push(member);
+        self.push_with(name, |own| own.push_str(json));
     }
 
-    /// As `push`, for a value as somebody else wrote it.
-    fn push_compact(&mut self, name: &str, json: &str) {
-        let name = self.keep(name);
+    /// As `push`, for a value that `write` appends.
+    fn push_with(&mut self, name: &str, write: impl FnOnce(&mut String)) {
         let own = Arc::make_mut(&mut self.text);
+        own.push_str(if own.is_empty() { "{\"" } else { ",\"" });
         let start = own.len();
-        push_compact(own, json);
-        let value = start..own.len();
-        self.members.push(Member { name, value });
+        own.push_str(name);
+        let name = start..own.len();
+        own.push_str("\":");
+        let start = own.len();
+        write(own);
+        self.members.push(Member { name, value: start..own.len() });
     }
 
     fn keep(&mut self, text: &str) -> Range<usize> {
@@ -140,8 +159,8 @@ impl Object {
         if self.text.len() < RECLAIM_BYTES {
             return;
         }
-        let used: usize = self.members.iter().map(|member| member.name.len() + member.value.len()).sum();
-        if used < self.text.len() / 2 {
+        let bytes = |member: &Member| member.name.len() + member.value.len() + PUNCTUATION_BYTES;
+        if self.members.iter().map(bytes).sum::<usize>() < self.text.len() / 2 {
             let mut kept = Object::default();
             for (name, value) in self.iter() {
                 kept.push(name, value);
@@ -255,13 +274,44 @@ impl Object {
         out.push(b'}');
     }
 
+    /// The object as JSON text, for which nothing is copied if no member changed its place and there is no clone.
+    pub fn into_json(mut self) -> String {
+        if self.is_in_order()
+            && let Some(own) = Arc::get_mut(&mut self.text)
+        {
+            own.push('}');
+            return std::mem::take(own);
+        }
+        self.to_json()
+    }
+
+    /// Whether the text is that of the object, up to its last brace.
+    fn is_in_order(&self) -> bool {
+        let mut end = 0;
+        for Member { name, value } in &self.members {
+            let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+            if name.start != end + 2
+                || value.start != name.end + 2
+                || !self.text[name.clone()].bytes().all(is_plain)
+            {
+                return false;
+            }
+            end = value.end;
+        }
+        end > 0 && end == self.text.len()
+    }
+
     /// The object as JSON text.
     pub fn to_json(&self) -> String {
-        const PUNCTUATION_BYTES: usize = 4;
         let mut out = Vec::with_capacity(self.text.len() + PUNCTUATION_BYTES * (self.members.len() + 1));
         self.write(&mut out);
         String::from_utf8(out).expect("all of it was text")
     }
+}
+
+/// Bytes as text. The error for others names the first of them.
+pub fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|e| invalid_utf8(&format!(" at byte {}", e.valid_up_to() + 1)))
 }
 
 /// The error `content: expected a string, found 12`, for modules that read members of their own.
@@ -372,16 +422,18 @@ impl PartialEq for Object {
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Object, D::Error> {
-        from.deserialize_map(Members { bytes: 0 })
+        from.deserialize_map(Members { bytes: 0, only: None })
     }
 }
 
 /// Reads the members of an object, whose text has about so many bytes.
-struct Members {
+struct Members<'a> {
     bytes: usize,
+    /// The names of those that are wanted, if not all are.
+    only: Option<&'a [&'a str]>,
 }
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for Members<'_> {
     type Value = Object;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -391,8 +443,12 @@ impl<'de> Visitor<'de> for Members {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
         let mut object = Object::with_capacity(self.bytes);
         while let Some(Name(name)) = map.next_key()? {
+            if self.only.is_some_and(|names| !names.contains(&&*name)) {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
             let value: &RawValue = map.next_value()?;
-            object.push_compact(&name, value.get());
+            object.push_with(&name, |own| push_compact(own, value.get()));
         }
         match repeated(&object) {
             Some(name) => Err(A::Error::custom(format_args!("{name}: given twice"))),
@@ -423,7 +479,8 @@ mod tests {
         let clone = object.clone();
         assert!(Arc::ptr_eq(&object.text, &clone.text));
         object.set("long", "[]");
-        assert_eq!((object.to_json().as_str(), object.text.len()), (r#"{"a":1,"long":[],"b":2}"#, 10));
+        let wanted = r#"{"a":1,"long":[],"b":2}"#;
+        assert_eq!((object.to_json().as_str(), object.text.len()), (wanted, wanted.len() - 1));
         assert_eq!(clone.get("long"), Some(long.as_str()));
     }
 
@@ -448,9 +505,57 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_an_object_is_the_same_however_it_came_about() {
+        let parsed = || Object::parse(r#"{"a": [1, 2],"b":"x","c":{}}"#).unwrap();
+        let changes: [fn(&mut Object); 8] = [
+            |_| {},
+            |object| object.set("d", "4"),
+            |object| {
+                object.set("d", "4");
+                object.take("d");
+            },
+            |object| object.set("b", "5"),
+            |object| drop(object.take("a")),
+            |object| {
+                object.set("c", "[]");
+                object.take("c");
+                object.set("e", "6");
+            },
+            |object| object.replace_within("a", 1..2, "77"),
+            |object| object.set("a \"quoted\"\n", "7"),
+        ];
+        for change in changes {
+            let mut object = parsed();
+            change(&mut object);
+            let wanted = object.to_json();
+            assert_eq!(object.clone().into_json(), wanted);
+            assert_eq!(Object::parse(&wanted).unwrap(), object);
+            assert_eq!(object.into_json(), wanted);
+        }
+        for name in ["a", "b", "c"] {
+            let mut object = parsed();
+            object.retain(|kept| kept == name);
+            assert_eq!(object.to_json(), object.clone().into_json());
+            object.take(name);
+            assert_eq!((object.to_json(), object.into_json()), ("{}".to_owned(), "{}".to_owned()));
+        }
+    }
+
+    #[test]
     fn white_space_inside_strings_stays() {
         let object = Object::parse("{\"n\": [ \"a \\\" b\",\n\t\"c\\\\\" , 1 ]}").unwrap();
         assert_eq!(object.to_json(), "{\"n\":[\"a \\\" b\",\"c\\\\\",1]}");
+    }
+
+    #[test]
+    fn some_members_can_be_read_alone() {
+        let only = |json: &str| Object::parse_only(json, &["model", "rsv"]).map(|object| object.to_json());
+        assert_eq!(only(r#"{"a":[1, {"model":2}],"model":"m","b":"x"}"#).unwrap(), r#"{"model":"m"}"#);
+        assert_eq!(only("{}").unwrap(), "{}");
+        for broken in [r#"{"a":[1,"model":"m"}"#, r#"{"model":"m","model":"n"}"#, r#"{"model":"m"} x"#, "[]"]
+        {
+            only(broken).unwrap_err();
+        }
     }
 
     #[test]
