@@ -261,7 +261,9 @@ impl Segment {
             let mut rows = statement.query([self.n * ROW_NUMBERS + at as i64])?;
             let Some(row) = rows.next()? else { break };
             let Some(block) = DocBlock::parse(row.get_ref(0)?.as_blob()?) else { break };
-            let docs: Vec<DocMeta> = (0..BLOCK_DOCS).map_while(|place| block.get(place)).collect();
+            // Behind the last document a block may seem to have more.
+            let count = self.slots.saturating_sub(at * BLOCK_DOCS).min(BLOCK_DOCS);
+            let docs: Vec<DocMeta> = (0..count).map_while(|place| block.get(place)).collect();
             let last = docs.last().map_or(*n, |doc| doc.n.max(*n));
             let (here, later) = records.split_at(records.partition_point(|n| *n <= last));
             for n in here {
