@@ -27,7 +27,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     if earlier.is_empty() {
         return Err(Error::new("messages: is empty").hint(REQUEST_HINT));
     }
-    let mut reading = Reading { session: session(body), ..Reading::default() };
+    let mut reading = Reading { len: earlier.len(), session: session(body), ..Reading::default() };
     // Newest first.
     let mut after = Vec::new();
     let (mut goes_on, mut systems) = (false, Vec::new());

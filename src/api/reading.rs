@@ -9,8 +9,11 @@ use std::ops::Range;
 /// The turns of a request.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// In the shape of chat completions, oldest first; the user's last turn has the user's own words alone.
+    /// In the shape of chat completions, oldest first; the user's last turn has the user's own words alone. What comes
+    /// before it and has no text is in none.
     pub(super) turns: Vec<Object>,
+    /// How many messages or items the request has.
+    pub(super) len: usize,
     /// The place of the user's last turn among the messages or items of the request.
     pub(super) user: Option<UserPlace>,
     /// That turn in the shape of chat completions, unless results of tools, or words of the program, came after it.
@@ -108,6 +111,8 @@ const TEXT_KINDS: [&str; 3] = ["\"text\"", "\"input_text\"", "\"output_text\""];
 const IMAGE_KINDS: [&str; 2] = ["\"image\"", "\"input_image\""];
 /// The members in which the result of a tool has its parts.
 const RESULT_MEMBERS: [&str; 2] = ["content", "output"];
+/// The tokens of a turn in addition to what is in it, about.
+const TURN_TOKENS: usize = 4;
 /// The tokens of an image, about: its bytes say nothing.
 const IMAGE_TOKENS: usize = 1600;
 
@@ -126,6 +131,10 @@ impl Reading {
                         Some(kind) if TEXT_KINDS.contains(&kind) => texts.push(part.json),
                         kind => self.count(part.json, kind),
                     }
+                }
+                if texts.is_empty() {
+                    self.unread_tokens += TURN_TOKENS;
+                    return;
                 }
                 turn.set("content", format!("[{}]", texts.join(",")));
             }

@@ -48,6 +48,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
 /// Reads an array of items; `adds_elements` is whether the program tells the model of its surroundings by elements.
 fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
     let mut earlier = unread(json);
+    reading.len = earlier.len();
     // Newest first.
     let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
     while let Some(last) = earlier.pop() {

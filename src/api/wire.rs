@@ -25,6 +25,8 @@ pub struct Request {
 #[derive(Clone, Debug)]
 struct Wire {
     body: Object,
+    /// How many messages or items it has.
+    len: usize,
     user: Option<UserPlace>,
     said: Option<Object>,
     session: Option<String>,
@@ -43,7 +45,7 @@ impl Request {
             Api::Responses => responses::read,
         };
         let rsv = body.take("rsv");
-        let Reading { turns, user, said, session, is_side_call, unread_tokens } = read(&body)?;
+        let Reading { turns, len, user, said, session, is_side_call, unread_tokens } = read(&body)?;
         let mut rest = Object::default();
         for (name, from) in [
             ("model", "model"),
@@ -59,7 +61,7 @@ impl Request {
             rest.set("rsv", rsv);
         }
         let turns = chat::Request::of_turns(rest, turns, unread_tokens);
-        Ok(Request { api, turns, wire: Some(Wire { body, user, said, session, is_side_call }) })
+        Ok(Request { api, turns, wire: Some(Wire { body, len, user, said, session, is_side_call }) })
     }
 
     /// Its API.
@@ -109,25 +111,23 @@ impl Request {
         let place = wire.user.as_ref()?.number;
         Some(match &wire.session {
             Some(session) => vec![key(session, place), turns[user].clone()],
-            None => turns[..=user].iter().map(unmarked).collect(),
+            None => std::iter::once(key("", place)).chain(turns[..=user].iter().map(unmarked)).collect(),
         })
     }
 
     /// What makes two requests attempts at the same thing.
     pub fn attempt_key(&self) -> Vec<Object> {
         let turns = &self.turns.messages;
-        match self.wire.as_ref().and_then(|wire| wire.session.as_ref()) {
+        let Some(wire) = &self.wire else { return turns.clone() };
+        let (name, told_apart) = match &wire.session {
             Some(session) => {
                 let last_user = self.turns.last_user().map_or(0, |user| turns.len() - user);
-                let tail = turns.len().saturating_sub(last_user.max(1));
-                let tail = turns[tail..].iter().map(unmarked);
-                std::iter::once(key(session, turns.len())).chain(tail).collect()
+                (session.as_str(), &turns[turns.len().saturating_sub(last_user.max(1))..])
             }
-            None if self.wire.is_some() => {
-                turns.iter().filter(|turn| !chat::is_system(turn)).map(unmarked).collect()
-            }
-            None => turns.clone(),
-        }
+            None => ("", &turns[..]),
+        };
+        let turns = told_apart.iter().filter(|turn| !chat::is_system(turn)).map(unmarked);
+        std::iter::once(key(name, wire.len)).chain(turns).collect()
     }
 
     /// The request as it goes on: with `block`, which recalls, before the user's last words, and with `rsv`.
@@ -151,7 +151,7 @@ impl Request {
     }
 }
 
-/// A name and a number.
+/// The name of a session, if it has one, and a number of messages.
 fn key(session: &str, number: usize) -> Object {
     let mut key = Object::default();
     key.set_text("session", session);

@@ -474,3 +474,31 @@ fn insert_rows(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema;
+    use super::*;
+
+    #[test]
+    fn every_record_is_located_in_its_own_slot_and_no_other_in_any() {
+        for slots in [1, 2, BLOCK_DOCS, BLOCK_DOCS + 1, 2 * BLOCK_DOCS + 7] {
+            let mut connection = Connection::open_in_memory().unwrap();
+            let transaction = connection.transaction().unwrap();
+            schema::create(&transaction).unwrap();
+            let sql = "INSERT INTO collection (n, kind, partition, instance) VALUES (1, 'message', 'p', 'i')";
+            transaction.execute(sql, []).unwrap();
+            let doc = |slot| DocMeta { n: 5 + 3 * slot as i64, timestamp: 7, length: 9, role: 1 };
+            let docs: Vec<DocMeta> = (0..slots).map(doc).collect();
+            SegmentWriter::begin(&transaction, 1, &docs).unwrap().end().unwrap();
+            let segment = Segment::list(&transaction, 1).unwrap().remove(0);
+            let expected: Vec<_> = (0..).zip(docs).collect();
+            let all: Vec<i64> = (0..3 * slots as i64 + 10).collect();
+            assert_eq!(segment.locate(&transaction, &all).unwrap(), expected, "{slots}");
+            for (slot, doc) in expected.into_iter().step_by(101) {
+                assert_eq!(segment.locate(&transaction, &[doc.n]).unwrap(), [(slot, doc)], "{slots}");
+                assert_eq!(segment.locate(&transaction, &[doc.n + 1]).unwrap(), [], "{slots}");
+            }
+        }
+    }
+}
