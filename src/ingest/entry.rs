@@ -259,7 +259,9 @@ pub(super) fn outcome(
         stored = true;
     }
     if echo && stored && outcome.line.is_ok() {
-        let mut line = Vec::with_capacity(records.get(entry.records.start).map_or(0, Record::weight));
+        let weight = records.get(entry.records.start).map_or(0, Record::weight);
+        // With room for some escapes, as `quote` has.
+        let mut line = Vec::with_capacity(weight + weight / 16);
         match &entry.passed_on {
             Some(object) => {
                 object.write(&mut line);

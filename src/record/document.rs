@@ -5,7 +5,7 @@ use super::embedding::{VectorFormat, write_vector};
 use super::members::{name, time_member};
 use super::memory::texts;
 use super::message::vector;
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, unexpected, write_member, write_text};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, Versions, write_time};
 use super::{digest, timestamp};
 use crate::error::{Error, Result};
@@ -157,7 +157,7 @@ fn write(document: &StoredRecord, out: &mut Vec<u8>) {
                 write_text(out, &document.text);
             }
         } else if let Some(json) = document.members.get(member) {
-            out.extend_from_slice(format!(",{}:{json}", quote(member)).as_bytes());
+            write_member(out, member, json);
         }
     }
     write_time(document.timestamp, out);
@@ -219,19 +219,19 @@ pub fn directory_digest<'a>(children: impl IntoIterator<Item = (&'a str, &'a str
 /// All texts.
 fn indexed_text(document: &StoredRecord) -> String {
     let member = |name: &str| document.member_text(name);
-    joined([member("title"), member("abstract"), member("overview"), document.text.clone()])
+    joined([&member("title"), &member("abstract"), &member("overview"), &document.text])
 }
 
 /// The titles on the way to it, and the overview of a directory, or the content of a leaf.
 fn embedded_text(document: &StoredRecord) -> String {
     let (overview, abstract_) = (document.member_text("overview"), document.member_text("abstract"));
     let texts = if document.is_directory() {
-        [overview, abstract_, document.text.clone()]
+        [&overview, &abstract_, &document.text]
     } else {
-        [document.text.clone(), overview, abstract_]
+        [&document.text, &overview, &abstract_]
     };
-    let text = texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
-    joined([title_path(document), text])
+    let text = texts.into_iter().find(|text| !text.trim().is_empty());
+    joined([&title_path(document), text.map_or("", String::as_str)])
 }
 
 /// The names of the directories above it, but for the first, and its title: `notes > garden > Tomatoes`.
@@ -253,6 +253,6 @@ fn shown_text(document: &StoredRecord) -> String {
     if passage.is_empty() { summary } else { format!("{summary}\n\n… {passage}") }
 }
 
-fn joined<const N: usize>(texts: [String; N]) -> String {
+fn joined<const N: usize>(texts: [&str; N]) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }

@@ -3,7 +3,7 @@
 use super::link::CONSOLIDATED_INTO;
 use super::members::{name, time_member, timestamp};
 use super::message::seq;
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, quote, unexpected, write_member, write_text};
 use super::stored::{Draft, RecordKind, Replaces, StoredRecord, TextSource, write_time};
 use crate::error::{Error, Result};
 
@@ -223,7 +223,7 @@ fn write(memory: &StoredRecord, out: &mut Vec<u8>) {
             out.extend_from_slice(b",\"content\":");
             write_text(out, &memory.text);
         } else if let Some(json) = memory.members.get(member) {
-            out.extend_from_slice(format!(",\"{member}\":{json}").as_bytes());
+            write_member(out, member, json);
         }
     }
     write_time(memory.timestamp, out);

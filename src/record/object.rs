@@ -93,6 +93,7 @@ impl Object {
     /// Replaces a member in its place, or appends it. `json` must be valid JSON text.
     pub fn set(&mut self, name: &str, json: impl AsRef<str>) {
         match self.position(name) {
+            Some(at) if self.text[self.members[at].value.clone()] == *json.as_ref() => {}
             Some(at) => {
                 self.members[at].value = self.keep(json.as_ref());
                 self.reclaim();
@@ -255,10 +256,7 @@ impl Object {
     /// As `write_members`, without those of some names.
     pub fn write_members_except(&self, names: &[&str], out: &mut Vec<u8>) {
         for (name, value) in self.iter().filter(|(name, _)| !names.contains(name)) {
-            out.push(b',');
-            write_text(out, name);
-            out.push(b':');
-            out.extend_from_slice(value.as_bytes());
+            write_member(out, name, value);
         }
     }
 
@@ -303,6 +301,9 @@ impl Object {
 
     /// The object as JSON text.
     pub fn to_json(&self) -> String {
+        if self.is_in_order() {
+            return [&*self.text, "}"].concat();
+        }
         let mut out = Vec::with_capacity(self.text.len() + PUNCTUATION_BYTES * (self.members.len() + 1));
         self.write(&mut out);
         String::from_utf8(out).expect("all of it was text")
@@ -326,6 +327,14 @@ pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
 /// Appends a JSON string.
 pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("writing to memory does not fail");
+}
+
+/// Appends a member to an object that is being written, after a comma; `json` is its value.
+pub(super) fn write_member(out: &mut Vec<u8>, name: &str, json: &str) {
+    out.push(b',');
+    write_text(out, name);
+    out.push(b':');
+    out.extend_from_slice(json.as_bytes());
 }
 
 /// A JSON string.

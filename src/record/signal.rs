@@ -3,7 +3,7 @@
 use super::id;
 use super::members::{name, timestamp};
 use super::memory::texts;
-use super::object::{Object, quote, unexpected};
+use super::object::{Object, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;
 use crate::error::{Error, Result};
@@ -256,7 +256,7 @@ fn json_of(signal: &StoredRecord, name: &str) -> String {
 fn write(signal: &StoredRecord, out: &mut Vec<u8>) {
     for member in ORDER {
         if let Some(json) = signal.members.get(member) {
-            out.extend_from_slice(format!(",{}:{json}", quote(member)).as_bytes());
+            write_member(out, member, json);
         }
     }
     write_time(signal.timestamp, out);

@@ -9,6 +9,7 @@ use super::{Role, Scope, digest, id, time};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::fmt;
+use std::io::Write;
 
 /// A record as it is stored: nothing is missing.
 #[derive(Clone, PartialEq, Debug)]
@@ -406,10 +407,10 @@ impl Draft {
             members: self.members,
             vector: self.vector,
         };
+        (record.kind.complete)(&mut record)?;
         if record.id.is_empty() {
             record.id = derived_id(&record);
         }
-        (record.kind.complete)(&mut record)?;
         Ok(record)
     }
 }
@@ -430,5 +431,5 @@ fn derived_id(record: &StoredRecord) -> String {
 
 /// Appends `timestamp` and, for people, `created_at`.
 pub fn write_time(ms: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!(",\"timestamp\":{ms},\"created_at\":\"{}\"", time::rfc3339(ms)).as_bytes());
+    let _ = write!(out, ",\"timestamp\":{ms},\"created_at\":\"{}\"", time::Rfc3339(ms));
 }

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use jiff::civil::{self, DateTime};
 use jiff::fmt::temporal::Pieces;
 use jiff::{SignedDuration, Timestamp};
+use std::fmt::{self, Display, Formatter};
 use std::time::SystemTime;
 
 /// The source of the current time: the system, or a fixed instant in tests.
@@ -69,7 +70,19 @@ pub fn checked(ms: i64) -> Result<i64> {
 
 /// `2026-11-21T07:03:00.000Z`.
 pub fn rfc3339(ms: i64) -> String {
-    utc(ms).map_or_else(|| ms.to_string(), |time| format!("{time:.3}Z"))
+    Rfc3339(ms).to_string()
+}
+
+/// A time that is shown as by `rfc3339`.
+pub(super) struct Rfc3339(pub(super) i64);
+
+impl Display for Rfc3339 {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        match utc(self.0) {
+            Some(time) => write!(f, "{time:.3}Z"),
+            None => self.0.fmt(f),
+        }
+    }
 }
 
 /// The year and the month, 1 to 12, of a time in UTC.
