@@ -19,6 +19,9 @@ const MAX_QUESTION_BYTES: usize = 64 * 1024;
 /// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, and
 /// with the final sigma of Greek as any other sigma.
 pub(super) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -107,20 +110,42 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
 fn find_alphanumeric(text: &str, wanted: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let (is_alphanumeric, length) = if byte.is_ascii() {
-            (byte.is_ascii_alphanumeric(), 1)
-        } else {
-            let c = text[at..].chars().next()?;
-            (c.is_alphanumeric(), c.len_utf8())
+    loop {
+        let (is_alphanumeric, length) = match BYTES[usize::from(*bytes.get(at)?)] {
+            Byte::Alphanumeric => (true, 1),
+            Byte::Other => (false, 1),
+            Byte::OfMany => {
+                let c = text[at..].chars().next()?;
+                (c.is_alphanumeric(), c.len_utf8())
+            }
         };
         if is_alphanumeric == wanted {
             return Some(at);
         }
         at += length;
     }
-    None
 }
+
+/// What a byte of a text is.
+#[derive(Clone, Copy)]
+enum Byte {
+    /// A letter or a digit of ASCII.
+    Alphanumeric,
+    /// Another character of ASCII.
+    Other,
+    /// The beginning of a longer character.
+    OfMany,
+}
+
+static BYTES: [Byte; 256] = {
+    let mut bytes = [Byte::OfMany; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        bytes[byte] = if (byte as u8).is_ascii_alphanumeric() { Byte::Alphanumeric } else { Byte::Other };
+        byte += 1;
+    }
+    bytes
+};
 
 fn windows_of_long(run: &str) -> Vec<&str> {
     let mut starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();

@@ -15,8 +15,9 @@ use std::thread::{self, JoinHandle};
 /// Documents with the frequencies of their words.
 #[derive(Default)]
 pub(super) struct Draft {
-    /// The numbers of the words, from 0.
-    numbers: FxHashMap<Box<[u8]>, u32>,
+    /// The numbers of the words, from 0: of those that `as_number` can take, and of the others.
+    short: FxHashMap<u128, u32>,
+    long: FxHashMap<Box<[u8]>, u32>,
     words: Vec<Word>,
     /// For each document, its words, each once.
     frequencies: Vec<Frequency>,
@@ -47,10 +48,7 @@ impl Draft {
         let (first, mut length) = (self.frequencies.len(), 0);
         for word in terms::words(folded) {
             length += 1;
-            let number = match self.numbers.get(word.as_bytes()) {
-                Some(number) => *number,
-                None => self.number(word),
-            };
+            let number = self.number(word);
             let Word { last, .. } = &mut self.words[number as usize];
             match self.frequencies.get_mut(*last).filter(|_| *last >= first) {
                 Some(frequency) => frequency.times += 1,
@@ -64,11 +62,19 @@ impl Draft {
         self.docs.entry(collection).or_default().push(doc);
     }
 
-    /// Gives a new word a number.
+    /// The number of a word, which a new one gets here.
     fn number(&mut self, word: &str) -> u32 {
-        let (number, text): (_, Box<[u8]>) = (self.words.len() as u32, word.as_bytes().into());
-        self.words.push(Word { text: text.clone(), last: usize::MAX });
-        self.numbers.insert(text, number);
+        let new = self.words.len() as u32;
+        let number = match as_number(word.as_bytes()) {
+            Some(short) => *self.short.entry(short).or_insert(new),
+            None => match self.long.get(word.as_bytes()) {
+                Some(number) => *number,
+                None => *self.long.entry(word.as_bytes().into()).or_insert(new),
+            },
+        };
+        if number == new {
+            self.words.push(Word { text: word.as_bytes().into(), last: usize::MAX });
+        }
         number
     }
 
@@ -115,6 +121,20 @@ impl Draft {
         }
         writer.end()
     }
+}
+
+/// A word of up to 16 bytes as a number, which is compared without a look at another place in memory. No word has a NUL.
+fn as_number(word: &[u8]) -> Option<u128> {
+    let length = word.len();
+    Some(match (word.first_chunk(), word.last_chunk()) {
+        // The first and the last eight bytes overlap, where they are the same.
+        (Some(first), Some(last)) if length <= 16 => {
+            let [first, last] = [first, last].map(|bytes| u128::from(u64::from_le_bytes(*bytes)));
+            first | last << (8 * (length - 8))
+        }
+        (None, None) => word.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)).into(),
+        _ => return None,
+    })
 }
 
 /// The first eight bytes of a word as a number, in the order of words: most of them differ there, without a look at their
