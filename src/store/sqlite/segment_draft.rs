@@ -200,3 +200,22 @@ impl DraftBuilder {
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_every_length_have_numbers_of_their_own() {
+        let mut draft = Draft::default();
+        let words: Vec<String> = ["a", "ab", "é1"]
+            .into_iter()
+            .flat_map(|letters| (1..40).map(|length| letters.chars().cycle().take(length).collect()))
+            .collect();
+        let numbers: Vec<u32> = words.iter().map(|word| draft.number(word)).collect();
+        for (word, number) in words.iter().zip(&numbers) {
+            assert_eq!(draft.number(word), *number, "{word}");
+            assert_eq!(&*draft.words[*number as usize].text, word.as_bytes());
+        }
+    }
+}
