@@ -2,7 +2,9 @@
 
 use crate::config::Secret;
 use crate::error::Error;
-use crate::http::{HeaderMap, RequestError, RequestErrorKind, error_message, reason_phrase, redact_key};
+use crate::http::{
+    Address, HeaderMap, RequestError, RequestErrorKind, error_message, reason_phrase, redact_key,
+};
 use crate::provider::{Refusal, Target};
 use crate::record::{Object, error_line, quote};
 
@@ -62,9 +64,10 @@ impl Failure {
         self
     }
 
-    /// The error for a request without any answer.
-    pub fn unsent(target: &Target, failed: &RequestError) -> Failure {
-        let (title, address) = (target.title(), target.address());
+    /// The error for a request to an address of a provider without any answer. It leaves out what the caller asks there by a
+    /// query.
+    pub fn unsent(target: &Target, address: &Address, failed: &RequestError) -> Failure {
+        let (title, address) = (target.title(), target.address().clone().with_path(address.path()));
         let using = match target.model.as_str() {
             "" => format!("It is at '{address}'"),
             model => format!("Using model '{model}' at '{address}'"),

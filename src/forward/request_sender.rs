@@ -64,7 +64,7 @@ impl RequestSender {
         let status_and_delay =
             |response: &Response| (response.status(), response.retry_after().and_then(parse_retry_after));
         let response = self.retries.send(target, send, status_and_delay).await;
-        let response = response.map_err(|failed| Failure::unsent(target, &failed))?;
+        let response = response.map_err(|failed| Failure::unsent(target, address, &failed))?;
         match response.status() {
             200..300 => Ok(response),
             status => {

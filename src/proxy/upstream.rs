@@ -79,7 +79,7 @@ impl Upstream {
         let path = address.path().rsplit_once("/v1/").map_or(address.path(), |(_, path)| path).to_owned();
         let key = target.authorize(&path, key, keys, &mut passing.headers);
         let sent = self.client.relay(address, key, target.headers(), passing).await;
-        sent.map_err(|failed| Failure::unsent(target, &failed))
+        sent.map_err(|failed| Failure::unsent(target, address, &failed))
     }
 
     /// Sends a request as `send` does, and again as long as the provider cannot have acted on it.
@@ -97,7 +97,7 @@ impl Upstream {
         };
         let sent =
             self.retries.send(target, send, |response| (response.status().as_u16(), wait(response))).await;
-        sent.map_err(|failed| Failure::unsent(target, &failed))
+        sent.map_err(|failed| Failure::unsent(target, address, &failed))
     }
 
     /// Relays a request, and its answer back.

@@ -606,6 +606,21 @@ fn a_connection_attempt_times_out() {
 }
 
 #[test]
+fn a_failed_connection_names_the_address_of_the_api_that_was_asked() {
+    let message = r#"{"role":"user","content":"hi"}"#;
+    let base = dead() + "/v1";
+    for (body, path) in [
+        (format!(r#"{{"model":"claude-x","max_tokens":9,"messages":[{message}]}}"#), "messages"),
+        (r#"{"model":"gpt-x","input":"hi"}"#.to_owned(), "responses"),
+    ] {
+        let home = home(&base).env("RSV_ANTHROPIC_BASE_URL", &base).env("ANTHROPIC_API_KEY", "k");
+        let said = format!("at '{base}/{path}'");
+        let line = failed(&home.run("rsv-forward", &["--api", path], &body));
+        assert!(line["message"].as_str().unwrap().contains(&said), "{line}");
+    }
+}
+
+#[test]
 fn no_failure_shows_the_key() {
     let echo = format!("{{\"error\":{{\"message\":\"bad key {CANARY}\"}},\"k\":\"{CANARY}\"}}");
     let fake = Fake::new([
