@@ -3,7 +3,6 @@
 
 use super::terms::{self, Occur, ScannedText, Term};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
-use memchr::memmem;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -58,6 +57,17 @@ impl QueryToken<'_> {
             Some(_) => 0.0,
             None if word.contains(self.text) => SUBSTRING_WEIGHT,
             None => 0.0,
+        }
+    }
+
+    /// How often a text holds it, by the weights of its words.
+    fn times_in(&self, text: &dyn ScannedText) -> f32 {
+        let mut pieces = self.pieces().filter(|piece| text.may_hold(piece));
+        let Some(piece) = pieces.next() else { return 0.0 };
+        let folded = &text.folded().text;
+        match pieces.next() {
+            None => terms::words_with(folded, piece).map(|word| self.weight(word)).sum(),
+            Some(_) => terms::words(folded).map(|word| self.weight(word)).sum(),
         }
     }
 }
@@ -171,14 +181,10 @@ pub(super) fn scan_document(
     mut visit: impl FnMut(&mut QueryToken, Doc),
 ) {
     for token in tokens {
-        let contains = |piece: &str| memmem::find(text.folded().text.as_bytes(), piece.as_bytes()).is_some();
-        if !token.pieces().any(|piece| text.may_hold(piece) && contains(piece)) {
-            continue;
-        }
-        let text = text.folded();
-        let times: f32 = terms::words(&text.text).map(|word| token.weight(word)).sum();
+        let times = token.times_in(text);
         if times > 0.0 {
-            visit(token, Doc { n, timestamp, times, length: text.length as u32 });
+            let length = text.folded().length as u32;
+            visit(token, Doc { n, timestamp, times, length });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The words of a text and the terms of a question for keyword search. Both are folded in the same way, so that case,
 //! accents and width do not matter.
 
+use memchr::memmem::{self, Finder};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -93,6 +94,22 @@ pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
         windows = windows_of_long(run).into_iter();
         windows.next()
     })
+}
+
+/// The words of the runs that contain a piece, which is not empty.
+pub(super) fn words_with<'a>(folded: &'a str, piece: &'a str) -> impl Iterator<Item = &'a str> {
+    let finder = Finder::new(piece);
+    let mut rest = folded;
+    let runs = std::iter::from_fn(move || {
+        let at = finder.find(rest.as_bytes())?;
+        let before = rest[..at].trim_end_matches(char::is_alphanumeric).len();
+        let end = at + piece.len();
+        let end = end + find_alphanumeric(&rest[end..], false).unwrap_or(rest.len() - end);
+        let run = &rest[before..end];
+        rest = &rest[end..];
+        Some(run)
+    });
+    runs.flat_map(words)
 }
 
 /// The runs of letters and digits.
@@ -281,7 +298,7 @@ impl Term {
     /// Whether the term occurs in folded text.
     pub fn occurs_in(&self, folded: &str) -> bool {
         let text: Cow<str> = if self.text.contains(' ') { spaced(folded).into() } else { folded.into() };
-        memchr::memmem::find(text.as_bytes(), self.text.as_bytes()).is_some()
+        memmem::find(text.as_bytes(), self.text.as_bytes()).is_some()
     }
 }
 
@@ -311,12 +328,22 @@ fn spaced(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn case_accents_and_width_do_not_matter() {
         assert_eq!(fold("Čapek’s ÉTUDE ＡＢＣ Ёж"), "capek’s etude abc еж");
         assert_eq!(fold("がぎ"), fold("がぎ"));
         assert_ne!(fold("か"), fold("が"));
+    }
+
+    proptest! {
+        #[test]
+        fn the_words_with_a_piece_are_those_of_its_runs(text in "[ab é界-]{0,80}", piece in "[abé界]{1,3}") {
+            let found: Vec<&str> = words_with(&text, &piece).collect();
+            let of_runs: Vec<&str> = runs(&text).filter(|run| run.contains(&piece)).flat_map(words).collect();
+            prop_assert_eq!(found, of_runs);
+        }
     }
 
     #[test]
