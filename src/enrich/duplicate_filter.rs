@@ -43,7 +43,10 @@ impl DuplicateFilter {
     pub(super) fn passes(&self, record: &StoredRecord) -> bool {
         let role = record.role;
         let text = record.text.trim().to_owned();
-        let contains_text = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
+        // A search is prepared by the length of what is looked for, which is mostly longer than the request.
+        let contains_text = |turns: &String| {
+            text.len() <= turns.len() && memmem::find(turns.as_bytes(), text.as_bytes()).is_some()
+        };
         let reason = if text.is_empty() {
             "duplicate"
         } else if fence::is_fragment(&text) {

@@ -239,8 +239,10 @@ impl<'a> Writer<'a> {
         collection: CollectionRow,
     ) -> rusqlite::Result<()> {
         let Some(old) = record_row::by_id(self.transaction, &record.id)? else { return Ok(()) };
-        // Links keep their ends while the row of these is replaced.
-        self.transaction.pragma_update(None, "defer_foreign_keys", true)?;
+        if self.has_links(&old)? {
+            // They keep their ends while the row of these is replaced. This makes SQLite prepare every statement anew.
+            self.transaction.pragma_update(None, "defer_foreign_keys", true)?;
+        }
         if collection.kind.indexed.is_some() {
             // A draft cannot lose a record of the batch.
             self.draft = None;
@@ -250,6 +252,11 @@ impl<'a> Writer<'a> {
         self.replace_row(&old, Some(there), record, collection)?;
         self.has_replaced = true;
         Ok(())
+    }
+
+    fn has_links(&self, row: &RecordRow) -> rusqlite::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ?1 OR target = ?1)";
+        self.transaction.prepare_cached(sql)?.query_row([row.n], |row| row.get(0))
     }
 
     /// Puts a record in the place of a row, with its links.
