@@ -96,18 +96,18 @@ pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of the runs that contain a piece, which is not empty.
+/// The words of the runs that contain a piece. An empty one is in every run.
 pub(super) fn words_with<'a>(folded: &'a str, piece: &'a str) -> impl Iterator<Item = &'a str> {
     let finder = Finder::new(piece);
     let mut rest = folded;
     let runs = std::iter::from_fn(move || {
-        let at = finder.find(rest.as_bytes())?;
-        let before = rest[..at].trim_end_matches(char::is_alphanumeric).len();
+        let (_, from) = rest.split_at(find_alphanumeric(rest, true)?);
+        let at = finder.find(from.as_bytes())?;
+        let begin = from[..at].trim_end_matches(char::is_alphanumeric).len();
         let end = at + piece.len();
-        let end = end + find_alphanumeric(&rest[end..], false).unwrap_or(rest.len() - end);
-        let run = &rest[before..end];
-        rest = &rest[end..];
-        Some(run)
+        let end = end + find_alphanumeric(&from[end..], false).unwrap_or(from.len() - end);
+        rest = &from[end..];
+        Some(&from[begin..end])
     });
     runs.flat_map(words)
 }
@@ -178,12 +178,10 @@ pub(super) fn stem(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
 }
 
-/// The beginning that every word of a stem shares: the last letter of the stem may differ in the word (`citi`, `city`).
+/// The beginning that every word of a stem shares: the last letter of an English stem may differ in the word (`citi`,
+/// `city`).
 pub(super) fn beginning(stem: &str) -> &str {
-    match stem.char_indices().next_back() {
-        Some((end, _)) if stem.len() > 3 => &stem[..end],
-        _ => stem,
-    }
+    if stem.len() > 3 && stem.is_ascii() { &stem[..stem.len() - 1] } else { stem }
 }
 
 /// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
@@ -339,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_words_with_a_piece_are_those_of_its_runs(text in "[ab é界-]{0,80}", piece in "[abé界]{1,3}") {
+        fn the_words_with_a_piece_are_those_of_its_runs(text in "[ab é界-]{0,80}", piece in "[abé界]{0,3}") {
             let found: Vec<&str> = words_with(&text, &piece).collect();
             let of_runs: Vec<&str> = runs(&text).filter(|run| run.contains(&piece)).flat_map(words).collect();
             prop_assert_eq!(found, of_runs);
@@ -359,6 +357,7 @@ mod tests {
             assert!(word.starts_with(beginning(&stem(word))) && other.starts_with(beginning(&stem(word))));
         }
         assert_eq!((stem("über"), stem("3d")), ("über".into(), "3d".into()));
+        assert_eq!(beginning("𐌰"), "𐌰");
     }
 
     #[test]

@@ -59,6 +59,7 @@ fn case_accents_and_width_do_not_matter() {
         "ประเทศไทย",
         "cafe\u{301} au lait",
         "İstanbul",
+        "the Gothic letter 𐌰",
     ]);
     for (asked, found) in [
         ("capek", "Karel Čapek wrote R.U.R."),
@@ -76,6 +77,7 @@ fn case_accents_and_width_do_not_matter() {
         ("café", "cafe\u{301} au lait"),
         ("CAFE", "cafe\u{301} au lait"),
         ("istanbul", "İstanbul"),
+        ("𐌰", "the Gothic letter 𐌰"),
     ] {
         assert_eq!(search(&home, &[asked]), [found], "{asked}");
     }
