@@ -323,12 +323,12 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     let home = home(&provider);
     let mut proxy = Proxy::start_with(&home, &["--log", "json"]);
+    assert!(proxy.hear().contains("rsv-proxy: store: "));
     proxy.raw(&post(
         "/partition/p/v1/chat/completions?key=canary",
         "Authorization: Bearer canary\r\n",
         &asking("secret words"),
     ));
-    assert!(proxy.hear().contains("rsv-proxy: store: "));
     let line = proxy.hear();
     let reported: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
@@ -342,8 +342,8 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
     assert!(reported["ms"].is_u64() && reported["tokens"].is_u64(), "{line}");
     assert!(!line.contains("canary") && !line.contains("secret"), "{line}");
     let mut proxy = Proxy::start_with(&home, &["--log", "text"]);
-    proxy.get("/nowhere");
     proxy.hear();
+    proxy.get("/nowhere");
     let line = proxy.hear();
     assert!(line.contains("method=\"GET\" path=\"/nowhere\" status=404"), "{line}");
 }
