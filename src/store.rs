@@ -4,7 +4,6 @@
 //! records of one kind in one scope.
 
 mod api;
-mod byte_pairs;
 mod changes;
 mod copy;
 mod cosine;
@@ -28,6 +27,7 @@ mod sqlite;
 mod synapses;
 mod terms;
 mod topic;
+mod trigrams;
 mod unit_vectors;
 mod versions;
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Passes every text once, and none that the request holds. The result for the same message is always the same.
 pub(super) struct DuplicateFilter {
     /// The request's own turns, by role.
-    request: HashMap<Role, String>,
+    request: HashMap<Role, Turns>,
     /// Knows the same text with and without its secrets.
     redactor: Option<Redactor>,
     /// The ids of the messages that passed, by role and text.
@@ -18,21 +18,29 @@ pub(super) struct DuplicateFilter {
     left_out: RefCell<Vec<LeftOut>>,
 }
 
+/// The texts of the turns of a role.
+#[derive(Default)]
+struct Turns {
+    texts: String,
+    /// The length of the longest, in bytes.
+    longest: usize,
+}
+
 /// Stands between the turns of a request, so that no text is found across two of them.
 const TURN_SEPARATOR: char = '\0';
+/// The bytes at the beginning of a text that are looked for first.
+const BEGINNING_BYTES: usize = 16;
 
 impl DuplicateFilter {
     /// A filter for a request, which is known in the form in which the redactor would have it stored too.
     pub(super) fn new(request: &Request, redactor: Option<&Redactor>) -> DuplicateFilter {
-        let mut turns: HashMap<Role, String> = HashMap::new();
+        let mut turns: HashMap<Role, Turns> = HashMap::new();
         for turn in &request.messages {
             if let Some(role) = chat::role(turn) {
-                let texts = turns.entry(role).or_default();
-                texts.push_str(&fence::remove(&chat::text(turn)));
-                texts.push(TURN_SEPARATOR);
+                let turns = turns.entry(role).or_default();
+                turns.add(&fence::remove(&chat::text(turn)));
                 if let Some(redacted) = redactor.and_then(|redactor| redacted(redactor, turn)) {
-                    texts.push_str(&redacted);
-                    texts.push(TURN_SEPARATOR);
+                    turns.add(&redacted);
                 }
             }
         }
@@ -43,15 +51,11 @@ impl DuplicateFilter {
     pub(super) fn passes(&self, record: &StoredRecord) -> bool {
         let role = record.role;
         let text = record.text.trim().to_owned();
-        // A search is prepared by the length of what is looked for, which is mostly longer than the request.
-        let contains_text = |turns: &String| {
-            text.len() <= turns.len() && memmem::find(turns.as_bytes(), text.as_bytes()).is_some()
-        };
         let reason = if text.is_empty() {
             "duplicate"
         } else if fence::is_fragment(&text) {
             "fragment"
-        } else if role.and_then(|role| self.request.get(&role)).is_some_and(contains_text) {
+        } else if role.and_then(|role| self.request.get(&role)).is_some_and(|turns| turns.contain(&text)) {
             "in_request"
         } else if *self.seen.borrow_mut().entry((role, self.redacted(text))).or_insert(record.id.clone())
             != record.id
@@ -81,6 +85,23 @@ impl DuplicateFilter {
     /// The candidates that were left out, each once, with the reason.
     pub(super) fn into_left_out(self) -> Vec<LeftOut> {
         self.left_out.into_inner()
+    }
+}
+
+impl Turns {
+    fn add(&mut self, text: &str) {
+        self.texts.push_str(text);
+        self.texts.push(TURN_SEPARATOR);
+        self.longest = self.longest.max(text.len());
+    }
+
+    /// Whether a turn contains a text. A search takes time to prepare by the length of what is looked for, of which mostly
+    /// not even the beginning is there.
+    fn contain(&self, text: &str) -> bool {
+        let (turns, text) = (self.texts.as_bytes(), text.as_bytes());
+        let beginning = &text[..text.len().min(BEGINNING_BYTES)];
+        text.len() <= self.longest
+            && memmem::find(turns, beginning).is_some_and(|at| memmem::find(&turns[at..], text).is_some())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::config::Settings;
 use crate::error::Result;
 use crate::forward::Caller;
 use crate::provider::CallerKeys;
-use crate::record::{Object, Scope};
+use crate::record::{Address, Object, Scope};
 use hyper::HeaderMap;
 use hyper::http::request::Parts;
 use std::sync::{Arc, Weak};
@@ -38,6 +38,8 @@ pub(super) struct ChatRequest {
     pub(super) overrides: Vec<Override>,
     /// Whether the scope is a session that the request continues.
     pub(super) is_session: bool,
+    /// The address at and below which documents are searched, if it is not that of the settings.
+    pub(super) target: Option<Address>,
     /// Alive as long as the client waits.
     pub(super) client: Weak<()>,
 }
@@ -63,6 +65,7 @@ impl ChatRequest {
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
             is_session: false,
+            target: None,
             client: Arc::downgrade(client),
         })
     }

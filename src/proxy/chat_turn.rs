@@ -1,12 +1,13 @@
 //! A request of the chat backend: what its body says, and the turn that it becomes.
 
-use super::chat_request::{ChatRequest, Override, recall_override};
+use super::chat_request::{ChatRequest, recall_override};
 use super::memory_mode::MemoryMode;
 use super::mood;
 use super::proxy_config::ProxyConfig;
 use super::user_scope::{USER_ID, documents_of};
 use crate::api::Api;
 use crate::chat;
+use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::forward::Caller;
 use crate::provider::CallerKeys;
@@ -123,18 +124,6 @@ impl ChatTurn {
             body.set_text("model", model);
         }
         body.set("messages", chat::array(&messages));
-        let mut overrides = vec![
-            with("recent_context_size", RECENT),
-            with("enrich.memories", MEMORIES),
-            with("enrich.target", self.target.as_str()),
-        ];
-        let recall = settings.text("chat.recall");
-        overrides.extend(recall.map(|what| with("enrich.recall", &what)));
-        let documents = settings.integer("chat.documents");
-        overrides.extend(documents.map(|most| with("enrich.documents", &most.to_string())));
-        let min_score = settings.real("chat.min_score");
-        overrides.extend(min_score.map(|least| with("enrich.min_score", &least.to_string())));
-        overrides.extend(recall_override(headers));
         Ok(ChatRequest {
             api: Api::Chat,
             body,
@@ -142,11 +131,32 @@ impl ChatTurn {
             scope: self.scope.clone(),
             caller: Caller { keys, ..Caller::default() },
             mode: MemoryMode::from_request(headers, settings, &self.scope)?,
-            overrides,
+            overrides: recall_override(headers).into_iter().collect(),
             is_session: true,
+            target: Some(self.target.clone()),
             client: Arc::downgrade(client),
         })
     }
+}
+
+/// The settings of turns of the chat backend: what is recalled by settings of its own. Errors name the setting.
+pub(super) fn settings_of_turns(settings: &Settings) -> Result<Settings> {
+    let mut of_turns = settings.clone();
+    let mut set = |key, from, value: &str| of_turns.set_override(key, from, value);
+    set("recent_context_size", SOURCE, RECENT)?;
+    set("enrich.memories", SOURCE, MEMORIES)?;
+    // Each turn has a target of its own.
+    set("enrich.target", SOURCE, "viking://resources")?;
+    if let Some(recall) = settings.text("chat.recall") {
+        set("enrich.recall", "chat.recall", &recall)?;
+    }
+    if let Some(documents) = settings.integer("chat.documents") {
+        set("enrich.documents", "chat.documents", &documents.to_string())?;
+    }
+    if let Some(min_score) = settings.real("chat.min_score") {
+        set("enrich.min_score", "chat.min_score", &min_score.to_string())?;
+    }
+    Ok(of_turns)
 }
 
 /// The turns of a conversation in a body.
@@ -166,10 +176,6 @@ fn history(body: &Object) -> Result<Vec<Object>> {
         Ok(message(&role, &content))
     };
     turns.iter().enumerate().map(turn).collect()
-}
-
-fn with(key: &str, value: &str) -> Override {
-    Override { key: key.to_owned(), source: SOURCE, value: value.to_owned() }
 }
 
 fn message(role: &str, text: &str) -> Object {

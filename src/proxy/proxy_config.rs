@@ -9,6 +9,8 @@ use crate::redact::Redactor;
 /// The configuration that all parts share.
 pub(super) struct ProxyConfig {
     pub(super) settings: Settings,
+    /// The same for turns of the chat backend.
+    pub(super) chat_settings: Settings,
     pub(super) clock: Clock,
     /// The diagnostics of the proxy for people.
     pub(super) diagnostics: Diagnostics,

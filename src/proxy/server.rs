@@ -6,6 +6,7 @@ use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
 use super::chat_page::ChatPage;
+use super::chat_turn;
 use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
 use super::connections::Connections;
@@ -84,7 +85,8 @@ impl Proxy {
     /// setting.
     pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
         let redactor = Redactor::from_settings(&settings)?;
-        let config = ProxyConfig { settings, clock, diagnostics, redactor };
+        let chat_settings = chat_turn::settings_of_turns(&settings)?;
+        let config = ProxyConfig { settings, chat_settings, clock, diagnostics, redactor };
         let ProxyConfig { settings, diagnostics, .. } = &config;
         let max_clients = config.limit("proxy.connections").unwrap_or(Semaphore::MAX_PERMITS);
         let limits = ConnectionLimits::claim(max_clients);

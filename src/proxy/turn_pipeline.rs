@@ -121,7 +121,8 @@ impl TurnPipeline {
             Some(parsed) => parsed,
             None => Request::parse(request.api, request.body)?,
         };
-        let mut settings = Cow::Borrowed(&self.config.settings);
+        let ProxyConfig { settings, chat_settings, .. } = &*self.config;
+        let mut settings = Cow::Borrowed(if request.is_session { chat_settings } else { settings });
         for one in &request.overrides {
             settings.to_mut().set_override(&one.key, one.source, &one.value)?;
         }
@@ -132,6 +133,7 @@ impl TurnPipeline {
         let pending = self.queue.announce();
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
+        options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
         let record = &enriched.account_record;

@@ -1,7 +1,7 @@
 //! How the words of a question stand in a text: whether neighbours are neighbours there too. An index by words does not
 //! tell it, so the texts of a few candidates are read.
 
-use super::question::STOP_WORDS;
+use super::question::is_stop_word;
 use super::terms::{beginning, fold, stem, words};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -37,7 +37,7 @@ impl Phrasing {
         let mut last = None;
         for word in words(&folded).take(MAX_WORDS) {
             let stem = stem(word).into_owned();
-            let is_content = !STOP_WORDS.split(' ').any(|stop| stop == word);
+            let is_content = !is_stop_word(word);
             let at = *positions.entry(stem.clone()).or_insert_with(|| {
                 phrasing.beginnings.push((stem.clone(), beginning(&stem).to_owned()));
                 phrasing.stems.push(stem);

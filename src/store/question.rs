@@ -2,13 +2,21 @@
 
 use super::dates::Dates;
 use super::terms::Term;
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
 
 /// Words that tell nothing about the topic of a question, and that are in most messages: looking them up would cost
 /// more than all others together.
-pub(super) const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
+const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
     get got had has have he her him his how i if in into is it its just like me my no not of on or our out say said \
     she should so some tell than that the their them then there these they this to too up us was we were what when \
     where which who why will with would you your";
+
+/// Whether a folded word is one of the stop words.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    static WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
+    WORDS.contains(word)
+}
 
 /// The number of words of a long text that are looked up.
 const MAX_TERMS: usize = 64;
@@ -50,10 +58,9 @@ impl Question {
 fn content_terms(text: &str) -> Vec<Term> {
     let mut terms = Term::content(text);
     // The part after an apostrophe is not a content word either: `what's`.
-    let stops = |token: &String| STOP_WORDS.split(' ').any(|stop| token == stop);
     terms.retain(|term| {
-        let cut_off = |token: &String| token.len() == 1 && term.tokens.len() > 1;
-        !term.tokens.iter().all(|token| stops(token) || cut_off(token))
+        let cut_off = |token: &str| token.len() == 1 && term.tokens.len() > 1;
+        !term.tokens.iter().all(|token| is_stop_word(token) || cut_off(token))
     });
     terms.truncate(MAX_TERMS);
     terms

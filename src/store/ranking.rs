@@ -1,7 +1,7 @@
 //! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation times the
 //! share of the question that one holds. The store finds the documents that hold a token, and their number.
 
-use super::terms::{self, Occur, ScannedText, Term};
+use super::terms::{self, Occur, Piece, ScannedText, Term};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -35,18 +35,21 @@ pub(super) struct QueryToken<'a> {
     pub(super) text: &'a str,
     /// Its stem, if words of the same stem count.
     pub(super) stem: Option<Cow<'a, str>>,
+    /// Every word that counts contains one of these: the beginning that words of the stem share, and the token itself
+    /// if it begins in another way than its stem (`dying`, `die`).
+    pub(super) pieces: Vec<Piece>,
     /// Documents that hold it: all of them, or those that may be among the best.
     pub(super) docs: Vec<Doc>,
     /// The number of documents that hold it.
     pub(super) doc_freq: usize,
 }
 
-impl QueryToken<'_> {
-    /// Every word that counts contains one of these pieces: the beginning that words of the stem share, and the token
-    /// itself, since a word may begin in another way than its stem (`dying`, `die`).
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &str> {
-        let piece = self.stem.as_deref().map_or(self.text, terms::beginning);
-        std::iter::once(piece).chain((!self.text.contains(piece)).then_some(self.text))
+impl<'a> QueryToken<'a> {
+    fn new(text: &'a str, stem: Option<Cow<'a, str>>) -> QueryToken<'a> {
+        let piece = stem.as_deref().map_or(text, terms::beginning);
+        let own = (!text.contains(piece)).then_some(text);
+        let pieces = std::iter::once(piece).chain(own).map(Piece::new).collect();
+        QueryToken { text, stem, pieces, docs: Vec::new(), doc_freq: 0 }
     }
 
     /// The weight of a word that contains the piece.
@@ -62,11 +65,11 @@ impl QueryToken<'_> {
 
     /// How often a text holds it, by the weights of its words.
     fn times_in(&self, text: &dyn ScannedText) -> f32 {
-        let mut pieces = self.pieces().filter(|piece| text.may_hold(piece));
+        let mut pieces = self.pieces.iter().filter(|piece| text.may_hold(&piece.text));
         let Some(piece) = pieces.next() else { return 0.0 };
         let folded = &text.folded().text;
         match pieces.next() {
-            None => terms::words_with(folded, piece).map(|word| self.weight(word)).sum(),
+            None => piece.words_in(folded).map(|word| self.weight(word)).sum(),
             Some(_) => terms::words(folded).map(|word| self.weight(word)).sum(),
         }
     }
@@ -165,7 +168,7 @@ pub(super) fn query_tokens<'a, E>(
         if scrap || tokens.iter().any(is_token) {
             continue;
         }
-        let token = QueryToken { text, stem, docs: Vec::new(), doc_freq: 0 };
+        let token = QueryToken::new(text, stem);
         if tells(&token)? {
             tokens.push(token);
         }

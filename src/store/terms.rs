@@ -96,20 +96,32 @@ pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of the runs that contain a piece. An empty one is in every run.
-pub(super) fn words_with<'a>(folded: &'a str, piece: &'a str) -> impl Iterator<Item = &'a str> {
-    let finder = Finder::new(piece);
-    let mut rest = folded;
-    let runs = std::iter::from_fn(move || {
-        let (_, from) = rest.split_at(find_alphanumeric(rest, true)?);
-        let at = finder.find(from.as_bytes())?;
-        let begin = from[..at].trim_end_matches(char::is_alphanumeric).len();
-        let end = at + piece.len();
-        let end = end + find_alphanumeric(&from[end..], false).unwrap_or(from.len() - end);
-        rest = &from[end..];
-        Some(&from[begin..end])
-    });
-    runs.flat_map(words)
+/// A piece of a folded word, prepared to be looked for in many texts.
+pub(super) struct Piece {
+    pub(super) text: String,
+    finder: Finder<'static>,
+}
+
+impl Piece {
+    /// Prepares a piece. An empty one is in every run.
+    pub(super) fn new(text: &str) -> Piece {
+        Piece { text: text.to_owned(), finder: Finder::new(text).into_owned() }
+    }
+
+    /// The words of the runs that contain it.
+    pub(super) fn words_in<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = &'a str> {
+        let mut rest = folded;
+        let runs = std::iter::from_fn(move || {
+            let (_, from) = rest.split_at(find_alphanumeric(rest, true)?);
+            let at = self.finder.find(from.as_bytes())?;
+            let begin = from[..at].trim_end_matches(char::is_alphanumeric).len();
+            let end = at + self.text.len();
+            let end = end + find_alphanumeric(&from[end..], false).unwrap_or(from.len() - end);
+            rest = &from[end..];
+            Some(&from[begin..end])
+        });
+        runs.flat_map(words)
+    }
 }
 
 /// The runs of letters and digits.
@@ -338,7 +350,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_words_with_a_piece_are_those_of_its_runs(text in "[ab é界-]{0,80}", piece in "[abé界]{0,3}") {
-            let found: Vec<&str> = words_with(&text, &piece).collect();
+            let prepared = Piece::new(&piece);
+            let found: Vec<&str> = prepared.words_in(&text).collect();
             let of_runs: Vec<&str> = runs(&text).filter(|run| run.contains(&piece)).flat_map(words).collect();
             prop_assert_eq!(found, of_runs);
         }

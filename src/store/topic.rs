@@ -1,7 +1,9 @@
 //! The words of a text that may name its topic.
 
-use super::question::STOP_WORDS;
+use super::question::is_stop_word;
 use super::terms::{fold, is_unspaced, pieces, stem};
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words that are no name for a topic, beside those that no question is searched by, and the parts that an apostrophe
@@ -47,10 +49,11 @@ pub fn topic_words(text: &str) -> Vec<TopicWord> {
 
 /// Whether a folded word may name a topic: numbers, single letters and stop words do not.
 fn is_telling(folded: &str) -> bool {
-    let stops = [STOP_WORDS, MORE_STOP_WORDS];
+    static MORE_WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| MORE_STOP_WORDS.split(' ').collect());
     folded.chars().count() >= MIN_LETTERS
         && !folded.starts_with(|c: char| c.is_numeric())
-        && !stops.iter().any(|list| list.split(' ').any(|stop| stop == folded))
+        && !is_stop_word(folded)
+        && !MORE_WORDS.contains(folded)
 }
 
 #[cfg(test)]

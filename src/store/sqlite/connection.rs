@@ -236,14 +236,9 @@ fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
     ))
 }
 
-/// Maps the file into memory, for random reads.
-pub(super) fn map(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "mmap_size", MAPPED_BYTES)
-}
-
-/// Unmaps the file, for sequential reads.
-pub(super) fn unmap(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "mmap_size", 0)
+/// Maps the file into memory, or unmaps it.
+pub(super) fn set_mapped(connection: &Connection, mapped: bool) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "mmap_size", if mapped { MAPPED_BYTES } else { 0 })
 }
 
 /// The header of a file, which tells whether it is a store.

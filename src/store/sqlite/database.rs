@@ -10,7 +10,7 @@ use super::error::{Stopped, describe};
 use super::migrations;
 use super::record_cache::RecordCache;
 use rusqlite::Connection;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::replace;
 use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
@@ -30,6 +30,8 @@ pub(super) struct Sqlite {
     /// The records that this process keeps, if it answers many requests.
     pub(super) records: Option<Arc<RecordCache>>,
     second: SecondConnection,
+    /// Whether the file is mapped into memory; `None` while it is as it was opened.
+    is_mapped: Cell<Option<bool>>,
 }
 
 /// The file that was opened, by its path and by its device and inode.
@@ -120,12 +122,31 @@ impl Sqlite {
             known_collections: KnownCollections::default(),
             cache: RefCell::new(CodeCache::new(mode)),
             second: SecondConnection::Never,
+            is_mapped: Cell::default(),
         }
     }
 
     /// Whether there is no file, or an empty one.
     pub(super) fn is_missing(&self) -> bool {
         self.connection.path() == Some("")
+    }
+
+    /// Maps the file into memory, for random reads; a connection for writing does not by default.
+    pub(super) fn map(&self) -> rusqlite::Result<()> {
+        self.set_mapped(true)
+    }
+
+    /// Unmaps the file, for sequential reads.
+    pub(super) fn unmap(&self) -> rusqlite::Result<()> {
+        self.set_mapped(false)
+    }
+
+    fn set_mapped(&self, mapped: bool) -> rusqlite::Result<()> {
+        if self.is_mapped.get() != Some(mapped) {
+            connection::set_mapped(&self.connection, mapped)?;
+            self.is_mapped.set(Some(mapped));
+        }
+        Ok(())
     }
 
     /// Errors if the file is not at its path any more: what is written would be lost.

@@ -4,7 +4,7 @@ use super::super::api::VisitHit;
 use super::super::evidence::Cosines;
 use super::super::ranking::{self, Corpus, Doc, QueryToken, Scored};
 use super::super::select::Select;
-use super::super::terms::{Occur, Term};
+use super::super::terms::{Occur, Piece, Term};
 use super::collections::Within;
 use super::error::Stopped;
 use super::filter::{Admission, Filter};
@@ -124,7 +124,7 @@ impl KeywordSearch<'_> {
             |token| -> rusqlite::Result<bool> {
                 let mut words: SegmentWords = vec![Vec::new(); segments.len()];
                 for (segment, words) in segments.iter().zip(&mut words) {
-                    for piece in token.pieces() {
+                    for Piece { text: piece, .. } in &token.pieces {
                         words.append(&mut match token.stem {
                             Some(_) => segment.words_from(connection, piece, MAX_WORDS)?,
                             None => segment.words_with(connection, piece, MAX_WORDS)?,

@@ -10,7 +10,7 @@ use super::resemblance::Resemblance;
 use super::row::{self, LINK};
 use super::snapshot::Snapshot;
 use super::surroundings::Surroundings;
-use super::{connection, embedding, link_writer, synapse};
+use super::{embedding, link_writer, synapse};
 use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Links for Sqlite {
         limit: usize,
     ) -> Result<Vec<Compared>> {
         let resemblance = Resemblance { model, collection, which, min_similarity, limit };
-        let found = connection::map(&self.connection).and_then(|()| resemblance.find(&mut self.connection));
+        let found = self.map().and_then(|()| resemblance.find(&mut self.connection));
         found.map_err(|e| self.failed("read", e))
     }
 

@@ -4,8 +4,8 @@
 //! used twice. So a kept record is as good as its row wherever a snapshot has its number, and needs no other check.
 //! Records must be read outside of a transaction that writes: one that is rolled back gives its numbers to others.
 
-use super::super::byte_pairs::BytePairs;
 use super::super::terms::{FoldedText, ScannedText};
+use super::super::trigrams::Trigrams;
 use super::filter::role_bit;
 use super::postings::DocMeta;
 use super::row;
@@ -51,7 +51,7 @@ pub(super) type ScannedRecords = Arc<Vec<ScannedRecord>>;
 #[derive(Clone)]
 pub(super) struct ScannedRecord {
     pub(super) doc: DocMeta,
-    pairs: BytePairs,
+    trigrams: Trigrams,
     cached: Arc<CachedRecord>,
 }
 
@@ -60,13 +60,13 @@ impl ScannedRecord {
         let StoredRecord { timestamp, role, .. } = *cached.record;
         let text = cached.folded();
         let doc = DocMeta { n, timestamp, role: role_bit(role), length: text.length as u32 };
-        ScannedRecord { doc, pairs: BytePairs::of(&text.text), cached }
+        ScannedRecord { doc, trigrams: Trigrams::of(&text.text), cached }
     }
 }
 
 impl ScannedText for ScannedRecord {
     fn may_hold(&self, piece: &str) -> bool {
-        self.pairs.may_hold(piece)
+        self.trigrams.may_hold(piece)
     }
 
     fn folded(&self) -> &FoldedText {

@@ -14,7 +14,7 @@ use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
 use super::snapshot::Snapshot;
 use super::tombstones::PartFilter;
-use super::{changes, connection, erase, newest, removal, scope_summaries, walk, write};
+use super::{changes, erase, newest, removal, scope_summaries, walk, write};
 use crate::record::{Record, RecordKind, ScopeSummary, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::BTreeMap;
@@ -74,12 +74,12 @@ impl Records for Sqlite {
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
-        connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
+        self.unmap().map_err(|e| self.failed("read", e))?;
         walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped("read", stopped))
     }
 
     fn walk_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
-        connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
+        self.unmap().map_err(|e| self.failed("read", e))?;
         self.visit_readable(what, visit)
     }
 

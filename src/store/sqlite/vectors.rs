@@ -11,15 +11,13 @@ use super::facts;
 use super::filter::Source;
 use super::measure::{self, ModelVector};
 use super::nearest::Nearest;
-use super::{connection, embedding, newest, wal};
+use super::{embedding, newest, wal};
 use crate::record::{Embedding, Hit};
 use rusqlite::Connection;
 
 impl Vectors for Sqlite {
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        // A connection for writing does not map the file by default.
-        let stored_model =
-            connection::map(&self.connection).and_then(|()| embedding::model(&self.connection, model));
+        let stored_model = self.map().and_then(|()| embedding::model(&self.connection, model));
         let Some((n, dim)) = stored_model.map_err(|e| self.failed("search", e))? else {
             return Ok(Vec::new());
         };

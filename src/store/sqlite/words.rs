@@ -6,7 +6,6 @@ use super::super::evidence::Cosines;
 use super::super::ranking;
 use super::super::select::Select;
 use super::super::terms::{Occur, Term};
-use super::connection;
 use super::database::Sqlite;
 use super::keyword::KeywordSearch;
 use super::measure::ModelVector;
@@ -51,10 +50,9 @@ impl Sqlite {
         vector: Option<ModelVector>,
         visit: &mut VisitHit,
     ) -> Result<Cosines> {
-        // A connection for writing does not map the file by default. Very many hits would map all of it.
-        let is_small = search.limit <= ranking::PAGE;
-        let map = if is_small { connection::map } else { connection::unmap };
-        map(&self.connection).map_err(|e| self.failed("search", e))?;
+        // Very many hits would map all of the file.
+        let mapped = if search.limit <= ranking::PAGE { self.map() } else { self.unmap() };
+        mapped.map_err(|e| self.failed("search", e))?;
         search
             .visit(&self.connection, self.records.as_deref(), vector, visit)
             .map_err(|stopped| self.stopped("search", stopped))
