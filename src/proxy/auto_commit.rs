@@ -22,7 +22,10 @@ const MAX_BACKOFF: Duration = Duration::from_secs(300);
 /// The greatest number of messages that are looked at.
 const MAX_MESSAGES: usize = 20_000;
 /// The number of commits that may be made at a time.
-const MAX_RUNNING: usize = 1;
+const MAX_RUNNING: u32 = 1;
+/// How long the end of the proxy waits for a commit: by rule one takes milliseconds, and one by a model that is cut off is
+/// made again by the next proxy.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of times that a model is tried for a commit before it is made by rule.
 const MODEL_ATTEMPTS: usize = 3;
 
@@ -55,6 +58,8 @@ struct CommitState {
     waiting: HashSet<Scope>,
     /// Why the last commits of sessions failed.
     failures: BTreeMap<Scope, String>,
+    /// Whether no commit is begun any more.
+    is_ending: bool,
 }
 
 /// Why a session is looked at.
@@ -90,7 +95,7 @@ impl AutoCommit {
             queue: queue.clone(),
             commits: commits.clone(),
             rule,
-            may_run: Semaphore::new(MAX_RUNNING),
+            may_run: Semaphore::new(MAX_RUNNING as usize),
             state: Mutex::default(),
         }
     }
@@ -112,6 +117,12 @@ impl AutoCommit {
             let own = self.clone();
             self.blocking.spawn_task(async move { own.await_open_sessions(idle).await });
         }
+    }
+
+    /// Waits for the commit that is being made, within bounds; no other is begun.
+    pub(super) async fn finish(&self) {
+        self.state().is_ending = true;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.may_run.acquire_many(MAX_RUNNING)).await;
     }
 
     async fn await_open_sessions(self: Arc<AutoCommit>, idle: Duration) {
@@ -195,6 +206,9 @@ impl AutoCommit {
                 if attempt < MODEL_ATTEMPTS { ModelFailure::Fails } else { ModelFailure::LeadsToRule };
             let (own, name) = (self.clone(), session.clone());
             let permit = self.may_run.acquire().await;
+            if self.state().is_ending {
+                return;
+            }
             let done = self.blocking.spawn(move || own.commit_if_due(&name, occasion, failure)).await;
             drop(permit);
             match done {

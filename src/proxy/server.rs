@@ -78,6 +78,7 @@ struct Server {
     stores: Arc<StorePool>,
     queue: Arc<StoreQueue>,
     backfill: Arc<Backfill>,
+    auto_commit: Arc<AutoCommit>,
 }
 
 impl Proxy {
@@ -232,7 +233,7 @@ impl Proxy {
             clock,
             config: config.clone(),
         };
-        Server { config, router: Arc::new(router), stores, queue, backfill }
+        Server { config, router: Arc::new(router), stores, queue, backfill, auto_commit }
     }
 }
 
@@ -267,12 +268,16 @@ impl Server {
         }
     }
 
-    /// Stores the answered turns.
+    /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the process has
+    /// ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
         let lost = self.queue.finish().await;
         if !self.backfill.finish().await {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
+        self.auto_commit.finish().await;
+        self.queue.close();
+        self.stores.close();
         match lost {
             0 => Ok(()),
             lost => Err(Error::new(format!("{lost} turns that were answered are not stored"))),

@@ -33,6 +33,8 @@ struct PoolState {
     readers: usize,
     /// The connections that no reader uses.
     idle: Vec<Box<dyn Store>>,
+    /// Whether connections that are not used are closed.
+    is_closed: bool,
 }
 
 /// What a reader does with its connection.
@@ -147,6 +149,13 @@ impl StorePool {
         }
     }
 
+    /// Closes the connections, those of readers when they have ended.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.idle.clear();
+    }
+
     /// Does what is queued, until nothing is.
     fn work(&self) {
         let mut connection = self.state().idle.pop();
@@ -154,7 +163,9 @@ impl StorePool {
             let mut state = self.state();
             let Some(job) = state.jobs.pop_front() else {
                 state.readers -= 1;
-                state.idle.extend(connection);
+                if !state.is_closed {
+                    state.idle.extend(connection);
+                }
                 return;
             };
             drop(state);

@@ -211,6 +211,13 @@ impl StoreQueue {
         state.lost
     }
 
+    /// Closes the connection, unless a write that takes too long still holds it.
+    pub(super) fn close(&self) {
+        if let Ok(mut connection) = self.connection.try_lock() {
+            *connection = None;
+        }
+    }
+
     /// Reports that a turn cannot be stored.
     pub(super) fn report_lost(&self, trace_id: &str, why: &str) {
         self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));

@@ -90,6 +90,20 @@ fn the_last_writer_leaves_the_file_alone() {
 }
 
 #[test]
+fn the_proxy_leaves_the_file_alone_whatever_it_waits_for() {
+    // A store that was not there at its start; a session that may go on.
+    let said = r#"{"message":"Where?","session_id":"s","model":"llama3.2"}"#.to_owned();
+    for (path, body) in [(CHAT, asking("one")), ("/api/ai/chat", said)] {
+        let provider = Fake::new([Answer::new(200, REPLY)]);
+        let home = proxied(&provider);
+        let mut proxy = Proxy::start(&home);
+        assert_eq!(proxy.post(path, "", &body).0, 200);
+        assert_eq!(proxy.end(), Some(0));
+        assert_eq!(files(&home), ["store.db"], "{path}");
+    }
+}
+
+#[test]
 fn a_reader_leaves_the_log_of_a_killed_process_and_a_writer_empties_it() {
     let home = Home::new();
     home.run("rsv-ingest", &["one"], "").ok();
