@@ -7,22 +7,28 @@ use super::{code, decode, epub, html, json, mail, markdown, office, pdf};
 /// Extracts the text of a file, or says why it has none.
 pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, String> {
     let text = decoded;
-    match format {
-        Format::Markdown => text(bytes).map(markdown::extract),
-        Format::Code => text(bytes).map(code::extract),
-        Format::Html => Ok(html::extract(&decode::decode_html(bytes).ok_or(NOT_TEXT)?)),
-        Format::Text => Ok(Extract { text: text(bytes)?, breaks: Breaks::BlankLines, ..Extract::default() }),
-        Format::Csv => Ok(Extract { text: text(bytes)?, breaks: Breaks::Rows, ..Extract::default() }),
-        Format::Json => text(bytes).map(json::extract),
-        Format::Notebook => Ok(markdown::extract(json::notebook(&text(bytes)?)?)),
-        Format::Mail => mail::message(&bytes),
-        Format::Mbox => Ok(mail::mailbox(&bytes)),
-        Format::Docx => office::docx(&bytes),
-        Format::Odt => office::odt(&bytes),
-        Format::Epub => epub::extract(&bytes),
-        Format::Pdf => Ok(pdf::from_pages(&pdf::pages(&bytes)?)),
-        Format::Zip | Format::Tar | Format::Gzip => Err("an archive, which only --archives opens".to_owned()),
+    let mut extract = match format {
+        Format::Markdown => markdown::extract(text(bytes)?),
+        Format::Code => code::extract(text(bytes)?),
+        Format::Html => html::extract(&decode::decode_html(bytes).ok_or(NOT_TEXT)?),
+        Format::Text => Extract { text: text(bytes)?, breaks: Breaks::BlankLines, ..Extract::default() },
+        Format::Csv => Extract { text: text(bytes)?, breaks: Breaks::Rows, ..Extract::default() },
+        Format::Json => json::extract(text(bytes)?),
+        Format::Notebook => markdown::extract(json::notebook(&text(bytes)?)?),
+        Format::Mail => mail::message(&bytes)?,
+        Format::Mbox => mail::mailbox(&bytes),
+        Format::Docx => office::docx(&bytes)?,
+        Format::Odt => office::odt(&bytes)?,
+        Format::Epub => epub::extract(&bytes)?,
+        Format::Pdf => pdf::from_pages(&pdf::pages(&bytes)?),
+        Format::Zip | Format::Tar | Format::Gzip => {
+            return Err("an archive, which only --archives opens".to_owned());
+        }
+    };
+    if extract.markdown {
+        extract.add_title();
     }
+    Ok(extract)
 }
 
 const NOT_TEXT: &str = "not text";

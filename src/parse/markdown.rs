@@ -45,11 +45,6 @@ pub(super) fn extract(text: String) -> Extract {
             _ => {}
         }
     }
-    if reading.title.is_none() {
-        let is_first = |heading: &Heading| text[..heading.start].trim().is_empty();
-        let title = reading.headings.iter().find(|heading| heading.level == 1 || is_first(heading));
-        reading.title = title.map(|heading| heading.title.clone()).filter(|title| !title.is_empty());
-    }
     reading.text = text;
     reading
 }

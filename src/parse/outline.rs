@@ -36,6 +36,15 @@ impl Extract {
         self.text.push_str("\n\n");
     }
 
+    /// Takes the title from a heading if the document says none: the first of level 1, or one that the text begins with.
+    pub(super) fn add_title(&mut self) {
+        if self.title.is_none() {
+            let is_first = |heading: &Heading| self.text[..heading.start].trim().is_empty();
+            let title = self.headings.iter().find(|heading| heading.level == 1 || is_first(heading));
+            self.title = title.map(|heading| heading.title.clone()).filter(|title| !title.is_empty());
+        }
+    }
+
     /// Appends a text with its headings.
     pub(super) fn push_extract(&mut self, other: Extract) {
         let to = self.text.len();

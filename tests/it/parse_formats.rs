@@ -178,6 +178,20 @@ fn only_the_main_part_of_a_page_is_read() {
 }
 
 #[test]
+fn the_title_of_a_page_that_states_none_is_a_heading() {
+    let home = Home::new();
+    for (page, title) in [
+        ("<p>See below.<h2>Beds</h2><p>Water them.<h1>Frost</h1><p>Cover the figs.", "Frost"),
+        ("<h2>Frost</h2><p>Cover the figs.", "Frost"),
+        ("<p>See below.<h2>Frost</h2><p>Cover the figs.", "page.html"),
+        ("<title>Winter</title><h1>Frost</h1><p>Cover the figs.", "Winter"),
+    ] {
+        home.write("page.html", page);
+        assert_eq!(parsed(&home, "page.html", &[]).0[0]["title"], json!(title), "{page}");
+    }
+}
+
+#[test]
 fn source_code_is_split_at_its_definitions() {
     let home = Home::new();
     let body = "    let word = \"some words in a function\";\n".repeat(90);
