@@ -204,6 +204,8 @@ fn break_chain(home: &Home, whole: Duration, dice: &mut Dice) {
     let mut command = home.command("rsv-import");
     command.args(COPY).stdin(export.stdout.take().unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut import = command.spawn().unwrap();
+    // It holds the pipe open: an export that nobody reads would wait for ever.
+    drop(command);
     // Any moment will do.
     std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 800.0));
     let which = 1 + dice.below(3);
