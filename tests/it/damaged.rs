@@ -268,8 +268,11 @@ fn bytes_that_change_anywhere_end_no_export_by_a_panic() {
             }
         }
         let home = home_with(&bytes);
-        let ran = home.run("rsv-export", &["--recover", "--vectors"], "");
-        assert!(ran.status == 2 && !ran.stderr.contains("panicked"), "{}", ran.stderr);
+        let ran = home.run("rsv-export", &[&["--recover"][..], &EXPORT].concat(), "");
+        // Few changes may be in indexes alone.
+        let is_whole = || ran.stdout.lines().eq(&sound().lines);
+        assert!(ran.status == 2 || ran.status == 0 && is_whole(), "{}: {}", ran.status, ran.stderr);
+        assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
         let imported = Home::new().run("rsv-import", &[], &ran.stdout);
         assert!(imported.status != 1 && !imported.stderr.contains("panicked"), "{}", imported.stderr);
         lines_of(&ran.stdout);
