@@ -268,9 +268,10 @@ fn bytes_that_change_anywhere_end_no_export_by_a_panic() {
             }
         }
         let home = home_with(&bytes);
-        let ran = home.run("rsv-export", &[&["--recover"][..], &EXPORT].concat(), "");
+        let words = ["--recover", "--vectors"];
+        let ran = home.run("rsv-export", &words, "");
         // Few changes may be in indexes alone.
-        let is_whole = || ran.stdout.lines().eq(&sound().lines);
+        let is_whole = || ran.stdout == home_with(&sound().bytes).run("rsv-export", &words, "").stdout;
         assert!(ran.status == 2 || ran.status == 0 && is_whole(), "{}: {}", ran.status, ran.stderr);
         assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
         let imported = Home::new().run("rsv-import", &[], &ran.stdout);
