@@ -56,13 +56,15 @@ pub fn enclose(note: &str, recalled: &[&StoredRecord]) -> String {
 
 /// The lines of one recalled record: date (UTC), its kind's heading (a message's role) and scope, then its text.
 pub fn entry(record: &StoredRecord) -> String {
-    let date: String = time::rfc3339(record.timestamp).replace('T', " ").chars().take(16).collect();
     let name = |name: &str| one_line(name, MAX_NAME_CHARS);
     let (partition, instance) = (name(&record.scope.partition), name(&record.scope.instance));
     // An address is of use only as a whole.
     let heading = one_line(&(record.kind.heading)(record), MAX_ADDRESS_BYTES);
-    let mut entry = format!("{date} {heading} ({partition}/{instance}):\n");
-    for line in escape_control_tokens(&record.shown_text()).split(LINE_ENDS) {
+    let date = time::minute(record.timestamp);
+    let text = record.shown_text();
+    let mut entry = [&*date, " ", &heading, " (", &partition, "/", &instance, "):\n"].concat();
+    entry.reserve(text.len() + 2 * QUOTE_PREFIX.len());
+    for line in escape_control_tokens(&text).split(LINE_ENDS) {
         entry.push_str(QUOTE_PREFIX);
         entry.push_str(line);
         entry.push('\n');
@@ -140,8 +142,9 @@ pub fn delimit(name: &str, text: &str) -> String {
 fn one_line(name: &str, most: usize) -> String {
     let name = escape_control_tokens(name);
     let is_break = |c: char| c.is_control() || LINE_ENDS.contains(&c);
-    let mut shown: String = name.chars().take(most).map(|c| if is_break(c) { ' ' } else { c }).collect();
-    if name.chars().nth(most).is_some() {
+    let end = name.char_indices().nth(most).map(|(at, _)| at);
+    let mut shown = name[..end.unwrap_or(name.len())].replace(is_break, " ");
+    if end.is_some() {
         shown.push('…');
     }
     shown
