@@ -76,12 +76,11 @@ pub fn rfc3339(ms: i64) -> String {
 /// The date and the minute in UTC: `2026-11-21 07:03`.
 pub fn minute(ms: i64) -> String {
     let Some(time) = utc(ms) else { return ms.to_string() };
-    let (date, time) = (time.date(), time.time());
     format!(
         "{:04}-{:02}-{:02} {:02}:{:02}",
-        date.year(),
-        date.month(),
-        date.day(),
+        time.year(),
+        time.month(),
+        time.day(),
         time.hour(),
         time.minute()
     )
