@@ -18,7 +18,7 @@ pub use allocator::ReportingAllocator;
 pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 pub use flags::{Common, Filter, Printing, SEVERAL_PARTITIONS, kind, role, time};
-pub use io::{Diagnostics, Io, Layout, Source, Style, read_text, to_stderr};
+pub use io::{Diagnostics, Io, Layout, Source, Style, read_text, to_stderr, yes_or_no};
 pub use main::{Outcome, command, main};
 pub use out::Out;
 pub use progress::Progress;

@@ -107,7 +107,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::List { set } => list(set, io),
         Action::Edit => edit(io),
         Action::Path => path(io),
-        Action::Init(init) => begin(init, io),
+        Action::Init(init) => begin(&init, io),
         Action::Status { format: None } => status(io),
         Action::Status { format: Some(format) } => activity(&format, io),
         Action::Doctor { compact: true, .. } => compact(io),
@@ -250,6 +250,114 @@ fn examine(io: &mut Io) -> Result<Outcome> {
     doctor::print(&found, io)
 }
 
+/// The setting that says what a search goes by.
+const SEARCH_BY: &str = "search.by";
+/// The setting that says whether secrets are kept out of the store.
+const REDACT: &str = "ingest.redact";
+
+/// The first settings.
+#[derive(Default)]
+struct Choices {
+    /// Each setting with its value, in the order in which they are written.
+    settings: Vec<(String, String)>,
+    /// The embedding model to fetch.
+    fetch: Option<String>,
+    /// Whether settings stand without the model that was to be fetched.
+    may_lack_model: bool,
+}
+
+/// Makes the first settings.
+fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let choices = match (&init.model, &init.fetch) {
+        (None, None) => ask(&settings, io)?,
+        _ => choose(init, &settings, io)?,
+    };
+    for (key, value) in &choices.settings {
+        config::set(&io.common, &Key::parse(key)?, value)?;
+    }
+    report(&choices.settings, io)?;
+    if let Some(name) = &choices.fetch {
+        match embed::fetch(&settings, name, None, &mut (io.bytes(), io.diagnostics())) {
+            Ok(id) => io.note(format_args!("{id} is installed")),
+            // All else is set, and rsv searches by words without a model.
+            Err(error) if choices.may_lack_model => {
+                io.diagnostics().fault(&error);
+                io.note(format_args!(
+                    "rsv searches by words without a model; to try again, run: rsv-embed --fetch {name}"
+                ));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    mention_other_programs(&settings, io);
+    io.note("done; to check everything that the tools need, run: rsv-config doctor");
+    Ok(Outcome::Yes)
+}
+
+/// The first settings by the flags. Errors if the file has another model.
+fn choose(init: &Init, settings: &Settings, io: &Io) -> Result<Choices> {
+    let mut choices = Choices { fetch: init.fetch.clone(), ..Choices::default() };
+    if let Some(name) = &init.model {
+        let in_file = config::in_file(&io.common, &Key::parse("model")?).map(|value| value.to_string());
+        if let Some(other) = in_file.filter(|other| other != name && !init.force) {
+            return Err(
+                Error::new(format!("model is already set to {other}")).hint("give --force to overwrite it")
+            );
+        }
+        choices.settings.push(("model".to_owned(), name.clone()));
+    }
+    if !settings.is_set(REDACT) {
+        choices.settings.push((REDACT.to_owned(), true.to_string()));
+    }
+    Ok(choices)
+}
+
+/// Asks for the first settings. Errors if there is nobody to ask, and if the input ends.
+fn ask(settings: &Settings, io: &Io) -> Result<Choices> {
+    if !io.can_ask() {
+        return Err(Error::new("cannot ask for the settings: standard input and output must be terminals")
+            .hint("rsv-config init --model MODEL --fetch"));
+    }
+    let mut choices = Choices { may_lack_model: true, ..Choices::default() };
+    let model = ask_for_model(settings, io)?;
+    let key = ask_for_key(settings, model.as_deref(), io)?;
+    let has_none = embed::models(settings)?.iter().all(|model| model.installed.is_none());
+    let question = "Download an embedding model (at most 110 MB) to search by meaning?";
+    if has_none && io.ask_yes_or_no(question, true)? {
+        choices.fetch = Some(embed::small_model().to_owned());
+    }
+    let mut set = |key: &str, value: String| choices.settings.push((key.to_owned(), value));
+    if let Some(model) = model {
+        set("model", model);
+    }
+    let question = "Search by meaning too, where you read the hits on a terminal?";
+    let may_have_model = choices.fetch.is_some() || !has_none;
+    if may_have_model && !settings.is_set(SEARCH_BY) && io.ask_yes_or_no(question, true)? {
+        set(SEARCH_BY, "auto".to_owned());
+    }
+    let question = "Keep secrets (keys, tokens, passwords, card numbers) out of what is stored?";
+    if !settings.is_set(REDACT) && io.ask_yes_or_no(question, true)? {
+        set(REDACT, true.to_string());
+    }
+    choices.settings.extend(key);
+    Ok(choices)
+}
+
+/// Asks for the model of requests that name none, until the answer can be one; `None` if it is left as it is.
+fn ask_for_model(settings: &Settings, io: &Io) -> Result<Option<String>> {
+    let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
+    let there = settings.text("model").unwrap_or_default();
+    loop {
+        let answer = io.ask(question, &there)?;
+        // A line that was typed for another question is not taken for a name.
+        if cli::yes_or_no(&answer).is_none() && !answer.contains(char::is_whitespace) {
+            return Ok(Some(answer).filter(|answer| !answer.is_empty()));
+        }
+        io.diagnostics().fault(&Error::new(format!("{answer:?} is no name of a model")));
+    }
+}
+
 /// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
 fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(model) = model else { return Ok(None) };
@@ -266,6 +374,26 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
 }
 
+/// Says what was set, in which file, and whether secrets are kept out of the store.
+fn report(set: &[(String, String)], io: &mut Io) -> Result<()> {
+    let path = config::path(&io.common)?;
+    let path = path.display();
+    match set {
+        [] => io.note(format_args!("nothing new was set in {path}")),
+        _ => io.note(format_args!("set in {path}:")),
+    }
+    for (key, value) in set {
+        let value = if Key::parse(key)?.is_secret() { "****" } else { value };
+        io.note(format_args!("  {key} = {value}"));
+    }
+    let settings = config::load_without_notes(io)?;
+    io.note(match settings.boolean(REDACT) {
+        Some(true) => "secrets are kept out of what is stored; see 'Secrets' in 'man rsv-ingest'",
+        _ => "secrets are stored as they are; to keep them out, run: rsv-config set ingest.redact true",
+    });
+    Ok(())
+}
+
 /// Says how conversations that other programs keep come in, if there are any.
 fn mention_other_programs(settings: &Settings, io: &Io) {
     let Some(home) = settings.places().home else { return };
@@ -275,78 +403,4 @@ fn mention_other_programs(settings: &Settings, io: &Io) {
     if !foreign::session_directories(&home).is_empty() {
         io.note("to import the sessions of coding agents as they are written, run: rsv-import --watch");
     }
-}
-
-/// The setting that says what a search goes by.
-const SEARCH_BY: &str = "search.by";
-/// The setting that says whether secrets are kept out of the store.
-const REDACT: &str = "ingest.redact";
-
-/// Makes the first settings. Asks everything before anything is written.
-fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
-    let (model, mut key, mut fetch_small) = (Key::parse("model")?, None, false);
-    let there = settings.text("model");
-    let (mut by_meaning, mut redacts) = (false, false);
-    if init.model.is_none() && init.fetch.is_none() {
-        if !io.can_ask() {
-            return Err(Error::new(
-                "cannot ask for the settings: standard input and output must be terminals",
-            )
-            .hint("rsv-config init --model MODEL --fetch"));
-        }
-        init.force = true;
-        let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
-        let answer = io.ask(question, there.as_deref().unwrap_or_default())?;
-        init.model = Some(answer).filter(|answer| !answer.is_empty());
-        key = ask_for_key(&settings, init.model.as_deref(), io)?;
-        let question = "Download an embedding model (at most 110 MB) to search by meaning? y or n";
-        let has_none = embed::models(&settings)?.iter().all(|model| model.installed.is_none());
-        if has_none && io.ask(question, "y")?.to_lowercase().starts_with('y') {
-            fetch_small = true;
-        }
-        let question = "Search by meaning too, where you read the hits on a terminal? y or n";
-        if (fetch_small || !has_none) && !settings.is_set(SEARCH_BY) {
-            by_meaning = io.ask(question, "y")?.to_lowercase().starts_with('y');
-        }
-        let question = "Keep secrets (keys, tokens, card numbers) out of what is stored? y or n";
-        if !settings.is_set(REDACT) {
-            redacts = io.ask(question, "y")?.to_lowercase().starts_with('y');
-        }
-    }
-    if let Some(name) = &init.model {
-        let in_file = config::in_file(&io.common, &model).map(|value| value.to_string());
-        if let Some(other) = in_file.filter(|other| other != name && !init.force) {
-            return Err(
-                Error::new(format!("model is already set to {other}")).hint("give --force to overwrite it")
-            );
-        }
-        config::set(&io.common, &model, name)?;
-    }
-    if redacts {
-        config::set(&io.common, &Key::parse(REDACT)?, "true")?;
-    }
-    if by_meaning {
-        config::set(&io.common, &Key::parse(SEARCH_BY)?, "auto")?;
-    }
-    if let Some((setting, key)) = key {
-        config::set(&io.common, &Key::parse(&setting)?, &key)?;
-    }
-    if let Some(name) = &init.fetch {
-        let id = embed::fetch(&settings, name, None, &mut (io.bytes(), io.diagnostics()))?;
-        io.note(format_args!("{id} is installed"));
-    } else if fetch_small {
-        // All else is set, and rsv searches by words without a model.
-        match embed::fetch(&settings, embed::small_model(), None, &mut (io.bytes(), io.diagnostics())) {
-            Ok(id) => io.note(format_args!("{id} is installed")),
-            Err(error) => {
-                io.diagnostics().fault(&error);
-                let again = format!("rsv-embed --fetch {}", embed::small_model());
-                io.note(format_args!("rsv searches by words without a model; to try again, run: {again}"));
-            }
-        }
-    }
-    mention_other_programs(&settings, io);
-    io.note("done; to check everything that the tools need, run: rsv-config doctor");
-    Ok(Outcome::Yes)
 }

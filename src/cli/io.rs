@@ -218,14 +218,35 @@ impl Io {
         Ok(if answer.is_empty() { default } else { answer }.to_owned())
     }
 
-    /// Asks at the terminal, whatever standard input is: whether the answer is yes, `None` if there is no terminal.
+    /// As `ask`, for a question that is answered by yes or no: again, until it is.
+    pub fn ask_yes_or_no(&self, question: &str, default: bool) -> Result<bool> {
+        let question = format!("{question} y or n");
+        loop {
+            match yes_or_no(&self.ask(&question, if default { "y" } else { "n" })?) {
+                Some(answer) => return Ok(answer),
+                None => prompt(NEITHER),
+            }
+        }
+    }
+
+    /// Asks at the terminal, whatever standard input is, until the answer is yes or no: whether it is yes, which an empty
+    /// one and the end of the input are not; `None` if there is no terminal.
     pub fn confirm(&self, question: &str) -> Result<Option<bool>> {
         let Ok(terminal) = File::options().read(true).write(true).open("/dev/tty") else { return Ok(None) };
         let failed = "cannot ask at the terminal";
-        write!(&terminal, "{question} [y/N] ").context(failed)?;
-        let mut answer = String::new();
-        BufReader::new(&terminal).read_line(&mut answer).context(failed)?;
-        Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
+        let mut answers = BufReader::new(&terminal);
+        loop {
+            write!(&terminal, "{question} [y/N] ").context(failed)?;
+            let mut answer = String::new();
+            answers.read_line(&mut answer).context(failed)?;
+            if answer.trim().is_empty() {
+                return Ok(Some(false));
+            }
+            if let Some(answer) = yes_or_no(&answer) {
+                return Ok(Some(answer));
+            }
+            write!(&terminal, "{NEITHER}").context(failed)?;
+        }
     }
 
     /// Asks for a secret. The terminal does not echo the answer.
@@ -386,6 +407,26 @@ pub(super) fn print_error(tool: &str, error: &Error) {
 fn on_one_line(text: &str) -> String {
     let is_escaped = |c: char| c.is_control() || LINE_ENDS.contains(&c);
     text.chars().flat_map(|c| if is_escaped(c) { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// What an answer that is neither yes nor no is answered with.
+const NEITHER: &str = "please answer y or n\n";
+
+/// Whether an answer is yes or no, as people write them; `None` if it is neither.
+pub fn yes_or_no(answer: &str) -> Option<bool> {
+    const YES: [&str; 21] = [
+        "y", "yes", "yep", "yeah", "ok", "okay", "sure", "true", "on", "1", "j", "ja", "o", "oui", "s", "si",
+        "sí", "sim", "tak", "da", "да",
+    ];
+    const NO: [&str; 16] = [
+        "n", "no", "nope", "nah", "false", "off", "0", "nein", "nee", "nej", "non", "não", "nao", "nie",
+        "ne", "нет",
+    ];
+    let answer = answer.trim().trim_end_matches(['.', '!']).to_lowercase();
+    if YES.contains(&answer.as_str()) {
+        return Some(true);
+    }
+    NO.contains(&answer.as_str()).then_some(false)
 }
 
 /// The beginning of a line, which an answer ends.

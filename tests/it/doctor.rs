@@ -381,15 +381,24 @@ fn init_takes_its_answers_from_flags() {
         "{nobody}"
     );
     assert!(!home.path(".config").exists());
-    assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
-    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+    let said = init(&home, &["--model", "llama3.2"]).to_string();
+    let wanted = "rsv-config: set in ~/.config/rsv/config.toml:\nrsv-config:   model = llama3.2\n\
+                  rsv-config:   ingest.redact = true\nrsv-config: secrets are kept out of what is stored;";
+    assert!(said.starts_with(wanted), "{said}");
+    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n\n[ingest]\nredact = true\n");
+    // What is set already stays.
+    home.run("rsv-config", &["set", "ingest.redact", "false"], "").ok();
+    let said = init(&home, &["--model", "llama3.2"]).to_string();
+    assert!(said.contains("secrets are stored as they are; to keep them out, run: rsv-config set"), "{said}");
+    let file = "model = \"llama3.2\"\n\n[ingest]\nredact = false\n";
+    assert_eq!(home.read(FILE), file);
     // An existing value is overwritten only with --force.
     assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
     let there = init(&home, &["--model", "gpt-4o"]).trouble();
     assert!(there.contains("model is already set to llama3.2") && there.contains("--force"), "{there}");
-    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+    assert_eq!(home.read(FILE), file);
     assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
-    assert_eq!(home.read(FILE), "model = \"gpt-4o\"\n");
+    assert_eq!(home.read(FILE), file.replace("llama3.2", "gpt-4o"));
     let unknown = init(&home, &["--fetch", "no-such-model"]).trouble();
     assert!(unknown.contains("rsv-embed --models"), "{unknown}");
 }
@@ -413,6 +422,8 @@ fn init_asks_on_a_terminal() {
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
+    let said = "  model = gpt-4o\n  openai_api_key = ****\nsecrets are stored as they are;";
+    assert!(seen.replace("rsv-config: ", "").contains(said), "{seen}");
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
     // A second run offers the existing values, and skips questions that are already answered.
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
@@ -424,6 +435,48 @@ fn init_asks_on_a_terminal() {
     }
     assert_eq!(terminal.end().1, 0);
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
+}
+
+#[test]
+fn init_asks_again_until_it_understands_the_answer() {
+    let home = Home::with_model();
+    let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
+    terminal.see("? ");
+    // No line that is no name of a model is taken for one.
+    for line in ["yes\n", "a model of mine\n"] {
+        terminal.press(line);
+        terminal.see("is no name of a model");
+        terminal.see("? ");
+    }
+    // Lines that are typed ahead are answers if they can be.
+    terminal.press("llama3.2\nperhaps\nok\nkeep them\nJa!\n");
+    let (seen, status) = terminal.end();
+    assert_eq!((status, seen.matches("please answer y or n").count()), (0, 2), "{seen}");
+    assert!(seen.contains("secrets are kept out of what is stored"), "{seen}");
+    let file = "model = \"llama3.2\"\n\n[search]\nby = \"auto\"\n\n[ingest]\nredact = true\n";
+    assert_eq!(home.read(FILE), file);
+}
+
+#[test]
+fn yes_and_no_are_understood_as_people_write_them() {
+    for (answers, redacts) in
+        [("y Y yes Yes. ok OK j ja oui sí true on 1", true), ("n N no No! nein non false off 0", false)]
+    {
+        for answer in answers.split(' ') {
+            let home = Home::with_model();
+            let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
+            terminal.see("? ");
+            terminal.press("\n");
+            terminal.see("y or n [y] ");
+            terminal.press("n\n");
+            terminal.see("y or n [y] ");
+            terminal.press(&format!("{answer}\n"));
+            let (seen, status) = terminal.end();
+            assert_eq!(status, 0, "{answer}: {seen}");
+            let is_set = home.path(FILE).exists() && home.read(FILE).contains("redact = true");
+            assert_eq!(is_set, redacts, "{answer}: {seen}");
+        }
+    }
 }
 
 /// The same home, in which pip finds its registry as in the environment of the tests.
