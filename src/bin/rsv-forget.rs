@@ -1,12 +1,13 @@
 //! rsv-forget: removes records, and keeps them out from then on.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome};
-use rsv::config;
+use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
 use rsv::record::{
     ACCOUNT, Address, MESSAGE, Object, Reader, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
 };
+use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Select, Store};
 use rsv::tree;
 use rsv::view;
@@ -17,8 +18,8 @@ use std::process::ExitCode;
 /// Remove messages with everything that belongs to them, and keep them out from then on
 ///
 /// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by conditions. What is
-/// removed is printed, so that 'rsv-import --allow-return' can undo it. No later import or retry stores
-/// it again. The exit status is 1 if there was nothing to remove.
+/// removed is printed, with its words, so that 'rsv-import --allow-return' can undo it; on a terminal as text without
+/// secrets. No later import or retry stores it again. The exit status is 1 if there was nothing to remove.
 #[derive(clap::Args)]
 struct Args {
     /// The ids of the records, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
@@ -34,7 +35,7 @@ struct Args {
     /// are given or with --everything]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
-    /// Select everything in the scope
+    /// Select everything in the scope; asks at a terminal
     #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until"])]
     everything: bool,
     /// Select from all scopes of the store
@@ -46,7 +47,7 @@ struct Args {
     /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Remove more than 100 records without asking
+    /// Remove more than 100 records, or everything, without asking
     #[arg(short, long)]
     yes: bool,
 }
@@ -138,10 +139,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if ids.is_empty() {
         return Ok(Outcome::No);
     }
-    if !args.dry_run && !args.yes && ids.len() > MAX_UNCONFIRMED {
-        confirm(ids.len(), io)?;
+    if !args.dry_run && !args.yes && (args.everything || ids.len() > MAX_UNCONFIRMED) {
+        confirm(ids.len(), args.everything.then_some(&which.scopes), io)?;
     }
-    print(store, &ids, &which, io)?;
+    print(store, &ids, &which, &settings, io)?;
     if !args.dry_run {
         remove(store, &ids, io)?;
         if place.path().is_none() {
@@ -203,23 +204,43 @@ fn list(ids: &BTreeSet<String>) -> String {
     listed.join(", ")
 }
 
-/// Asks at the terminal. Errors unless the answer is yes.
-fn confirm(count: usize, io: &Io) -> Result<()> {
-    match io.confirm(&format!("Remove {count} records?"))? {
+/// Asks at the terminal, naming the scopes if everything in them is selected. Errors unless the answer is yes; without a
+/// terminal, if there are many records.
+fn confirm(count: usize, whole: Option<&Scopes>, io: &Io) -> Result<()> {
+    let records = if count == 1 { "1 record" } else { &format!("{count} records") };
+    let of = match whole {
+        None => String::new(),
+        Some(Scopes::All) => " of the whole store".to_owned(),
+        Some(Scopes::Partition(partition)) => format!(" of the partition {partition}"),
+        Some(Scopes::One(scope)) => format!(" of {scope}"),
+    };
+    match io.confirm(&format!("Remove {records}{of}?"))? {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new("nothing was removed")),
+        None if count <= MAX_UNCONFIRMED => Ok(()),
         None => Err(Error::new(format!("{count} records would be removed"))
             .hint("look at them with --dry-run, and remove them with --yes")),
     }
 }
 
-/// Prints the records to remove: as text for people, or as lines that rsv-import reads.
-fn print(store: &mut dyn Store, ids: &BTreeSet<String>, which: &Select, io: &mut Io) -> Result<()> {
+/// Prints the records to remove: as text for people, in whose terminal no secret is to stay, or as lines that rsv-import
+/// reads.
+fn print(
+    store: &mut dyn Store,
+    ids: &BTreeSet<String>,
+    which: &Select,
+    settings: &Settings,
+    io: &mut Io,
+) -> Result<()> {
     let scopes = which.scopes == Scopes::All;
-    let layout = io.stdout_is_tty().then(|| Layout { scopes, ..io.layout() });
+    let redactor = io.stdout_is_tty().then(|| Redactor::of_patterns(settings)).transpose()?;
+    let for_people = redactor.map(|redactor| (Layout { scopes, ..io.layout() }, redactor));
     let out = &mut io.out;
-    forget::visit(store, ids, which, &mut |record| match (&layout, record) {
-        (Some(layout), Record::Stored(record)) => out.write(view::record(&record, layout).as_bytes()),
+    forget::visit(store, ids, which, &mut |record| match (&for_people, record) {
+        (Some((layout, redactor)), Record::Stored(record)) => {
+            let shown = redactor.without_secrets(&record).map_or(record, |(redacted, _)| redacted);
+            out.write(view::record(&shown, layout).as_bytes())
+        }
         (Some(_), _) => Ok(()),
         (None, record) => out.with(|out| record.write_line(VectorFormat::Numbers, out)),
     })?;

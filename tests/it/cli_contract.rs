@@ -160,7 +160,7 @@ fn data_to_a_full_device_is_an_error() {
         ("rsv-export", &[], ""),
         ("rsv-export", &["--format", "json"], ""),
         ("rsv-export", &["--format", "csv"], ""),
-        ("rsv-forget", &["--everything"], ""),
+        ("rsv-forget", &["--everything", "--yes"], ""),
         ("rsv-ingest", &["a new one"], ""),
         ("rsv-ingest", &[], &*message("another")),
         ("rsv-parse", &["--to", "viking://resources/x", "-"], "hello"),

@@ -1,7 +1,7 @@
 //! rsv-forget: what it selects and prints, what it leaves, and that what was forgotten stays away.
 
 use crate::support::{Dice, Home, Ran, lines_of, number_from, text};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, plain};
 use memchr::memmem;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -241,6 +241,52 @@ fn more_than_a_hundred_need_a_yes() {
 }
 
 #[test]
+fn everything_is_confirmed_at_a_terminal_however_few() {
+    for home in Home::of_each_store().map(with_conversation) {
+        for (words, question, answer, status, count) in [
+            ("-p work --everything", "Remove 1 record of the partition work? [y/N] ", "n", 2, 5),
+            ("--everything", "Remove 5 records of default/default? [y/N] ", "", 2, 5),
+            ("--all --everything --kind account", "Remove 1 record of the whole store? [y/N] ", "no", 2, 5),
+            ("--everything", "Remove 5 records of default/default? [y/N] ", "y", 0, 1),
+        ] {
+            let line = format!("rsv-forget {words} < /dev/null > gone.jsonl; echo \"[$?]\"");
+            let Some(mut terminal) = Terminal::run(&home, 80, &line) else { return };
+            terminal.see(question);
+            terminal.press(&format!("{answer}\n"));
+            terminal.see(&format!("[{status}]"));
+            terminal.end();
+            assert_eq!(left(&home).len(), count, "{words}: {answer}");
+        }
+        // Neither --yes nor --dry-run asks, nor does what names its records.
+        home.run("rsv-import", &["--allow-return"], conversation()).ok();
+        for words in ["--everything --dry-run", "m1", "--trace t2", "-p work --everything --yes"] {
+            let (seen, status) = Terminal::run(&home, 80, &format!("rsv-forget {words}")).unwrap().end();
+            assert!(status == 0 && !seen.contains("[y/N]"), "{words}: {seen}");
+        }
+    }
+}
+
+#[test]
+fn a_terminal_does_not_get_the_secrets_that_are_forgotten() {
+    let home = Home::new();
+    let card = "4111 1111 1111 1111";
+    home.ingest(&[], &format!("The card is {card}, says the owl."));
+    let Some(terminal) = Terminal::run(&home, 200, "rsv-search owl | rsv-forget --dry-run") else { return };
+    let (seen, status) = terminal.end();
+    let seen = plain(&seen);
+    assert!(status == 0 && seen.contains("The card is [redacted:card], says the owl."), "{seen}");
+    // What undoes it has the words, wherever else it goes.
+    let piped = "rsv-search --all --secrets | rsv-forget --all | tee gone.jsonl | wc -l";
+    assert_eq!(Terminal::run(&home, 200, piped).unwrap().end(), ("1\n".to_owned(), 0));
+    assert!(home.read("gone.jsonl").contains(card));
+    home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
+    let (seen, status) =
+        Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
+    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
+    assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
+}
+
+#[test]
 fn importing_the_output_undoes_it_to_the_byte() {
     for home in Home::of_each_store().map(with_conversation) {
         let before = home.export();
@@ -248,8 +294,8 @@ fn importing_the_output_undoes_it_to_the_byte() {
             (&["m1"][..], 1),
             (&["--trace", "t2"], 3),
             (&["--role", "user", "--all"], 3),
-            (&["--everything"], 5),
-            (&["--everything", "--all"], 6),
+            (&["--everything", "--yes"], 5),
+            (&["--everything", "--all", "--yes"], 6),
         ] {
             let gone = home.run("rsv-forget", words, "").ok();
             let after = home.export();

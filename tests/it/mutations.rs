@@ -177,7 +177,7 @@ fn changed_files_of_a_store_end_no_tool_by_a_panic() {
         ("rsv-export", &[], ""),
         ("rsv-ingest", &["hello"], ""),
         ("rsv-import", &[], r#"{"role":"user","content":"x","trace_id":"t","timestamp":1,"partition":"p"}"#),
-        ("rsv-forget", &["--everything"], ""),
+        ("rsv-forget", &["--everything", "--yes"], ""),
         ("rsv-link", &[], ""),
         ("rsv-enrich", &[], REQUEST),
         ("rsv-config", &["doctor"], ""),

@@ -423,7 +423,7 @@ const USERS: [(&str, &[&str], &str); 8] = [
     ("rsv-view", &[], ""),
     ("rsv-search", &["hello"], ""),
     ("rsv-export", &[], ""),
-    ("rsv-forget", &["--everything"], ""),
+    ("rsv-forget", &["--everything", "--yes"], ""),
     ("rsv-link", &[], ""),
 ];
 
