@@ -3,6 +3,7 @@
 //! The modules, by level: each uses only those of lower levels.
 
 pub mod error; // 0  what went wrong, and what helps
+pub mod file_name; // 0  names of files, from those that anybody may have given
 
 pub mod cli; // 1  arguments, streams, exit status
 pub mod project; // 1  which partition a project's directory has

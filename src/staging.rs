@@ -2,6 +2,7 @@
 //! behind, under a name that says so, and the next one that makes the same thing removes it.
 
 use crate::error::{Context, Error, Result};
+use crate::file_name;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The end of the name, after a point and that of what is made.
 const SUFFIX: &str = ".rsv-part";
 
-/// An empty directory, `.NAME.rsv-part`, that is removed with all that is in it when this is dropped.
+/// An empty directory, `.NAME.rsv-part` (a digest in place of a long name), that is removed with all that is in it when this is dropped.
 pub struct StagingDir {
     path: PathBuf,
     /// Locked while this process uses the directory. The system unlocks it however the process ends.
@@ -25,6 +26,9 @@ impl StagingDir {
     pub fn beside(target: &Path) -> Result<StagingDir> {
         let cannot = format!("cannot write {}", target.display());
         let name = target.file_name().ok_or_else(|| Error::new(&*cannot).because("it has no name"))?;
+        let digest = file_name::digest(name.as_encoded_bytes());
+        let name =
+            if name.len() + 1 + SUFFIX.len() <= file_name::MAX_BYTES { name } else { OsStr::new(&digest) };
         let hidden: OsString = [OsStr::new("."), name, OsStr::new(SUFFIX)].into_iter().collect();
         let path = parent(target).join(hidden);
         loop {

@@ -1,9 +1,9 @@
 //! Texts of conversations in a directory: a folder for each partition, and a file for each instance.
 
 use crate::error::{Context, Error, Result};
+use crate::file_name::FileNames;
 use crate::record::Scope;
 use crate::staging::StagingDir;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -15,12 +15,10 @@ pub struct Transcripts {
     /// The directory in which the files are written.
     new: PathBuf,
     _staging: StagingDir,
+    names: FileNames,
     /// The file that was written last; conversations seldom alternate.
     open: Option<(Scope, PathBuf, BufWriter<File>)>,
 }
-
-/// The characters that stay as they are in the name of a file.
-const IN_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b' ');
 
 impl Transcripts {
     /// Begins to write. Errors if there is something in the directory, or it is another file.
@@ -36,16 +34,17 @@ impl Transcripts {
         let staging = StagingDir::beside(&directory)?;
         let new = staging.path().join("transcripts");
         make(&new)?;
-        Ok(Transcripts { directory, new, _staging: staging, open: None })
+        Ok(Transcripts { directory, new, _staging: staging, names: FileNames::default(), open: None })
     }
 
     /// Adds a text to the file of its conversation.
     pub fn add(&mut self, scope: &Scope, text: &[u8]) -> Result<()> {
         if self.open.as_ref().is_none_or(|(open, ..)| open != scope) {
             self.close()?;
-            let folder = self.new.join(file_name(&scope.partition));
+            let partition = self.names.make("", &scope.partition, "");
+            let folder = self.new.join(&partition);
             make(&folder)?;
-            let path = folder.join(file_name(&scope.instance) + ".md");
+            let path = folder.join(self.names.make(&partition, &scope.instance, ".md"));
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
             let file = file.context(format_args!("cannot write {}", path.display()))?;
             self.open = Some((scope.clone(), path, BufWriter::new(file)));
@@ -70,14 +69,4 @@ impl Transcripts {
 fn make(directory: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.context(format_args!("cannot make {}", directory.display()))
-}
-
-/// The name of a partition or an instance as that of a file: other characters are percent-encoded, and so is a point at
-/// the beginning.
-fn file_name(name: &str) -> String {
-    let name = utf8_percent_encode(name, IN_NAMES).to_string();
-    match name.strip_prefix('.') {
-        Some(rest) => format!("%2E{rest}"),
-        None => name,
-    }
 }

@@ -6,6 +6,7 @@
 //! spool, and another takes over the work of one that was killed.
 
 use crate::error::{Context, Error, Result};
+use crate::file_name;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -18,7 +19,7 @@ const FILE_DIRECTORY: &str = "file";
 /// The age from which an unfinished upload without a lock is one that was left behind.
 const UNLOCKED_AGE: Duration = Duration::from_secs(60);
 /// The longest name of a file, in bytes.
-const MAX_NAME_BYTES: usize = 200;
+const MAX_NAME_BYTES: usize = file_name::MAX_BYTES;
 /// The name of a file that has none.
 const DEFAULT_NAME: &str = "upload";
 
