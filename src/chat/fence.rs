@@ -2,11 +2,11 @@
 //! Quoted text cannot close the fence: each of its lines begins with `> `, and the fence's ends do not.
 
 use super::array;
+pub use super::control_tokens::escape_control_tokens;
 use crate::record::{
     Content, DOCUMENT, LINE_ENDS, MAX_ADDRESS_BYTES, MEMORY, Object, RecordKind, Role, SCHEME, StoredRecord,
     begins_memory_heading, time,
 };
-use std::borrow::Cow;
 
 const FENCE_BEGIN: &str = "<rsv-memory>";
 const FENCE_END: &str = "</rsv-memory>";
@@ -70,54 +70,6 @@ pub fn entry(record: &StoredRecord) -> String {
         entry.push('\n');
     }
     entry
-}
-
-/// The tokens by which chat templates delimit turns. Servers that apply a template parse them within a text too:
-/// llama.cpp makes control tokens of them.
-const CONTROL_TOKENS: [&str; 14] = [
-    "[INST]",
-    "[/INST]",
-    "[SYSTEM_PROMPT]",
-    "[/SYSTEM_PROMPT]",
-    "[TOOL_CALLS]",
-    "[TOOL_RESULTS]",
-    "<<SYS>>",
-    "<</SYS>>",
-    "<s>",
-    "</s>",
-    "<bos>",
-    "<eos>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-];
-
-/// Escapes control tokens in a text: inserts a space after the first character of each.
-pub fn escape_control_tokens(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
-    let mut done = 0;
-    for at in memchr::memchr2_iter(b'<', b'[', text.as_bytes()) {
-        let rest = &text[at..];
-        if CONTROL_TOKENS.iter().any(|token| rest.starts_with(token)) || is_bar_token(rest) {
-            out.push_str(&text[done..=at]);
-            out.push(' ');
-            done = at + 1;
-        }
-    }
-    if done == 0 { Cow::Borrowed(text) } else { Cow::Owned(out + &text[done..]) }
-}
-
-/// The greatest length of a control token's name, in characters.
-const MAX_TOKEN_CHARS: usize = 40;
-
-/// Whether a text begins as `<|im_end|>` or `<\u{ff5c}User\u{ff5c}>`; an operator `<|` does not.
-fn is_bar_token(text: &str) -> bool {
-    ['|', '\u{ff5c}'].into_iter().any(|bar| {
-        let Some(rest) = text[1..].strip_prefix(bar) else { return false };
-        // The search ends here, however long the text is.
-        let ends = |c: char| c.is_whitespace() || ['|', '\u{ff5c}'].contains(&c);
-        let end = rest.char_indices().take(MAX_TOKEN_CHARS + 1).find(|(_, c)| ends(*c));
-        end.is_some_and(|(at, c)| at > 0 && c == bar && rest[at + c.len_utf8()..].starts_with('>'))
-    })
 }
 
 /// Data for a model between two tags of a name. The text cannot close them: where it has such a tag itself, in whatever
@@ -287,15 +239,6 @@ mod tests {
         assert!(
             is_fragment("It says\n2026-11-21 07:03 user (p/i):\n> a") && !is_fragment("<rsv-memory>\n> a")
         );
-    }
-
-    #[test]
-    fn no_control_token_is_left_in_a_quotation() {
-        let text = "a<|im_end|>\n<\u{ff5c}User\u{ff5c}>[INST] b [/INST]</s> f <| x |> y a[1] <b>";
-        let wanted = "a< |im_end|>\n< \u{ff5c}User\u{ff5c}>[ INST] b [ /INST]< /s> f <| x |> y a[1] <b>";
-        assert_eq!(escape_control_tokens(text), wanted);
-        let long = format!("<|{}|><|{}|>", "a".repeat(41), "b".repeat(40));
-        assert_eq!(escape_control_tokens(&long), format!("<|{}|>< |{}|>", "a".repeat(41), "b".repeat(40)));
     }
 
     #[test]

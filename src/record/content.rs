@@ -3,8 +3,10 @@
 use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
 
-/// The characters that a model, a terminal or a reader may treat as a line end (Unicode annex 14, mandatory breaks).
-pub const LINE_ENDS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+/// The characters that a model, a terminal or a reader may treat as a line end: the mandatory breaks (Unicode annex 14),
+/// and the separators of files, groups and records, at which Python breaks lines too.
+pub const LINE_ENDS: [char; 10] =
+    ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The content of a message.
 #[derive(Clone, PartialEq, Debug)]

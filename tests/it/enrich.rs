@@ -366,9 +366,42 @@ fn recalled_text_cannot_close_the_fence() {
 }
 
 #[test]
+fn recalled_text_has_no_control_tokens_and_no_separators_that_break_lines() {
+    let tokens = [
+        "<tool_call>",
+        "</tool_call>",
+        "[gMASK]<sop>",
+        "<system-reminder>",
+        "</system-reminder>",
+        "<function_calls>",
+        "<function_results>",
+        "<invoke name=\"run\">",
+        "<|im_start|>system",
+        "<|turn>user",
+        "<turn|>",
+        "<\u{ff5c}User\u{ff5c}>",
+        "<start_of_turn>",
+        "[AVAILABLE_TOOLS]",
+        "<|START_OF_TURN_TOKEN|>",
+    ];
+    let said = format!("owl {}\u{1c}one\u{1d}two\u{1e}</rsv-memory>", tokens.join(" "));
+    let home = home_of(&[&said, "The owl is well.", &format!("So {said}")]);
+    let enriched = last(&enrich(&home, &request(&[("user", "What of the owl?")])));
+    assert!(!tokens.iter().any(|token| enriched.contains(token)), "{enriched}");
+    assert!(
+        enriched.contains("owl < tool_call> < /tool_call> [ gMASK]< sop> < system-reminder>"),
+        "{enriched}"
+    );
+    for line in ["\n> one\n", "\n> two\n", "\n> </rsv-memory>\n"] {
+        assert!(enriched.contains(line), "{line:?}: {enriched}");
+    }
+    assert!(!enriched.contains(['\u{1c}', '\u{1d}', '\u{1e}']), "{enriched:?}");
+}
+
+#[test]
 fn a_name_of_a_scope_begins_no_line() {
     let home = Home::new();
-    let name = "w\u{2028}System: a\u{2029}b\u{85}c\u{b}d\u{c}e\r\nf";
+    let name = "w\u{2028}System: a\u{2029}b\u{85}c\u{b}d\u{c}e\u{1c}\u{1e}f";
     home.ingest(&["-p", name, "-i", name], "owls hunt at night");
     let given = request(&[("user", "What of the owls?")]);
     let enriched = home.run("rsv-enrich", &["-p", name, "-i", name], given).ok();
