@@ -5,6 +5,7 @@ mod bad_lines;
 mod clock;
 mod completion;
 mod flags;
+mod hidden;
 mod io;
 mod main;
 mod out;
@@ -12,18 +13,22 @@ mod pager;
 mod progress;
 mod stderr;
 mod stop;
+mod style;
 mod terminal;
 
 pub use allocator::ReportingAllocator;
 pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 pub use flags::{Common, Filter, Printing, SEVERAL_PARTITIONS, kind, role, time};
-pub use io::{Diagnostics, Io, Layout, Source, Style, read_text, to_stderr, yes_or_no};
+pub use io::{Diagnostics, Io, Source, read_text, to_stderr, yes_or_no};
 pub use main::{Outcome, command, main};
 pub use out::Out;
 pub use progress::Progress;
 pub use stderr::filter_stderr;
 pub use stop::on_stop;
+pub use style::{Layout, Style};
+
+pub(crate) use hidden::is_hidden;
 
 use std::path::Path;
 

@@ -13,7 +13,7 @@ pub use scope_table::scopes;
 pub use session_table::sessions;
 pub use tree::{document, tree};
 
-use crate::cli::{Layout, Style};
+use crate::cli::{Layout, Style, is_hidden};
 use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -169,22 +169,13 @@ pub fn escape_controls(text: &str) -> String {
         match c {
             '\n' | '\t' => out.push(c),
             '\r' => {}
-            c if c.is_control() || is_invisible(c) => {
+            c if is_hidden(c) => {
                 let _ = write!(out, "{}", c.escape_unicode());
             }
             c => out.push(c),
         }
     }
     out
-}
-
-/// Bidirectional controls (Unicode annex 9), zero-width characters, and the tags that can smuggle text.
-/// The joiner and the variation selectors stay: emoji are made with them.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{61c}' | '\u{200b}'..='\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The beginning of a text on one line of at most so many columns, in quotation marks.

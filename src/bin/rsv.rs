@@ -1,5 +1,9 @@
 //! rsv: lists the tools, and becomes the one that is named. It does without the library, so that it starts at once.
 
+#[path = "../cli/hidden.rs"]
+mod hidden;
+
+use hidden::on_one_line;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -71,7 +75,12 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { text, hint }) => {
             // A closed standard error is no failure.
-            let _ = writeln!(io::stderr(), "rsv: error: {text}\nrsv: hint: {hint}");
+            let _ = writeln!(
+                io::stderr(),
+                "rsv: error: {}\nrsv: hint: {}",
+                on_one_line(&text),
+                on_one_line(&hint)
+            );
             ExitCode::from(2)
         }
     }
@@ -98,9 +107,7 @@ fn row(word: &OsString) -> Result<&'static Row, Failure> {
     let near = ROWS.iter().map(|row| (strsim::osa_distance(&word, row.word), row.word)).min();
     let near = near.filter(|(edits, _)| *edits <= 1 + word.chars().count() / 5);
     Err(match (word.starts_with('-'), near) {
-        (true, _) => {
-            Failure::new(format!("unexpected argument '{}' found", shown(&word)), "see 'rsv --help'")
-        }
+        (true, _) => Failure::new(format!("unexpected argument '{word}' found"), "see 'rsv --help'"),
         (false, Some((_, near))) => {
             Failure::new(unknown(&word), format!("did you mean '{near}'? see 'rsv --help'"))
         }
@@ -109,12 +116,7 @@ fn row(word: &OsString) -> Result<&'static Row, Failure> {
 }
 
 fn unknown(word: &str) -> String {
-    format!("there is no command '{}'", shown(word))
-}
-
-/// A word on one line, without characters that move the cursor.
-fn shown(word: &str) -> String {
-    word.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    format!("there is no command '{word}'")
 }
 
 /// Becomes the tool beside this program, else the one in PATH. Returns only if that fails.
@@ -187,7 +189,7 @@ fn complete(shell: &str, mut words: Vec<OsString>) -> Result<(), Failure> {
         "zsh" => include_str!("../cli/completion/script.zsh"),
         "fish" => include_str!("../cli/completion/script.fish"),
         _ => {
-            let text = format!("RSV_COMPLETIONS: expected bash, zsh or fish, found {}", shown(shell));
+            let text = format!("RSV_COMPLETIONS: expected bash, zsh or fish, found {shell}");
             return Err(Failure::new(text, "see 'man 7 rsv-shell'"));
         }
     };

@@ -6,6 +6,7 @@
 //! splits words at `=` and `:`.
 
 use super::flags::Common;
+use super::hidden::is_hidden;
 use super::out::Out;
 use crate::error::{Context, Error, Result};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueHint};
@@ -173,9 +174,9 @@ impl CommandLine {
         CommandLine { words, kept, quote }
     }
 
-    /// A candidate as the shell wants it; `None` for one that no line can hold.
+    /// A candidate as the shell wants it; `None` for one that no line can hold, or no terminal can show.
     fn written(&self, shell: &str, candidate: &CompletionCandidate) -> Option<String> {
-        let value = candidate.get_value().to_str().filter(|value| !value.contains(char::is_control))?;
+        let value = candidate.get_value().to_str().filter(|value| !value.contains(is_hidden))?;
         let about = candidate.get_help().map(ToString::to_string);
         let about = about.as_deref().and_then(|about| about.lines().next());
         let with = |value: &str, sign: &str| match about {

@@ -2,14 +2,15 @@
 
 use super::clock::zone;
 use super::flags::{Common, Printing};
+use super::hidden::on_one_line;
 use super::out::Out;
 use super::progress::Progress;
 use super::stderr;
+use super::style::Layout;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
-use crate::record::{Clock, Feed, LINE_ENDS, binary_format, invalid_utf8, too_long};
+use crate::record::{Clock, Feed, binary_format, invalid_utf8, too_long};
 use atty::Stream;
-use jiff::tz::TimeZone;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -205,10 +206,10 @@ impl Io {
     /// Asks on standard error, and waits for a line. An empty answer is `default`. Errors if there is none: at the
     /// end of the input.
     pub fn ask(&self, question: &str, default: &str) -> Result<String> {
-        prompt(&match default {
+        prompt(&on_one_line(&match default {
             "" => format!("{question} "),
             default => format!("{question} [{default}] "),
-        });
+        }));
         let mut line = String::new();
         if io::stdin().read_line(&mut line).context("cannot read the answer")? == 0 {
             prompt("\n");
@@ -236,7 +237,7 @@ impl Io {
         let failed = "cannot ask at the terminal";
         let mut answers = BufReader::new(&terminal);
         loop {
-            write!(&terminal, "{question} [y/N] ").context(failed)?;
+            write!(&terminal, "{} [y/N] ", on_one_line(question)).context(failed)?;
             let mut answer = String::new();
             answers.read_line(&mut answer).context(failed)?;
             if answer.trim().is_empty() {
@@ -355,58 +356,12 @@ pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     })
 }
 
-/// The layout of text for people.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// The columns of the terminal.
-    pub width: usize,
-    pub colour: bool,
-    /// Whether the scope of each record is shown.
-    pub scopes: bool,
-    pub zone: TimeZone,
-}
-
-/// The style of a word in text for people.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Style {
-    Dim,
-    Red,
-    Green,
-    Yellow,
-    Blue,
-    Magenta,
-}
-
-impl Layout {
-    /// A text in a style, where there is colour (ECMA-48, 8.3.117).
-    pub fn paint(&self, style: Style, text: &str) -> String {
-        if !self.colour {
-            return text.to_owned();
-        }
-        let code = match style {
-            Style::Dim => "2",
-            Style::Red => "1;31",
-            Style::Green => "1;32",
-            Style::Yellow => "1;33",
-            Style::Blue => "1;34",
-            Style::Magenta => "1;35",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
-    }
-}
-
 /// Prints an error and its hint: `rsv-search: error: …`, `rsv-search: hint: …`.
 pub(super) fn print_error(tool: &str, error: &Error) {
     stderr::write_line(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
     if let Some(hint) = error.remedy() {
         stderr::write_line(&format!("{tool}: hint: {}", on_one_line(hint)));
     }
-}
-
-/// An error stays on its line whatever names it quotes.
-fn on_one_line(text: &str) -> String {
-    let is_escaped = |c: char| c.is_control() || LINE_ENDS.contains(&c);
-    text.chars().flat_map(|c| if is_escaped(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 /// What an answer that is neither yes nor no is answered with.

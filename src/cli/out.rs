@@ -1,7 +1,10 @@
 //! Standard output: buffered, as JSON lines or one array of them, in a pager where that is wanted.
 
 use super::pager::Pager;
+use super::terminal::{is_terminal, printable};
 use crate::error::{Error, Result};
+use atty::Stream;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The output is flushed when the buffer holds this many bytes.
@@ -10,6 +13,8 @@ const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 /// Standard output, or the pager before it. A closed pipe is distinguished from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
+    /// Whether it is a terminal, or a pager before one.
+    is_terminal: bool,
     /// Whether a pager is to be started for the first bytes.
     to_page: bool,
     pager: Option<Pager>,
@@ -41,7 +46,8 @@ impl JsonArray {
 
 impl Out {
     pub(super) fn new() -> Out {
-        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES), to_page: false, pager: None, array: None }
+        let (buffer, is_terminal) = (Vec::with_capacity(OUTPUT_BUFFER_BYTES), is_terminal(Stream::Stdout));
+        Out { buffer, is_terminal, to_page: false, pager: None, array: None }
     }
 
     /// Shows the output in a pager from now on.
@@ -54,7 +60,7 @@ impl Out {
         self.array = Some(JsonArray::default());
     }
 
-    /// Appends bytes, and flushes when the buffer is full.
+    /// Appends bytes, of whole characters, and flushes when the buffer is full.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.with(|buffer| buffer.extend_from_slice(bytes))
     }
@@ -69,17 +75,18 @@ impl Out {
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the buffer to standard output.
+    /// Writes the buffer to standard output. A terminal gets nothing that moves its cursor or hides text.
     pub fn flush(&mut self) -> Result<()> {
         if self.to_page && !self.buffer.is_empty() {
             self.to_page = false;
             self.pager = Pager::start()?;
         }
+        let output = if self.is_terminal { printable(&self.buffer) } else { Cow::Borrowed(&*self.buffer) };
         let written = match &mut self.pager {
-            Some(pager) => pager.write(&self.buffer),
+            Some(pager) => pager.write(&output),
             None => {
                 let mut stdout = io::stdout().lock();
-                stdout.write_all(&self.buffer).and_then(|()| stdout.flush())
+                stdout.write_all(&output).and_then(|()| stdout.flush())
             }
         };
         self.buffer.clear();

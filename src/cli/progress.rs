@@ -1,5 +1,6 @@
 //! A progress bar on standard error, if that is a terminal, for a task that takes a while.
 
+use super::hidden::on_one_line;
 use super::terminal::is_terminal;
 use atty::Stream;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -36,10 +37,11 @@ impl Progress {
         if !self.shown || self.started.elapsed() < SHOW_AFTER {
             return;
         }
+        let what = on_one_line(what);
         let (started, template, narrow) = (self.started, self.template, is_narrow());
         let (bar, is_for_narrow) = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::new(of.unwrap_or(done)).with_elapsed(started.elapsed());
-            let bar = bar.with_message(what.to_owned()).with_style(style(template, narrow));
+            let bar = bar.with_message(what.clone()).with_style(style(template, narrow));
             if first > 0 {
                 bar.set_position(done);
                 bar.reset_eta();
@@ -52,7 +54,7 @@ impl Progress {
             *is_for_narrow = narrow;
         }
         bar.set_length(of.unwrap_or(done));
-        bar.set_message(what.to_owned());
+        bar.set_message(what);
         bar.set_position(done);
     }
 

@@ -1,5 +1,7 @@
 //! Lines on standard error: all of a tool's go through here, and those of a server through a queue.
 
+use super::terminal::{is_terminal, printable};
+use atty::Stream;
 use rustix::io::dup;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,9 +26,13 @@ pub fn filter_stderr(filter: impl Fn(&str) -> String + Send + Sync + 'static) {
     let _ = FILTER.set(Box::new(filter));
 }
 
-/// Writes a line to standard error. A closed standard error is no failure.
+/// Writes a line to standard error. A closed standard error is no failure. A terminal gets nothing that moves its cursor
+/// or hides text.
 pub(super) fn write_line(line: &str) {
     let mut text = FILTER.get().map_or_else(|| line.to_owned(), |filter| filter(line));
+    if is_terminal(Stream::Stderr) {
+        text = String::from_utf8_lossy(&printable(text.as_bytes())).into_owned();
+    }
     text.push('\n');
     match QUEUE.get() {
         Some(queue) => queue.push(text),

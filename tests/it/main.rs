@@ -120,6 +120,7 @@ mod stream;
 mod support;
 mod surroundings;
 mod terminal;
+mod terminal_hidden;
 mod terminal_text;
 mod translation;
 mod tree_search;
