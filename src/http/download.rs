@@ -32,6 +32,7 @@ impl Client {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::limited(10))
+            .referer(false)
             .connect_timeout(self.connect)
             .read_timeout(IDLE_TIMEOUT);
         if address.is_loopback() {

@@ -36,6 +36,8 @@ impl Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
+            // The address may have a secret in its query.
+            .referer(false)
             .connect_timeout(self.connect)
             .timeout(TIME_LIMIT);
         let builder =

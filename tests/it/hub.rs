@@ -56,6 +56,13 @@ impl State {
             .take_while(|l| !l.is_empty())
             .collect();
         let Some(path) = head.first().and_then(|line| line.split(' ').nth(1)) else { return Ok(()) };
+        // Where the files are nobody is told what sends a client there.
+        if head.iter().any(|line| line.to_lowercase().starts_with("referer:")) {
+            return write!(
+                stream,
+                "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+        }
         if let Some((_, name)) = path.split_once("/resolve/main/") {
             let name = name.rsplit('/').next().unwrap_or_default();
             return write!(

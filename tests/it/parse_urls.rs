@@ -15,13 +15,16 @@ fn serve() -> String {
         for request in server.incoming_requests() {
             let header = |name: &str, value: &str| Header::from_bytes(name, value).unwrap();
             let page = "<html><title>Beans</title><body><nav>no</nav><p>Beans climb.</body></html>";
+            // No other page is told where a client comes from.
+            let has_referer = request.headers().iter().any(|header| header.field.equiv("Referer"));
             let _ = match request.url() {
+                _ if has_referer => request.respond(Response::from_string("told").with_status_code(400)),
                 "/beans?key=secret" | "/beans" => request.respond(
                     Response::from_string(page)
                         .with_header(header("Content-Type", "text/html; charset=utf-8"))
                         .with_header(header("Last-Modified", "Fri, 20 Nov 2026 08:00:00 GMT")),
                 ),
-                "/moved" => request.respond(
+                "/moved?key=secret" => request.respond(
                     Response::from_string("").with_status_code(302).with_header(header("Location", "/beans")),
                 ),
                 "/loop" => request.respond(
@@ -48,7 +51,7 @@ fn a_page_is_fetched_and_a_private_address_only_if_asked() {
         let url = format!("{server}{path}");
         home.run("rsv-parse", &[&[&*url, "--to", "viking://resources/x"], words].concat(), "")
     };
-    for path in ["/beans?key=secret", "/moved"] {
+    for path in ["/beans?key=secret", "/moved?key=secret"] {
         let (nodes, _) = tree_of(&run(path, &["--private"]).ok());
         assert_eq!(
             (&nodes[0]["title"], &nodes[0]["content"], &nodes[0]["source_time"]),
