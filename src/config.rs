@@ -32,11 +32,19 @@ use table::ROWS;
 /// name the place of a wrong value.
 pub fn load_for_tool(io: &mut Io) -> Result<Settings> {
     let settings = load_without_notes(io)?;
-    for error in settings.unknown() {
-        let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-        io.summary(format_args!("{error}{remedy}"));
-    }
+    note_unknown(&settings, io);
     Ok(settings)
+}
+
+/// Tells a person of unknown keys in the file, in one line.
+pub fn note_unknown(settings: &Settings, io: &Io) {
+    let Some((first, others)) = settings.unknown().split_first() else { return };
+    let remedy = first.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    let others = match others.len() {
+        0 => String::new(),
+        count => format!("; {count} more: rsv-config doctor"),
+    };
+    io.summary(format_args!("{first}{remedy}{others}"));
 }
 
 /// The same for a tool that reports unknown keys itself.

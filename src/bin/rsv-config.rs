@@ -144,6 +144,7 @@ fn set(key: &Key, mut value: String, io: &mut Io) -> Result<Outcome> {
             .hint(format!("'rsv-config set {key} -' reads it from standard input")));
     }
     config::set(&io.common, key, &value)?;
+    note_unknown(io);
     if let Some(variable) = config::overriding_variable(key) {
         io.note(format_args!("{variable} in the environment overrules the file"));
     }
@@ -155,10 +156,18 @@ const LONGEST: usize = 1 << 16;
 
 fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
     config::unset(&io.common, key)?;
+    note_unknown(io);
     if let Some(variable) = config::overriding_variable(key) {
         io.note(format_args!("{variable} is still set in the environment"));
     }
     Ok(Outcome::Yes)
+}
+
+/// Tells a person of unknown keys beside the one that was written. A file with another fault can be written too.
+fn note_unknown(io: &Io) {
+    if let Ok(settings) = config::load(&io.common) {
+        config::note_unknown(&settings, io);
+    }
 }
 
 /// Writes a line for each setting, in columns that only a long value breaks.

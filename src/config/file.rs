@@ -1,7 +1,7 @@
 //! The settings' file: its path and its contents.
 
 use super::environment;
-use super::table::{Key, quoted_key, unknown_key_hint};
+use super::table::{Key, begins_key, quoted_key, unknown_key_hint};
 use super::value::Value;
 use crate::cli::Common;
 use crate::error::{Context, Error, Result};
@@ -115,7 +115,9 @@ impl FileContents {
                     e.at(at_line(path, text, start.map_or(0, |span| span.start)))
                 })?,
                 None => match item.as_table_like() {
-                    Some(inner) if above.len() < 4 => self.walk(path, text, above, inner)?,
+                    Some(inner) if above.len() < 4 && (!inner.is_empty() || begins_key(above)) => {
+                        self.walk(path, text, above, inner)?;
+                    }
                     _ => {
                         let start = item.span().map_or(0, |span| span.start);
                         let key: Vec<String> = above.iter().map(|name| quoted_key(name)).collect();

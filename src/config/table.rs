@@ -1,7 +1,8 @@
 //! Every setting as one row, and the keys that name them.
 
 use super::value::ValueType::{
-    self, Boolean, Choice, Duration, Integer, List, OptionalDuration, Real, Secret, Text, Url, Variable,
+    self, Boolean, Choice, Duration, Integer, List, OptionalDuration, Real, Secret, Store, Text, Url,
+    Variable,
 };
 use crate::error::{Error, Result};
 use std::fmt;
@@ -45,7 +46,7 @@ const fn row(
 /// The one table of all settings.
 #[rustfmt::skip]
 pub(super) static ROWS: &[SettingRow] = &[
-    row("store", &["RSV_STORE"], Text, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
+    row("store", &["RSV_STORE"], Store, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
     row("scope", &["RSV_SCOPE"], Choice(&["default", "auto"]), Some("default"), "the partition that is read and written without -p: default, or auto (that of the project of the working directory)"),
     row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool accepts, in bytes"),
 
@@ -214,6 +215,15 @@ impl fmt::Display for Key {
         let parts: Vec<String> = self.path.iter().map(|name| quoted_key(name)).collect();
         f.pad(&parts.join("."))
     }
+}
+
+/// Whether a path of names is that of a table in which there are keys.
+pub(super) fn begins_key(path: &[String]) -> bool {
+    ROWS.iter().any(|row| {
+        let mut parts = row.key.split('.');
+        path.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == name))
+            && parts.next().is_some()
+    })
 }
 
 /// A name as TOML writes it, in quotes where it needs them.

@@ -81,6 +81,8 @@ impl Value {
 pub(super) enum ValueType {
     Text,
     Secret,
+    /// The place of the store: a path, or an address with a scheme.
+    Store,
     /// The name of an environment variable.
     Variable,
     /// An address with one of these schemes.
@@ -147,6 +149,7 @@ impl ValueType {
         match self {
             ValueType::Text => is_line(text).then(|| Value::Text(text.to_owned())),
             ValueType::Secret => is_line(text).then(|| Value::Secret(Secret::new(text))),
+            ValueType::Store => (is_line(text) && !is_in_memory(text)).then(|| Value::Text(text.to_owned())),
             ValueType::Variable => is_variable(word).then(|| Value::Text(word.to_owned())),
             ValueType::Url(schemes) => is_url(word, schemes).then(|| Value::Text(word.to_owned())),
             ValueType::Integer(min, max) => {
@@ -175,6 +178,12 @@ impl ValueType {
         let text = match self {
             ValueType::Text => "expected one line of text".to_owned(),
             ValueType::Secret => return Error::new("expected one line of text"),
+            ValueType::Store => {
+                let error = "expected the path of a file, sqlite:PATH, or the address of a server, found";
+                let hint = "no store is in memory, where it would end with the tool; one that is thrown away: \
+                    --store \"$(mktemp -d)/store.db\"";
+                return Error::new(format!("{error} {}", cut(found))).hint(hint);
+            }
             ValueType::Variable => {
                 return Error::new("expected the name of an environment variable");
             }
@@ -211,6 +220,16 @@ fn cut(text: &str) -> String {
 
 fn is_line(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(char::is_control)
+}
+
+/// Whether a place is one by which SQLite's programs and libraries name a database in memory. No tool would find there
+/// what another stored.
+fn is_in_memory(place: &str) -> bool {
+    let path = place.strip_prefix("sqlite:").unwrap_or(place).trim_start_matches('/');
+    let options = path.split_once('?').map_or("", |(_, options)| options);
+    (path.is_empty() && place.starts_with("sqlite:"))
+        || [":memory:", "file::memory:"].iter().any(|name| path.starts_with(name))
+        || options.split('&').any(|option| ["mode=memory", "vfs=memdb"].contains(&option))
 }
 
 fn is_variable(word: &str) -> bool {

@@ -266,6 +266,23 @@ fn every_tool_names_unknown_keys_once_on_a_terminal() {
 }
 
 #[test]
+fn several_unknown_keys_are_one_line_on_a_terminal() {
+    let home = Home::new();
+    home.write(FILE, "modle = 'm'\n[routs]\n[routes]\n[models.any]\n[ingest]\nredct = true\n");
+    let found = home.run("rsv-config", &["doctor"], "").stdout;
+    assert_eq!(found.matches("unknown key: ").count(), 3, "{found}");
+    assert!(found.contains("config.toml:2: unknown key: routs\""), "{found}");
+    for line in ["rsv-view", "rsv-config set retries 3", "rsv-config unset retries"] {
+        let Some(terminal) = Terminal::run(&home, 400, line) else { return };
+        let (seen, status) = terminal.end();
+        let told: Vec<&str> = seen.lines().filter(|line| line.contains("unknown key: ")).collect();
+        let end = "config.toml:1: unknown key: modle; did you mean 'model'? see 'rsv-config list'; 2 more: rsv-config doctor";
+        assert!(status == 0 && told.len() == 1 && told[0].ends_with(end), "{line}: {seen}");
+    }
+    assert_eq!(config(&home, &["set", "retries", "4"]).to_string(), "[0]");
+}
+
+#[test]
 fn an_overruled_value_is_reported() {
     let home = Home::new().env("RESERVOIR_PORT", "4000");
     let reported = "rsv-config: RESERVOIR_PORT in the environment overrules the file\n[0]";

@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 85] = [
+const USAGE_ERRORS: [UsageError; 94] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -80,6 +80,15 @@ const USAGE_ERRORS: [UsageError; 85] = [
     ("rsv-search", &["--store", "directory", "owl"], "", "sqlite:directory: is a directory", "--store DIRECTORY/store.db"),
     ("rsv-search", &["--store", "broken.toml", "owl"], "", "is not an rsv store", "another store with --store"),
     ("rsv-ingest", &["--store", "/proc/x/y.db", "hi"], "", "cannot create /proc/x", "another store with --store"),
+    ("rsv-ingest", &["--store", ":memory:", "hi"], "", "--store: expected the path of a file, sqlite:PATH, or the address of a server, found \":memory:\"", "no store is in memory"),
+    ("rsv-view", &["--store", "sqlite::memory:?cache=shared"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-search", &["--store", "sqlite:///:memory:", "owl"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-export", &["--store", "file::memory:"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-ingest", &["--store", "file:x?mode=memory&cache=shared", "hi"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-ingest", &["--store", "sqlite:", "hi"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-ingest", &["--store", "", "hi"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-proxy", &["--store", ":memory:", "--port", "0"], "", "expected the path of a file", "mktemp -d"),
+    ("rsv-config", &["set", "store", ":memory:"], "", "store: expected the path of a file", "mktemp -d"),
     ("rsv-ingest", &["--store", "postgres://x", "hi"], "", "postgres://x: not an address", "sqlite:PATH or bolt://HOST"),
     ("rsv-ingest", &["--store", "bolt://127.0.0.1:1", "hi"], "", "connection refused", "is Neo4j running there?"),
     // Models.
