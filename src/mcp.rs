@@ -7,6 +7,7 @@
 
 mod answer;
 mod arguments;
+mod batch;
 mod call;
 mod client_scope;
 mod consolidate;
@@ -19,6 +20,7 @@ mod prompts;
 mod recall;
 mod resources;
 mod tool_table;
+mod transport;
 
 pub use options::{DEFAULT_MAX_TOKENS, Options};
 
@@ -29,10 +31,10 @@ use crate::record::Clock;
 use client_scope::ScopeRule;
 use handler::Handler;
 use rmcp::service::{ServerInitializeError, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use transport::LineTransport;
 
 /// Serves one client on standard input and output until the input ends. Errors if the client does not speak the protocol,
 /// or the output cannot be written.
@@ -44,7 +46,7 @@ pub fn serve(settings: Settings, options: Options, clock: Clock, diagnostics: Di
     let runtime = runtime.map_err(|error| Error::new("cannot start").because(error))?;
     let ended = runtime.block_on(async {
         let (input, output) = stdio_pipes();
-        let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(max_line);
+        let transport = LineTransport::new(input, output, max_line);
         match serve_server(Handler::new(Arc::new(server), scope), transport).await {
             Ok(service) => match service.waiting().await {
                 Ok(_) => Ok(()),

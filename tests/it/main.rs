@@ -75,6 +75,7 @@ mod levels;
 mod link;
 mod local_model;
 mod mcp;
+mod mcp_batch;
 mod mcp_clients;
 mod mcp_robust;
 mod mcp_scope;

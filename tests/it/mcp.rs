@@ -39,13 +39,26 @@ impl Client {
 
     /// The same with a client that has these roots.
     pub(crate) fn with_roots(home: &Home, words: &[&str], roots: Option<Vec<String>>) -> Client {
+        Client::at_protocol(home, words, roots, "2025-06-18")
+    }
+
+    /// The same, at a version of the protocol.
+    pub(crate) fn at_protocol(
+        home: &Home,
+        words: &[&str],
+        roots: Option<Vec<String>>,
+        version: &str,
+    ) -> Client {
         let capabilities = if roots.is_some() { json!({"roots": {"listChanged": true}}) } else { json!({}) };
         let talk = home.talk("rsv-mcp", words);
         let mut client = Client { talk, last_id: 0, roots, notified: Vec::new() };
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
+        let params = json!({"protocolVersion": version, "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"}});
         let begun = client.request("initialize", params);
-        assert_eq!(begun["serverInfo"]["name"], "rsv-mcp");
+        assert_eq!(
+            (&begun["serverInfo"]["name"], &begun["protocolVersion"]),
+            (&json!("rsv-mcp"), &json!(version))
+        );
         client.notify("notifications/initialized", json!({}));
         client
     }
@@ -67,12 +80,13 @@ impl Client {
         self.last_id
     }
 
-    /// Waits for a message that answers a request, and answers those of the server.
+    /// Waits for a message that answers a request, or an array of them, and answers those of the server.
     pub(crate) fn receive(&mut self) -> Value {
         loop {
             let message: Value =
                 serde_json::from_str(&self.talk.hear().expect("the server has ended")).unwrap();
-            assert_eq!(message["jsonrpc"], "2.0", "{message}");
+            let all = message.as_array().map_or(std::slice::from_ref(&message), Vec::as_slice);
+            assert!(all.iter().all(|one| one["jsonrpc"] == "2.0"), "{message}");
             match message["method"].as_str() {
                 Some("roots/list") => {
                     let roots = self.roots.clone().unwrap().into_iter().map(|uri| json!({"uri": uri}));

@@ -225,6 +225,8 @@ fn messages() -> Vec<Value> {
     messages.push(json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
     messages.push(json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": [{"uri": "file:///"}]}}));
     messages.push(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}}));
+    let batch: Vec<Value> = messages[messages.len() - 12..].to_vec();
+    messages.push(json!(batch));
     messages
 }
 
@@ -239,7 +241,8 @@ fn changed_messages_end_no_server_and_get_nothing_but_the_protocol() {
     // A client that reads between its messages, so that no pipe is full.
     const BATCH: u64 = 50;
     tries(total.div_ceil(BATCH), |mut dice| {
-        let mut client = Client::start(&home, &["-p", "p", "--allow-forget"]);
+        // The protocol that has batches, too.
+        let mut client = Client::at_protocol(&home, &["-p", "p", "--allow-forget"], None, "2025-03-26");
         for _ in 0..BATCH {
             let message = messages[dice.below(messages.len())].as_bytes();
             let mut bytes = mutate(message, &mut dice);
