@@ -3,7 +3,10 @@
 //! ingestion know. Members, items and blocks that rsv does not know are kept unchanged.
 
 mod answer;
+mod call_piece;
+mod chat_turns;
 mod client_text;
+mod event_writer;
 mod events;
 mod from_chat;
 mod messages;
@@ -17,11 +20,12 @@ mod to_chat;
 mod wire;
 
 pub use answer::{answer, prompt_tokens};
+pub use call_piece::{CallPiece, KnownCall};
 pub use client_text::{is_element, is_program_text, without_reminders};
-pub use events::{AnswerEvents, event_text, is_last_event};
-pub use from_chat::from_chat;
+pub use events::{AnswerEvents, is_last_event, push_event_text};
+pub use from_chat::{from_chat, push_content};
 pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 pub use reading::unread_tokens;
 pub use stream_from_chat::{EventTranslator, to_sse};
-pub use to_chat::{text_tools, to_chat};
+pub use to_chat::{Translation, to_chat};
 pub use wire::Request;

@@ -43,6 +43,7 @@ impl Providers {
                 headers: headers(&route.pattern, &route.headers)?,
                 searches: is_search_model,
                 enforces_lengths: false,
+                length_member: table::MAX_TOKENS,
                 apis: &[],
             };
             routes.push((route.pattern.to_lowercase(), Arc::new(endpoint)));
@@ -123,6 +124,7 @@ fn endpoint(row: &'static ProviderRow, settings: &Settings) -> Result<Option<Arc
         headers: Headers::default(),
         searches: row.searches,
         enforces_lengths: row.enforces_lengths,
+        length_member: row.length_member,
         apis: row.apis,
     })))
 }

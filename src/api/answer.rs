@@ -61,8 +61,9 @@ pub(super) fn of_blocks(blocks: &[Object]) -> Found {
                 continue;
             }
             Some("tool_use") => {
-                let input = block.get("input").unwrap_or("{}");
-                found.calls.push(call(&text("id"), &text("name"), input));
+                // Arguments that are no JSON are a text there.
+                let input = text("input").unwrap_or_else(|| block.get("input").unwrap_or("{}").to_owned());
+                found.calls.push(call(&text("id"), &text("name"), &input));
             }
             _ => {}
         }

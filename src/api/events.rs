@@ -4,7 +4,7 @@
 use super::answer::{of_blocks, of_items};
 use super::protocol::Api;
 use crate::chat;
-use crate::record::{Object, quote};
+use crate::record::{GrowingText, Object, quote};
 
 /// Gathers events.
 pub struct AnswerEvents {
@@ -25,10 +25,10 @@ pub struct AnswerEvents {
 struct Part {
     index: i64,
     object: Object,
-    text: String,
-    thinking: String,
-    signature: String,
-    input: String,
+    text: GrowingText,
+    thinking: GrowingText,
+    signature: GrowingText,
+    input: GrowingText,
     citations: Vec<String>,
     is_whole: bool,
 }
@@ -92,11 +92,11 @@ impl AnswerEvents {
                 }
             }
             "response.output_text.delta" => {
-                let delta = event.text("delta").ok().flatten().unwrap_or_default();
+                let delta = event.get("delta").unwrap_or("null");
                 if self.takes(delta.len())
                     && let Some(part) = self.part(event, "output_index")
                 {
-                    part.text.push_str(&delta);
+                    part.text.push_json(delta);
                 }
             }
             "response.completed" | "response.incomplete" => {
@@ -145,12 +145,12 @@ impl AnswerEvents {
             return;
         }
         let Some(part) = self.part(event, "index") else { return };
-        let text = |name| delta.text(name).ok().flatten().unwrap_or_default();
-        match text("type").as_str() {
-            "text_delta" => part.text += &text("text"),
-            "thinking_delta" => part.thinking += &text("thinking"),
-            "signature_delta" => part.signature += &text("signature"),
-            "input_json_delta" => part.input += &text("partial_json"),
+        let json = |name| delta.get(name).unwrap_or("null");
+        match delta.text("type").ok().flatten().unwrap_or_default().as_str() {
+            "text_delta" => part.text.push_json(json("text")),
+            "thinking_delta" => part.thinking.push_json(json("thinking")),
+            "signature_delta" => part.signature.push_json(json("signature")),
+            "input_json_delta" => part.input.push_json(json("partial_json")),
             "citations_delta" => part.citations.extend(delta.get("citation").map(str::to_owned)),
             _ => {}
         }
@@ -188,7 +188,7 @@ impl AnswerEvents {
 
 impl Part {
     fn new(index: i64, object: Object) -> Part {
-        let empty = String::new;
+        let empty = GrowingText::default;
         Part {
             index,
             object,
@@ -202,33 +202,34 @@ impl Part {
     }
 
     fn finish(self) -> Object {
-        let mut object = self.object;
-        if self.is_whole {
+        let Part { mut object, text, thinking, signature, input, citations, is_whole, .. } = self;
+        if is_whole {
             return object;
         }
+        let text = text.into_text();
         if object.get("type") == Some("\"message\"") {
-            if !self.text.is_empty() {
-                object
-                    .set("content", format!("[{{\"type\":\"output_text\",\"text\":{}}}]", quote(&self.text)));
+            if !text.is_empty() {
+                object.set("content", format!("[{{\"type\":\"output_text\",\"text\":{}}}]", quote(&text)));
             }
             return object;
         }
         for (name, more) in
-            [("text", &self.text), ("thinking", &self.thinking), ("signature", &self.signature)]
+            [("text", text), ("thinking", thinking.into_text()), ("signature", signature.into_text())]
         {
             if !more.is_empty() {
-                let text = object.text(name).ok().flatten().unwrap_or_default() + more;
+                let text = object.text(name).ok().flatten().unwrap_or_default() + &more;
                 object.set_text(name, &text);
             }
         }
-        if !self.citations.is_empty() {
-            object.set("citations", format!("[{}]", self.citations.join(",")));
+        if !citations.is_empty() {
+            object.set("citations", format!("[{}]", citations.join(",")));
         }
-        if !self.input.is_empty() {
+        let input = input.into_text();
+        if !input.is_empty() {
             // What broke off is no object yet.
-            match Object::parse(&self.input) {
+            match Object::parse(&input) {
                 Ok(input) => object.set("input", input.to_json()),
-                Err(_) => object.set_text("partial_json", &self.input),
+                Err(_) => object.set_text("partial_json", &input),
             }
         }
         object
@@ -247,18 +248,20 @@ pub fn is_last_event(event: &Object) -> bool {
     event.get("type").is_some_and(|kind| ends.contains(&kind))
 }
 
-/// The text that an event of a stream, or a whole answer, adds.
-pub fn event_text(event: &Object) -> String {
+/// Appends the text that an event of a stream, or a whole answer, adds.
+pub fn push_event_text(event: &Object, to: &mut GrowingText) {
     match event.text("type").ok().flatten().as_deref() {
         Some("content_block_delta") => {
-            let delta = event.object("delta").ok().flatten();
-            delta.and_then(|delta| delta.text("text").ok().flatten()).unwrap_or_default()
+            let delta = event.object("delta").ok().flatten().unwrap_or_default();
+            to.push_json(delta.get("text").unwrap_or("null"));
         }
-        Some("response.output_text.delta") => event.text("delta").ok().flatten().unwrap_or_default(),
-        Some("message") => of_blocks(&event.objects("content").ok().flatten().unwrap_or_default()).text,
+        Some("response.output_text.delta") => to.push_json(event.get("delta").unwrap_or("null")),
+        Some("message") => {
+            to.push_text(&of_blocks(&event.objects("content").ok().flatten().unwrap_or_default()).text);
+        }
         _ if event.get("object") == Some("\"response\"") => {
-            of_items(&event.objects("output").ok().flatten().unwrap_or_default()).text
+            to.push_text(&of_items(&event.objects("output").ok().flatten().unwrap_or_default()).text);
         }
-        _ => String::new(),
+        _ => {}
     }
 }

@@ -1,70 +1,216 @@
 //! Answers of chat completions as answers of the other APIs.
 
 use super::protocol::Api;
-use super::to_chat::text_argument;
+use super::to_chat::{Translation, text_argument};
 use crate::chat;
 use crate::error::Result;
-use crate::record::{Object, quote};
+use crate::record::{GrowingText, Object, quote};
 
 /// The answer of a request that was sent as one for chat completions, in the shape of the API of its client.
-/// `text_tools` are the names of the tools that take a text.
-pub fn from_chat(api: Api, answer: &Object, text_tools: &[String]) -> Result<Object> {
+pub fn from_chat(translation: &Translation, answer: &Object) -> Result<Object> {
     let message = chat::answer(answer)?;
     let choice = answer.objects("choices")?.unwrap_or_default().into_iter().next().unwrap_or_default();
-    let reason = choice.text("finish_reason").ok().flatten().unwrap_or_default();
-    Ok(match api {
+    let parts = parts_of(answer, &message);
+    let end = AnswerEnd::new(&choice.text("finish_reason").ok().flatten().unwrap_or_default(), &parts);
+    Ok(match translation.api {
         Api::Chat => answer.clone(),
-        Api::Messages => message_of(answer, &message, &reason),
-        Api::Responses => response_of(answer, &message, &reason, text_tools),
+        Api::Messages => message_of(answer, &parts, &end),
+        Api::Responses => {
+            let last = parts.len().saturating_sub(1);
+            let items = parts.iter().enumerate().map(|(at, part)| {
+                let status = if at == last { end.status() } else { COMPLETED };
+                item(answer, at, part, &translation.text_tools, status)
+            });
+            response(translation, answer, &items.collect::<Vec<_>>(), &end)
+        }
     })
 }
 
-/// A call of a tool.
-pub(super) struct Call {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) arguments: String,
+/// A part of an answer.
+#[derive(Clone, Debug)]
+pub(super) enum AnswerPart {
+    Text(String),
+    /// A text by which the model refuses.
+    Refusal(String),
+    Call(Call),
 }
 
-/// The calls in a message of chat completions.
-pub(super) fn calls_of(message: &Object) -> Vec<Call> {
-    let calls = message.objects("tool_calls").ok().flatten().unwrap_or_default();
-    let calls = calls.iter().enumerate().map(|(at, call)| {
-        let function = call.object("function").ok().flatten().unwrap_or_default();
-        let text = |object: &Object, name| object.text(name).ok().flatten();
-        // Ollama's own form has an object.
-        let arguments = text(&function, "arguments")
-            .or_else(|| function.get("arguments").map(str::to_owned))
-            .unwrap_or_default();
-        let id = text(call, "id").filter(|id| !id.is_empty()).unwrap_or_else(|| format!("call_{at}"));
-        Call { id, name: text(&function, "name").unwrap_or_default(), arguments }
-    });
-    calls.collect()
-}
+impl AnswerPart {
+    /// Its words, or the arguments of a call.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            AnswerPart::Text(text) | AnswerPart::Refusal(text) => text,
+            AnswerPart::Call(call) => &call.arguments,
+        }
+    }
 
-/// The reason of Anthropic's for an end of chat completions.
-pub(super) fn stop_reason(reason: &str, has_calls: bool) -> &'static str {
-    match reason {
-        "length" => "max_tokens",
-        "content_filter" => "refusal",
-        "tool_calls" | "function_call" => "tool_use",
-        _ if has_calls => "tool_use",
-        _ => "end_turn",
+    pub(super) fn text_mut(&mut self) -> &mut String {
+        match self {
+            AnswerPart::Text(text) | AnswerPart::Refusal(text) => text,
+            AnswerPart::Call(call) => &mut call.arguments,
+        }
     }
 }
 
-/// The usage in the names of another API, `{"input_tokens","output_tokens"}`.
+/// A call of a tool.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// As the provider sent them; they may be no JSON.
+    pub(super) arguments: String,
+}
+
+impl Call {
+    /// Sets its id to the provider's. Where that is empty, or an `earlier` call of the answer has it, it gets one by which
+    /// its result can be told apart.
+    pub(super) fn set_id(&mut self, id: &str, answer: &Object, earlier: &[&str]) {
+        let at = earlier.len();
+        self.id = match id {
+            "" => format!("{}_{at}", id_of("call_", answer)),
+            id if earlier.contains(&id) => format!("{id}_{at}"),
+            id => id.to_owned(),
+        };
+    }
+
+    /// Whether there are no arguments; of a call that is still growing, none so far.
+    pub(super) fn lacks_arguments(&self) -> bool {
+        "null".starts_with(self.arguments.trim())
+    }
+
+    /// Gives it an object for arguments if it has none.
+    pub(super) fn complete(&mut self) {
+        if self.lacks_arguments() {
+            self.arguments = "{}".to_owned();
+        }
+    }
+}
+
+/// The parts of a message: its text, its refusal, its calls; an empty text if it has none of them.
+fn parts_of(answer: &Object, message: &Object) -> Vec<AnswerPart> {
+    let mut text = GrowingText::default();
+    push_content(message, &mut text);
+    let mut refusal = GrowingText::default();
+    refusal.push_json(message.get("refusal").unwrap_or("null"));
+    let (text, refusal) = (text.into_text(), refusal.into_text());
+    let calls = calls_of(answer, message);
+    let mut parts = Vec::new();
+    if !text.is_empty() || refusal.is_empty() && calls.is_empty() {
+        parts.push(AnswerPart::Text(text));
+    }
+    if !refusal.is_empty() {
+        parts.push(AnswerPart::Refusal(refusal));
+    }
+    parts.extend(calls.into_iter().map(AnswerPart::Call));
+    parts
+}
+
+/// Appends the text of a message of chat completions, or of a piece of one.
+pub fn push_content(message: &Object, to: &mut GrowingText) {
+    match message.get("content") {
+        Some(json) if json.starts_with('"') => to.push_json(json),
+        _ => to.push_text(&chat::text(message)),
+    }
+}
+
+/// The calls in a message of chat completions, or the pieces of calls in a part of one: those of an array, and the one
+/// of old servers.
+pub(super) fn call_objects(message: &Object) -> Vec<Object> {
+    let mut calls = message.objects("tool_calls").ok().flatten().unwrap_or_default();
+    if let Some(function) = message.get("function_call").filter(|json| json.starts_with('{')) {
+        let mut call = Object::default();
+        call.set("function", function);
+        calls.push(call);
+    }
+    calls
+}
+
+fn calls_of(answer: &Object, message: &Object) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    for object in call_objects(message) {
+        let function = object.object("function").ok().flatten().unwrap_or_default();
+        let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
+        let mut arguments = GrowingText::default();
+        push_arguments(&function, &mut arguments);
+        let arguments = arguments.into_text();
+        let mut call = Call { name: text(&function, "name"), arguments, ..Call::default() };
+        let earlier: Vec<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        call.set_id(&text(&object, "id"), answer, &earlier);
+        call.complete();
+        calls.push(call);
+    }
+    calls
+}
+
+/// Appends the arguments of a function: a text, or the object that Ollama's own form has in its place.
+pub(super) fn push_arguments(function: &Object, to: &mut GrowingText) {
+    match function.get("arguments") {
+        Some(json) if json.starts_with('"') => to.push_json(json),
+        Some(json) if json != "null" => to.push_text(json),
+        _ => {}
+    }
+}
+
+/// The status of what came to its end.
+pub(super) const COMPLETED: &str = "completed";
+
+/// How an answer ended.
+pub(super) struct AnswerEnd {
+    stop_reason: &'static str,
+    /// Why a response is incomplete.
+    incomplete: Option<&'static str>,
+}
+
+impl AnswerEnd {
+    /// For the `finish_reason` of an answer with these parts. The reason alone makes no call.
+    pub(super) fn new<'a>(reason: &str, parts: impl IntoIterator<Item = &'a AnswerPart>) -> AnswerEnd {
+        let (mut has_call, mut has_refusal) = (false, false);
+        for part in parts {
+            has_call |= matches!(part, AnswerPart::Call(_));
+            has_refusal |= matches!(part, AnswerPart::Refusal(_));
+        }
+        let (stop_reason, incomplete) = match reason {
+            "length" | "model_length" => ("max_tokens", Some("max_output_tokens")),
+            "content_filter" => ("refusal", Some("content_filter")),
+            _ if has_refusal => ("refusal", None),
+            _ if has_call => ("tool_use", None),
+            _ => ("end_turn", None),
+        };
+        AnswerEnd { stop_reason, incomplete }
+    }
+
+    /// Anthropic's reason.
+    pub(super) fn stop_reason(&self) -> &'static str {
+        self.stop_reason
+    }
+
+    /// The status of a response, and of its last item.
+    pub(super) fn status(&self) -> &'static str {
+        if self.incomplete.is_some() { "incomplete" } else { COMPLETED }
+    }
+}
+
+/// The usage in the names of another API. Anthropic's input tokens are those that were not in the provider's cache.
 pub(super) fn usage_of(api: Api, answer: &Object) -> String {
     let usage = answer.object("usage").ok().flatten().unwrap_or_default();
-    let number = |name| usage.integer(name).ok().flatten().unwrap_or(0);
-    let (input, output) = (number("prompt_tokens"), number("completion_tokens"));
+    let number = |usage: &Object, name| usage.integer(name).ok().flatten().map(|number| number.max(0));
+    let detail = |of, name| usage.object(of).ok().flatten().and_then(|details| number(&details, name));
+    let input = number(&usage, "prompt_tokens").unwrap_or(0);
+    let output = number(&usage, "completion_tokens").unwrap_or(0);
+    let cached = detail("prompt_tokens_details", "cached_tokens");
     match api {
         Api::Responses => format!(
-            "{{\"input_tokens\":{input},\"input_tokens_details\":{{\"cached_tokens\":0}},\"output_tokens\":{output},\
-             \"output_tokens_details\":{{\"reasoning_tokens\":0}},\"total_tokens\":{}}}",
+            "{{\"input_tokens\":{input},\"input_tokens_details\":{{\"cached_tokens\":{}}},\"output_tokens\":{output},\
+             \"output_tokens_details\":{{\"reasoning_tokens\":{}}},\"total_tokens\":{}}}",
+            cached.unwrap_or(0),
+            detail("completion_tokens_details", "reasoning_tokens").unwrap_or(0),
             input.saturating_add(output)
         ),
-        _ => format!("{{\"input_tokens\":{input},\"output_tokens\":{output}}}"),
+        _ => {
+            let new = input.saturating_sub(cached.unwrap_or(0)).max(0);
+            let cached = cached.map(|cached| format!("\"cache_read_input_tokens\":{cached},"));
+            format!("{{\"input_tokens\":{new},{}\"output_tokens\":{output}}}", cached.unwrap_or_default())
+        }
     }
 }
 
@@ -73,86 +219,99 @@ pub(super) fn id_of(begin: &str, answer: &Object) -> String {
     format!("{begin}{}", answer.text("id").ok().flatten().unwrap_or_else(|| "0".to_owned()))
 }
 
-/// A block of text, and that of a call, whose arguments must be an object there.
+/// A block of text.
 pub(super) fn text_block(text: &str) -> String {
     format!("{{\"type\":\"text\",\"text\":{}}}", quote(text))
 }
 
+/// A block of a call. Its input is an object; arguments that are no JSON stand there as a text.
 fn call_block(call: &Call) -> String {
-    let input = Object::parse(&call.arguments).map_or_else(|_| "{}".to_owned(), |input| input.to_json());
+    let input = Object::parse(&call.arguments).map(|input| input.to_json());
+    let input = input.unwrap_or_else(|_| quote(&call.arguments));
     let (id, name) = (quote(&call.id), quote(&call.name));
     format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{input}}}")
 }
 
-fn message_of(answer: &Object, message: &Object, reason: &str) -> Object {
-    let (text, calls) = (chat::text(message), calls_of(message));
-    let text = Some(text).filter(|text| !text.is_empty() || calls.is_empty());
-    let blocks: Vec<String> =
-        text.iter().map(|text| text_block(text)).chain(calls.iter().map(call_block)).collect();
+fn message_of(answer: &Object, parts: &[AnswerPart], end: &AnswerEnd) -> Object {
+    let blocks = parts.iter().map(|part| match part {
+        AnswerPart::Text(text) | AnswerPart::Refusal(text) => text_block(text),
+        AnswerPart::Call(call) => call_block(call),
+    });
+    let blocks: Vec<String> = blocks.collect();
     let mut new = Object::default();
     new.set_text("id", &id_of("msg_", answer));
     new.set_text("type", "message");
     new.set_text("role", "assistant");
     new.set("model", answer.get("model").unwrap_or("\"\""));
     new.set("content", format!("[{}]", blocks.join(",")));
-    new.set_text("stop_reason", stop_reason(reason, !calls.is_empty()));
+    new.set_text("stop_reason", end.stop_reason());
     new.set("stop_sequence", "null");
     new.set("usage", usage_of(Api::Messages, answer));
     new
 }
 
-/// A message as an item of Responses.
-pub(super) fn message_item(id: &str, text: &str) -> String {
-    let (id, text) = (quote(id), quote(text));
-    format!(
-        "{{\"type\":\"message\",\"id\":{id},\"status\":\"completed\",\"role\":\"assistant\",\"content\":\
-         [{{\"type\":\"output_text\",\"text\":{text},\"annotations\":[]}}]}}"
-    )
+/// The id of the item at a place in the output of a response.
+pub(super) fn item_id(answer: &Object, at: usize, part: &AnswerPart) -> String {
+    match part {
+        AnswerPart::Text(_) | AnswerPart::Refusal(_) => format!("{}_{at}", id_of("msg_", answer)),
+        AnswerPart::Call(call) => format!("fc_{}", call.id),
+    }
 }
 
-/// A call as an item of Responses.
-pub(super) fn call_item(call: &Call, text_tools: &[String]) -> String {
-    let (id, call_id, name) = (quote(&format!("fc_{}", call.id)), quote(&call.id), quote(&call.name));
+/// A text as the content of an item.
+pub(super) fn content_part(part: &AnswerPart) -> String {
+    match part {
+        AnswerPart::Refusal(text) => format!("{{\"type\":\"refusal\",\"refusal\":{}}}", quote(text)),
+        AnswerPart::Text(text) => {
+            format!("{{\"type\":\"output_text\",\"text\":{},\"annotations\":[]}}", quote(text))
+        }
+        AnswerPart::Call(_) => String::new(),
+    }
+}
+
+/// A part as the item at a place in the output of a response.
+pub(super) fn item(
+    answer: &Object,
+    at: usize,
+    part: &AnswerPart,
+    text_tools: &[String],
+    status: &str,
+) -> String {
+    let head = |kind| {
+        format!("{{\"type\":\"{kind}\",\"id\":{},\"status\":\"{status}\"", quote(&item_id(answer, at, part)))
+    };
+    let AnswerPart::Call(call) = part else {
+        return format!("{},\"role\":\"assistant\",\"content\":[{}]}}", head("message"), content_part(part));
+    };
+    let (call_id, name) = (quote(&call.id), quote(&call.name));
+    let names = format!("\"call_id\":{call_id},\"name\":{name}");
     if text_tools.contains(&call.name) {
         let input = quote(&text_argument(&call.arguments));
-        return format!(
-            "{{\"type\":\"custom_tool_call\",\"id\":{id},\"status\":\"completed\",\"call_id\":{call_id},\
-             \"name\":{name},\"input\":{input}}}"
-        );
+        return format!("{},{names},\"input\":{input}}}", head("custom_tool_call"));
     }
-    let arguments = quote(&call.arguments);
-    format!(
-        "{{\"type\":\"function_call\",\"id\":{id},\"status\":\"completed\",\"call_id\":{call_id},\"name\":{name},\
-         \"arguments\":{arguments}}}"
-    )
-}
-
-fn response_of(answer: &Object, message: &Object, reason: &str, text_tools: &[String]) -> Object {
-    let (text, calls) = (chat::text(message), calls_of(message));
-    let text = Some(text).filter(|text| !text.is_empty() || calls.is_empty());
-    let items: Vec<String> = text
-        .iter()
-        .map(|text| message_item(&id_of("msg_", answer), text))
-        .chain(calls.iter().map(|call| call_item(call, text_tools)))
-        .collect();
-    response(answer, &items, reason)
+    format!("{},{names},\"arguments\":{}}}", head("function_call"), quote(&call.arguments))
 }
 
 /// A response with these items.
-pub(super) fn response(answer: &Object, items: &[String], reason: &str) -> Object {
+pub(super) fn response(
+    translation: &Translation,
+    answer: &Object,
+    items: &[String],
+    end: &AnswerEnd,
+) -> Object {
     let mut new = Object::default();
     new.set_text("id", &id_of("resp_", answer));
     new.set_text("object", "response");
     new.set("created_at", answer.get("created").unwrap_or("0"));
-    let is_cut = reason == "length";
-    new.set_text("status", if is_cut { "incomplete" } else { "completed" });
+    new.set_text("status", end.status());
     new.set("error", "null");
-    new.set("incomplete_details", if is_cut { "{\"reason\":\"max_output_tokens\"}" } else { "null" });
+    let details = end.incomplete.map(|reason| format!("{{\"reason\":\"{reason}\"}}"));
+    new.set("incomplete_details", details.unwrap_or_else(|| "null".to_owned()));
     new.set("model", answer.get("model").unwrap_or("\"\""));
     new.set("output", format!("[{}]", items.join(",")));
-    new.set("parallel_tool_calls", "true");
-    new.set_text("tool_choice", "auto");
-    new.set("tools", "[]");
+    for (name, json) in translation.asked.iter() {
+        new.set(name, json);
+    }
     new.set("usage", usage_of(Api::Responses, answer));
     new
 }

@@ -1,279 +1,237 @@
 //! The chunks of streamed chat completions as the events of the other APIs, as they come.
+//!
+//! Pieces of parallel calls may alternate, but blocks and items are told one after the other. The client gets the first
+//! part that has not ended, as it grows; what comes for a later part waits. A text ends where something follows it, a call
+//! where something follows it and its arguments are whole, and all end with the answer.
 
-use super::from_chat::{self, Call, call_item, id_of, message_item, response, stop_reason, usage_of};
-use super::protocol::Api;
-use crate::chat;
-use crate::record::{Object, quote};
+use super::call_piece::{CallPiece, KnownCall, is_whole};
+use super::event_writer::EventWriter;
+use super::from_chat::{AnswerEnd, AnswerPart, COMPLETED, Call, call_objects, push_arguments, push_content};
+use super::to_chat::Translation;
+use crate::record::{GrowingText, Object};
 
 /// Turns chunks into events. Feeds come first, then one `finish`.
 pub struct EventTranslator {
-    api: Api,
-    text_tools: Vec<String>,
-    /// The members of the answer, apart from its choices.
-    head: Object,
-    is_begun: bool,
-    is_ended: bool,
-    /// The number of the next event, which Responses have.
-    sequence: usize,
-    /// The items or blocks that are complete, as JSON.
-    items: Vec<String>,
-    open: Option<OpenPart>,
+    writer: EventWriter,
+    parts: Vec<GrowingPart>,
+    /// The place of the part that the client is receiving; those before it have ended.
+    current: usize,
     reason: String,
-    has_calls: bool,
+    is_ended: bool,
 }
 
-/// The part of the answer that grows.
-enum OpenPart {
-    Text(String),
-    Call { index: i64, call: Call },
+/// A part that grows.
+struct GrowingPart {
+    part: AnswerPart,
+    /// What has arrived in halves of characters, and is not in the part yet.
+    arrived: GrowingText,
+    /// The index of a call, as JSON text, and its id as the provider gives it.
+    index: Option<String>,
+    id: String,
+    is_open: bool,
+    /// The number of bytes of its text that the client has.
+    sent: usize,
+    /// Whether it is a call with whole arguments.
+    is_whole: bool,
 }
 
 impl EventTranslator {
-    /// Of an answer to a client of `api`; `text_tools` are the names of the tools that take a text.
-    pub fn new(api: Api, text_tools: Vec<String>) -> EventTranslator {
+    /// Of the answer to a request that was translated.
+    pub fn new(translation: Translation) -> EventTranslator {
         EventTranslator {
-            api,
-            text_tools,
-            head: Object::default(),
-            is_begun: false,
-            is_ended: false,
-            sequence: 0,
-            items: Vec::new(),
-            open: None,
+            writer: EventWriter::new(translation),
+            parts: Vec::new(),
+            current: 0,
             reason: String::new(),
-            has_calls: false,
+            is_ended: false,
         }
     }
 
     /// The events of a chunk.
     pub fn chunk(&mut self, chunk: &Object) -> Vec<Object> {
-        let mut events = Vec::new();
         if chunk.get("error").is_some_and(|error| error != "null") || self.is_ended {
-            return events;
+            return Vec::new();
         }
-        for name in ["id", "model", "created", "usage"] {
-            if let Some(json) = chunk.get(name).filter(|json| *json != "null") {
-                self.head.set(name, json);
-            }
-        }
-        self.begin(&mut events);
+        self.writer.read_head(chunk);
+        self.writer.begin();
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
-        let Some(choice) = first else { return events };
-        let member = |name| choice.object(name).ok().flatten();
-        let delta = member("delta").or_else(|| member("message")).unwrap_or_default();
-        let text = chat::text(&delta);
-        if !text.is_empty() {
-            self.text(&text, &mut events);
+        if let Some(choice) = first {
+            let member = |name| choice.object(name).ok().flatten();
+            let delta = member("delta").or_else(|| member("message")).unwrap_or_default();
+            self.add_text(AnswerPart::Text(String::new()), |text| push_content(&delta, text));
+            let refusal = delta.get("refusal").unwrap_or("null");
+            self.add_text(AnswerPart::Refusal(String::new()), |text| text.push_json(refusal));
+            for piece in call_objects(&delta) {
+                self.add_call(&piece);
+            }
+            let reason = choice.text("finish_reason").ok().flatten();
+            if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+                self.reason = reason;
+            }
+            self.tell();
         }
-        let calls = delta.objects("tool_calls").ok().flatten().unwrap_or_default();
-        for call in &calls {
-            self.call(call, &mut events);
-        }
-        if let Some(reason) = choice.text("finish_reason").ok().flatten() {
-            self.reason = reason;
-        }
-        events
+        self.writer.take()
     }
 
     /// The events of the end, once.
     pub fn finish(&mut self) -> Vec<Object> {
-        let mut events = Vec::new();
-        if self.is_ended || !self.is_begun {
-            return events;
+        if self.is_ended || !self.writer.is_begun() {
+            return Vec::new();
         }
         self.is_ended = true;
-        self.close(&mut events);
-        match self.api {
-            Api::Messages => {
-                let reason = stop_reason(&self.reason, self.has_calls);
-                let usage = usage_of(self.api, &self.head);
-                self.add(
-                    &mut events,
-                    "message_delta",
-                    &[
-                        ("delta", format!("{{\"stop_reason\":\"{reason}\",\"stop_sequence\":null}}")),
-                        ("usage", usage),
-                    ],
-                );
-                self.add(&mut events, "message_stop", &[]);
-            }
-            Api::Responses | Api::Chat => {
-                let whole = response(&self.head, &self.items, &self.reason);
-                let kind = if self.reason == "length" { "response.incomplete" } else { "response.completed" };
-                self.add(&mut events, kind, &[("response", whole.to_json())]);
-            }
+        if self.parts.is_empty() {
+            self.parts.push(GrowingPart::new(AnswerPart::Text(String::new())));
         }
-        events
+        let end = AnswerEnd::new(&self.reason, self.parts.iter().map(|part| &part.part));
+        while self.current < self.parts.len() {
+            let is_last = self.current + 1 == self.parts.len();
+            self.close(if is_last { end.status() } else { COMPLETED });
+        }
+        self.writer.finish(&end);
+        self.writer.take()
     }
 
-    fn add(&mut self, events: &mut Vec<Object>, kind: &str, members: &[(&str, String)]) {
-        let mut event = Object::default();
-        event.set_text("type", kind);
-        if self.api == Api::Responses {
-            event.set("sequence_number", self.sequence.to_string());
-            self.sequence += 1;
-        }
-        for (name, json) in members {
-            event.set(name, json);
-        }
-        events.push(event);
-    }
-
-    fn begin(&mut self, events: &mut Vec<Object>) {
-        if std::mem::replace(&mut self.is_begun, true) {
-            return;
-        }
-        if self.api == Api::Messages {
-            let (id, model) = (quote(&id_of("msg_", &self.head)), self.head.get("model").unwrap_or("\"\""));
-            let message = format!(
-                "{{\"id\":{id},\"type\":\"message\",\"role\":\"assistant\",\"model\":{model},\"content\":[],\
-                 \"stop_reason\":null,\"stop_sequence\":null,\"usage\":{{\"input_tokens\":0,\"output_tokens\":0}}}}"
-            );
-            self.add(events, "message_start", &[("message", message)]);
-        } else {
-            let mut begun = response(&self.head, &[], "");
-            begun.set_text("status", "in_progress");
-            begun.set("usage", "null");
-            let begun = begun.to_json();
-            self.add(events, "response.created", &[("response", begun.clone())]);
-            self.add(events, "response.in_progress", &[("response", begun)]);
-        }
-    }
-
-    /// The place of the open part.
-    fn place(&self) -> String {
-        self.items.len().to_string()
-    }
-
-    fn text(&mut self, text: &str, events: &mut Vec<Object>) {
-        if !matches!(self.open, Some(OpenPart::Text(_))) {
-            self.close(events);
-            self.open = Some(OpenPart::Text(String::new()));
-            let at = self.place();
-            if self.api == Api::Messages {
-                let block = from_chat::text_block("");
-                self.add(events, "content_block_start", &[("index", at), ("content_block", block)]);
-            } else {
-                let id = id_of("msg_", &self.head);
-                let item = format!(
-                    "{{\"type\":\"message\",\"id\":{},\"status\":\"in_progress\",\"role\":\"assistant\",\"content\":[]}}",
-                    quote(&id)
-                );
-                self.add(events, "response.output_item.added", &[("output_index", at), ("item", item)]);
-                let part = "{\"type\":\"output_text\",\"text\":\"\",\"annotations\":[]}".to_owned();
-                self.add_to_text(events, "response.content_part.added", ("part", part));
-            }
-        }
-        if let Some(OpenPart::Text(whole)) = &mut self.open {
-            whole.push_str(text);
-        }
-        if self.api == Api::Messages {
-            let delta = format!("{{\"type\":\"text_delta\",\"text\":{}}}", quote(text));
-            self.add(events, "content_block_delta", &[("index", self.place()), ("delta", delta)]);
-        } else {
-            self.add_to_text(events, "response.output_text.delta", ("delta", quote(text)));
-        }
-    }
-
-    /// Adds an event about the text of the open message.
-    fn add_to_text(&mut self, events: &mut Vec<Object>, kind: &str, member: (&str, String)) {
-        let id = quote(&id_of("msg_", &self.head));
-        let at = self.place();
-        self.add(
-            events,
-            kind,
-            &[("item_id", id), ("output_index", at), ("content_index", "0".to_owned()), member],
-        );
-    }
-
-    /// A piece of a call: of the open one, unless it has another index or another id.
-    fn call(&mut self, piece: &Object, events: &mut Vec<Object>) {
-        let index = piece.integer("index").ok().flatten().unwrap_or(0);
-        let function = piece.object("function").ok().flatten().unwrap_or_default();
-        let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
-        let arguments = match function.text("arguments") {
-            Ok(arguments) => arguments.unwrap_or_default(),
-            Err(_) => function.get("arguments").unwrap_or_default().to_owned(),
-        };
-        let id = text(piece, "id");
-        let continues = match &self.open {
-            Some(OpenPart::Call { index: open, call }) => *open == index && (id.is_empty() || id == call.id),
-            _ => false,
-        };
-        if !continues {
-            self.close(events);
-            self.has_calls = true;
-            let id = if id.is_empty() { format!("call_{}", self.items.len()) } else { id };
-            let call = Call { id, name: text(&function, "name"), arguments: String::new() };
-            self.open_call(&call, events);
-            self.open = Some(OpenPart::Call { index, call });
-        }
-        if arguments.is_empty() {
-            return;
-        }
-        let mut is_text_tool = false;
-        let mut item_id = String::new();
-        if let Some(OpenPart::Call { call, .. }) = &mut self.open {
-            call.arguments.push_str(&arguments);
-            is_text_tool = self.text_tools.contains(&call.name);
-            item_id = quote(&format!("fc_{}", call.id));
-        }
-        let at = self.place();
-        if self.api == Api::Messages {
-            let delta = format!("{{\"type\":\"input_json_delta\",\"partial_json\":{}}}", quote(&arguments));
-            self.add(events, "content_block_delta", &[("index", at), ("delta", delta)]);
-        } else if !is_text_tool {
-            let members = [("item_id", item_id), ("output_index", at), ("delta", quote(&arguments))];
-            self.add(events, "response.function_call_arguments.delta", &members);
-        }
-    }
-
-    fn open_call(&mut self, call: &Call, events: &mut Vec<Object>) {
-        let at = self.place();
-        if self.api == Api::Messages {
-            let (id, name) = (quote(&call.id), quote(&call.name));
-            let block = format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{{}}}}");
-            self.add(events, "content_block_start", &[("index", at), ("content_block", block)]);
-        } else {
-            let item = call_item(call, &self.text_tools).replacen("\"completed\"", "\"in_progress\"", 1);
-            self.add(events, "response.output_item.added", &[("output_index", at), ("item", item)]);
-        }
-    }
-
-    /// Ends the open part.
-    fn close(&mut self, events: &mut Vec<Object>) {
-        let Some(open) = self.open.take() else { return };
-        let at = self.place();
-        if self.api == Api::Messages {
-            self.add(events, "content_block_stop", &[("index", at)]);
-            // Only their number matters.
-            self.items.push(String::new());
-            return;
-        }
-        let item = match open {
-            OpenPart::Text(text) => {
-                self.add_to_text(events, "response.output_text.done", ("text", quote(&text)));
-                let part =
-                    format!("{{\"type\":\"output_text\",\"text\":{},\"annotations\":[]}}", quote(&text));
-                self.add_to_text(events, "response.content_part.done", ("part", part));
-                message_item(&id_of("msg_", &self.head), &text)
-            }
-            OpenPart::Call { call, .. } => {
-                if !self.text_tools.contains(&call.name) {
-                    let id = quote(&format!("fc_{}", call.id));
-                    let members = [
-                        ("item_id", id),
-                        ("output_index", at.clone()),
-                        ("arguments", quote(&call.arguments)),
-                    ];
-                    self.add(events, "response.function_call_arguments.done", &members);
+    /// Adds what `push` appends to the last part if that is of the kind of `new`, else to a new one.
+    fn add_text(&mut self, new: AnswerPart, push: impl FnOnce(&mut GrowingText)) {
+        let kind = std::mem::discriminant(&new);
+        match self.parts.last_mut().filter(|last| std::mem::discriminant(&last.part) == kind) {
+            Some(last) => last.grow(push),
+            None => {
+                let mut new = GrowingPart::new(new);
+                new.grow(push);
+                if !new.is_empty() {
+                    self.parts.push(new);
                 }
-                call_item(&call, &self.text_tools)
+            }
+        }
+    }
+
+    /// Adds a piece of a call.
+    fn add_call(&mut self, piece: &Object) {
+        let calls: Vec<usize> = (0..self.parts.len()).filter(|at| self.parts[*at].call().is_some()).collect();
+        let place = match CallPiece::of(piece, self.parts.iter().filter_map(GrowingPart::known)) {
+            CallPiece::Nothing => return,
+            CallPiece::Continues(number) => calls[number],
+            CallPiece::Begins => {
+                self.parts.push(GrowingPart::new(AnswerPart::Call(Call::default())));
+                self.parts.len() - 1
             }
         };
-        self.add(events, "response.output_item.done", &[("output_index", at), ("item", item.clone())]);
-        self.items.push(item);
+        let part = &mut self.parts[place];
+        let function = piece.object("function").ok().flatten().unwrap_or_default();
+        if part.index.is_none() {
+            part.index = piece.get("index").filter(|index| *index != "null").map(str::to_owned);
+        }
+        if let AnswerPart::Call(call) = &mut part.part {
+            let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
+            for (known, new) in [(&mut part.id, text(piece, "id")), (&mut call.name, text(&function, "name"))]
+            {
+                if known.is_empty() {
+                    *known = new;
+                }
+            }
+        }
+        part.grow(|arguments| push_arguments(&function, arguments));
+    }
+
+    /// Tells the client what is new.
+    fn tell(&mut self) {
+        while self.current < self.parts.len() {
+            self.send(false);
+            let is_last = self.current + 1 == self.parts.len();
+            if is_last || !self.parts[self.current].may_end() {
+                break;
+            }
+            self.close(COMPLETED);
+        }
+    }
+
+    /// Sends what is new of the current part. It is opened with what its beginning names; `now` is whether nothing more
+    /// can come.
+    fn send(&mut self, now: bool) {
+        let (before, rest) = self.parts.split_at_mut(self.current);
+        let Some(current) = rest.first_mut().filter(|part| part.is_open || part.may_open() || now) else {
+            return;
+        };
+        let GrowingPart { part, id, is_open, sent, .. } = current;
+        if !std::mem::replace(is_open, true) {
+            if let AnswerPart::Call(call) = part {
+                let earlier: Vec<&str> =
+                    before.iter().filter_map(GrowingPart::call).map(|call| call.id.as_str()).collect();
+                call.set_id(id, self.writer.head(), &earlier);
+            }
+            self.writer.open(part);
+        }
+        if let AnswerPart::Call(call) = part
+            && call.lacks_arguments()
+        {
+            return;
+        }
+        let text = part.text();
+        if *sent < text.len() {
+            self.writer.extend(part, &text[*sent..]);
+            *sent = text.len();
+        }
+    }
+
+    /// Ends the current part.
+    fn close(&mut self, status: &str) {
+        let part = &mut self.parts[self.current];
+        part.grow(GrowingText::end);
+        if let AnswerPart::Call(call) = &mut part.part {
+            call.complete();
+        }
+        self.send(true);
+        self.writer.close(&self.parts[self.current].part, status);
+        self.current += 1;
+    }
+}
+
+impl GrowingPart {
+    fn new(part: AnswerPart) -> GrowingPart {
+        let arrived = GrowingText::default();
+        let (index, id) = (None, String::new());
+        GrowingPart { part, arrived, index, id, is_open: false, sent: 0, is_whole: false }
+    }
+
+    /// Appends to its text what `push` appends to a text.
+    fn grow(&mut self, push: impl FnOnce(&mut GrowingText)) {
+        push(&mut self.arrived);
+        let arrived = self.arrived.take();
+        if !arrived.is_empty() {
+            self.part.text_mut().push_str(&arrived);
+            self.is_whole = self.call().is_some_and(|call| is_whole(&call.arguments));
+        }
+    }
+
+    /// Whether nothing of it has arrived.
+    fn is_empty(&self) -> bool {
+        self.part.text().is_empty() && self.arrived == GrowingText::default()
+    }
+
+    fn call(&self) -> Option<&Call> {
+        match &self.part {
+            AnswerPart::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// What tells a call from others.
+    fn known(&self) -> Option<KnownCall<'_>> {
+        let Call { name, arguments, .. } = self.call()?;
+        Some(KnownCall { index: self.index.as_deref(), id: &self.id, name, arguments })
+    }
+
+    /// Whether it can be opened: a call needs its name and its id, which may be missing once it has arguments.
+    fn may_open(&self) -> bool {
+        self.call()
+            .is_none_or(|call| !call.name.is_empty() && (!self.id.is_empty() || !call.lacks_arguments()))
+    }
+
+    /// Whether nothing can continue it once something follows.
+    fn may_end(&self) -> bool {
+        self.call().is_none() || self.is_open && self.is_whole
     }
 }
 

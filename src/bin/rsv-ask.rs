@@ -5,9 +5,9 @@ use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::enrich::LineEnricher;
 use rsv::error::{Error, Result};
-use rsv::forward::{Caller, Event, Forwarder, StreamEnd};
+use rsv::forward::{Caller, Forwarder, StreamEnd};
 use rsv::ingest::{Ingest, Options};
-use rsv::record::Object;
+use rsv::record::{GrowingText, Object};
 use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode};
 use rsv::{chat, http, view};
@@ -94,9 +94,12 @@ async fn ask(request: Object, settings: &Settings, io: &mut Io) -> Result<(Strea
     let forwarder = Forwarder::new(settings, &io.diagnostics())?;
     let stream = forwarder.stream(request, &Caller::default(), &io.clock).await;
     let mut stream = stream.map_err(|failure| failure.error())?;
-    let (mut printed, mut ends_line) = (Ok(()), true);
+    let (mut printed, mut ends_line, mut answer) = (Ok(()), true, GrowingText::default());
     while let Some(Ok(piece)) = stream.next().await {
-        let text: String = piece.events.iter().map(Event::text).collect();
+        for event in &piece.events {
+            event.push_text(&mut answer);
+        }
+        let text = answer.take();
         if printed.is_ok() && !text.is_empty() {
             ends_line = text.ends_with('\n');
             printed = print(&text, io);

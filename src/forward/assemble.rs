@@ -1,7 +1,8 @@
 //! Assembles the chunks of a streamed answer into the response that it would have been without streaming.
 
+use crate::api::{CallPiece, KnownCall};
 use crate::chat::array;
-use crate::record::{Object, quote};
+use crate::record::{GrowingText, Object, quote};
 
 /// Gathers chunks.
 pub(super) struct Assembler {
@@ -27,7 +28,7 @@ struct Choice {
 enum GrowingValue {
     /// The last value.
     Json(String),
-    Text(String),
+    Text(GrowingText),
     Members(Vec<(String, GrowingValue)>),
     /// Tool calls, which grow themselves, or the elements of another array.
     List(Vec<GrowingValue>),
@@ -172,7 +173,11 @@ impl Choice {
 impl GrowingValue {
     fn new(json: &str) -> GrowingValue {
         match json.as_bytes().first() {
-            Some(b'"') => GrowingValue::Text(serde_json::from_str(json).unwrap_or_default()),
+            Some(b'"') => {
+                let mut text = GrowingText::default();
+                text.push_json(json);
+                GrowingValue::Text(text)
+            }
             Some(b'{') => {
                 let mut members = Vec::new();
                 for (name, json) in Object::parse(json).unwrap_or_default().iter() {
@@ -191,7 +196,7 @@ impl GrowingValue {
     fn finish(self, name: &str) -> String {
         match self {
             GrowingValue::Json(json) => json,
-            GrowingValue::Text(text) => quote(&text),
+            GrowingValue::Text(text) => quote(&text.into_text()),
             GrowingValue::List(parts) => {
                 let parts: Vec<String> = parts.into_iter().map(|part| part.finish(name)).collect();
                 format!("[{}]", parts.join(","))
@@ -208,10 +213,16 @@ impl GrowingValue {
         }
     }
 
-    fn text(&self) -> Option<&str> {
-        match self {
-            GrowingValue::Text(text) => Some(text),
-            _ => None,
+    fn member(&self, name: &str) -> Option<&GrowingValue> {
+        let GrowingValue::Members(members) = self else { return None };
+        members.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// The text of a member; empty if there is none.
+    fn text_of(&self, name: &str) -> &str {
+        match self.member(name) {
+            Some(GrowingValue::Text(text)) => text.text(),
+            _ => "",
         }
     }
 }
@@ -234,8 +245,8 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
     match (&mut members[at].1, GrowingValue::new(json)) {
         (_, GrowingValue::Json(json)) if json == "null" => {}
         (GrowingValue::Text(text), GrowingValue::Text(_))
-            if UNREPEATED_MEMBERS.contains(&name) && !text.is_empty() => {}
-        (GrowingValue::Text(text), GrowingValue::Text(more)) => text.push_str(&more),
+            if UNREPEATED_MEMBERS.contains(&name) && !text.text().is_empty() => {}
+        (GrowingValue::Text(text), GrowingValue::Text(_)) => text.push_json(json),
         (GrowingValue::List(calls), GrowingValue::List(_)) if name == "tool_calls" => {
             for call in elements(json) {
                 merge_call(calls, &call);
@@ -245,8 +256,9 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
         // Content of which some comes as text and some as parts.
         (GrowingValue::List(parts), GrowingValue::Text(text)) => parts.push(text_part(text)),
         (known @ GrowingValue::Text(_), GrowingValue::List(mut parts)) => {
-            let text = known.text().unwrap_or_default().to_owned();
-            if !text.is_empty() {
+            if let GrowingValue::Text(text) = std::mem::replace(known, GrowingValue::List(Vec::new()))
+                && !text.text().is_empty()
+            {
                 parts.insert(0, text_part(text));
             }
             *known = GrowingValue::List(parts);
@@ -260,36 +272,44 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
     }
 }
 
-fn text_part(text: String) -> GrowingValue {
+fn text_part(text: GrowingText) -> GrowingValue {
+    let mut kind = GrowingText::default();
+    kind.push_text("text");
     GrowingValue::Members(vec![
-        ("type".into(), GrowingValue::Text("text".into())),
+        ("type".into(), GrowingValue::Text(kind)),
         ("text".into(), GrowingValue::Text(text)),
     ])
 }
 
-/// Adds a piece of a tool call to the call that it belongs to: that of its index, unless that has another id,
-/// since some providers number all calls 0; without an index that of its id; with neither the last.
+/// Adds a piece of a tool call to the call that it belongs to.
 fn merge_call(calls: &mut Vec<GrowingValue>, json: &str) {
     let Ok(piece) = Object::parse(json) else { return };
-    let (index, id) = (piece.get("index"), piece.text("id").ok().flatten().filter(|id| !id.is_empty()));
-    let same = |call: &GrowingValue| {
-        let GrowingValue::Members(members) = call else { return false };
-        let member = |name| members.iter().find(|(known, _)| known == name).map(|(_, part)| part);
-        let known = member("id").and_then(GrowingValue::text).filter(|id| !id.is_empty());
-        let numbered = match (index, member("index")) {
-            (Some(index), Some(GrowingValue::Json(known))) => known == index,
-            _ => true,
-        };
-        numbered && (id.is_none() || known.is_none() || id.as_deref() == known)
+    let at = match CallPiece::of(&piece, calls.iter().map(known_call)) {
+        CallPiece::Continues(at) => at,
+        CallPiece::Begins => {
+            calls.push(GrowingValue::Members(Vec::new()));
+            calls.len() - 1
+        }
+        CallPiece::Nothing => return,
     };
-    let at = calls.iter().rposition(same).unwrap_or_else(|| {
-        calls.push(GrowingValue::Members(Vec::new()));
-        calls.len() - 1
-    });
     if let GrowingValue::Members(members) = &mut calls[at] {
         for (name, json) in piece.iter() {
             merge(members, name, json);
         }
+    }
+}
+
+/// What tells a call from others.
+fn known_call(call: &GrowingValue) -> KnownCall<'_> {
+    let function = call.member("function");
+    KnownCall {
+        index: match call.member("index") {
+            Some(GrowingValue::Json(index)) => Some(index),
+            _ => None,
+        },
+        id: call.text_of("id"),
+        name: function.map_or("", |function| function.text_of("name")),
+        arguments: function.map_or("", |function| function.text_of("arguments")),
     }
 }
 

@@ -9,13 +9,15 @@ use super::request_sender::{OutgoingRequest, RequestSender};
 use super::stream::Stream;
 use super::truncation_detector::TruncationDetector;
 use super::web_search::WebSearch;
-use crate::api::{self, Api};
+use crate::api::{self, Api, Translation};
+use crate::chat;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error;
 use crate::http::{HeaderMap, accepted_encodings};
 use crate::provider::{Providers, Target};
 use crate::record::{Clock, Object, unexpected};
+use crate::tokens::Counter;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -119,11 +121,13 @@ impl Forwarder {
             Some(address) => (address, api),
             None => (target.address().clone(), Api::Chat),
         };
-        let is_translated = sent_api != api;
-        let text_tools = if is_translated { api::text_tools(&request) } else { Vec::new() };
-        if is_translated {
-            request = api::to_chat(api, &request)?;
+        let mut translation = None;
+        if sent_api != api {
+            let translated = api::to_chat(api, &request, target.length_member())?;
+            translation = Some(Translation::new(api, &request, prompt_tokens(&translated, &rsv, &target)));
+            request = translated;
         }
+        let is_translated = translation.is_some();
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();
         let body = request.into_json().into_bytes();
@@ -139,7 +143,7 @@ impl Forwarder {
             body: body.into(),
         };
         let begin = clock.now();
-        Ok((PendingRequest { target, key, rsv, clock: *clock, begin, api, sent_api, text_tools }, outgoing))
+        Ok((PendingRequest { target, key, rsv, clock: *clock, begin, sent_api, translation }, outgoing))
     }
 
     /// Completes a request from the settings, and finds its provider.
@@ -180,4 +184,16 @@ fn take_rsv(request: &mut Object) -> Result<Object, Failure> {
     let rsv = request.object("rsv")?.unwrap_or_default();
     request.take("rsv");
     Ok(rsv)
+}
+
+/// The tokens of a request for chat completions: those that its account has, else an estimate.
+fn prompt_tokens(request: &Object, rsv: &Object, target: &Target) -> usize {
+    let account = rsv.object("account").ok().flatten();
+    let counted = account.and_then(|account| account.integer("counted").ok().flatten());
+    if let Some(counted) = counted.and_then(|counted| usize::try_from(counted).ok()) {
+        return counted;
+    }
+    let counter = Counter::heuristic(&target.model);
+    let Ok(request) = chat::Request::parse(request.clone()) else { return 0 };
+    counter.overhead(&request) + request.messages.iter().map(|turn| counter.message(turn)).sum::<usize>()
 }

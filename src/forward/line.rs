@@ -2,7 +2,7 @@
 
 use super::{Caller, Event, Failure, Forwarder, Stream};
 use crate::error::Error;
-use crate::record::{Clock, Line, LocatedObject, Object, Scope};
+use crate::record::{Clock, GrowingText, Line, LocatedObject, Object, Scope};
 use tokio::sync::mpsc::Sender;
 
 /// The format of answers.
@@ -45,8 +45,9 @@ impl Forwarder {
         let mut request = match Line::parse(object.clone()) {
             Ok(Line::Request(request)) => request,
             Ok(Line::Response(response)) if format == AnswerFormat::Text => {
-                let mut ended = true;
-                send_text(Event::Whole(response).text(), &mut ended, to).await?;
+                let (mut text, mut ended) = (GrowingText::default(), true);
+                Event::Whole(response).push_text(&mut text);
+                send_text(text.into_text(), &mut ended, to).await?;
                 return end_line(ended, to).await;
             }
             Ok(_) if format == AnswerFormat::Text => return Ok(()),
@@ -89,19 +90,21 @@ async fn send_stream(
     format: AnswerFormat,
     to: &Sender<LineOutput>,
 ) -> Result<(Option<Object>, Option<Failure>), ReceiverGone> {
-    let mut ended = true;
+    let (mut text, mut ended) = (GrowingText::default(), true);
     if format == AnswerFormat::Text {
         stream.discard_answer();
     }
     while let Some(Ok(piece)) = stream.next().await {
         for event in piece.events {
             if format == AnswerFormat::Text {
-                send_text(event.text(), &mut ended, to).await?;
+                event.push_text(&mut text);
+                send_text(text.take(), &mut ended, to).await?;
             } else if let Some(event) = stream.line(event) {
                 to.send(output_line(&event)).await?;
             }
         }
     }
+    send_text(text.into_text(), &mut ended, to).await?;
     end_line(ended, to).await?;
     let end = stream.end();
     Ok((end.response.filter(|_| format != AnswerFormat::Text), end.failure))

@@ -3,7 +3,7 @@
 use super::detail_log::log_detail;
 use super::failure::Failure;
 use super::truncation_detector::TruncationDetector;
-use crate::api::{self, Api};
+use crate::api::{self, Api, Translation};
 use crate::cli::Diagnostics;
 use crate::config::Secret;
 use crate::error::Error;
@@ -18,29 +18,21 @@ pub(super) struct PendingRequest {
     pub(super) rsv: Object,
     pub(super) clock: Clock,
     pub(super) begin: i64,
-    /// The API of the client, and that of the request that was sent.
-    pub(super) api: Api,
+    /// The API of the request that was sent.
     pub(super) sent_api: Api,
-    /// The names of the tools that take a text, for a request that was translated.
-    pub(super) text_tools: Vec<String>,
+    /// How the request was translated, if it was.
+    pub(super) translation: Option<Translation>,
 }
 
 impl PendingRequest {
-    /// Whether the request was sent in another API than its client's.
-    pub(super) fn is_translated(&self) -> bool {
-        self.api != self.sent_api
-    }
-
     /// An answer in the client's API.
     pub(super) fn translated(&self, answer: Object) -> Result<Object, Failure> {
-        if !self.is_translated() {
-            return Ok(answer);
-        }
+        let Some(translation) = &self.translation else { return Ok(answer) };
         let invalid = |error: Error| {
             let is = format!("no chat completion: {error}");
             Failure::invalid(&self.target, &is, answer.to_json().as_bytes(), self.key.as_ref())
         };
-        api::from_chat(self.api, &answer, &self.text_tools).map_err(invalid)
+        api::from_chat(translation, &answer).map_err(invalid)
     }
 
     /// Logs an answer that was put together, if details are printed.

@@ -7,10 +7,9 @@ use super::gatherer::Gatherer;
 use super::pending_request::PendingRequest;
 use super::truncation_detector::TruncationDetector;
 use crate::api::{self, EventTranslator};
-use crate::chat;
 use crate::cli::Diagnostics;
 use crate::http::{self, Decoder, HeaderMap, HeaderValue, Response, Truncation};
-use crate::record::Object;
+use crate::record::{GrowingText, Object};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,8 +97,7 @@ impl Stream {
         (truncation_detector, diagnostics): (Arc<TruncationDetector>, Diagnostics),
         limit: usize,
     ) -> Result<Stream, Failure> {
-        let translator =
-            pending.is_translated().then(|| EventTranslator::new(pending.api, pending.text_tools.clone()));
+        let translator = pending.translation.clone().map(EventTranslator::new);
         let mut head = AnswerHead {
             status: response.status(),
             headers: response.headers().clone(),
@@ -355,11 +353,11 @@ impl Event {
         }
     }
 
-    /// The text that it adds to the answer, of several to the first.
-    pub fn text(&self) -> String {
-        let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
+    /// Appends the text that it adds to the answer, of several to the first.
+    pub fn push_text(&self, to: &mut GrowingText) {
+        let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return };
         if !chunk.has("choices") {
-            return api::event_text(chunk);
+            return api::push_event_text(chunk, to);
         }
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
@@ -367,6 +365,6 @@ impl Event {
             let member = |name| first.object(name).ok().flatten();
             member("delta").or_else(|| member("message"))
         });
-        message.map_or(String::new(), |message| chat::text(&message))
+        api::push_content(&message.unwrap_or_default(), to);
     }
 }

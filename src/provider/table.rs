@@ -22,9 +22,15 @@ pub(super) struct ProviderRow {
     /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's documents leave
     /// them out, Anthropic refuses them ("Structured outputs", 2026).
     pub(super) enforces_lengths: bool,
+    /// The member of a request for chat completions that bounds the answer, in tokens.
+    pub(super) length_member: &'static str,
     /// Its APIs besides chat completions.
     pub(super) apis: &'static [Api],
 }
+
+/// What bounds an answer everywhere, and what OpenAI has in its place, since its models that reason refuse the other.
+pub(super) const MAX_TOKENS: &str = "max_tokens";
+const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 
 /// The key that a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,12 +69,12 @@ impl KeyPolicy {
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
 pub(super) static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false, apis: &[Api::Responses] },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false, apis: &[] },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false, apis: &[] },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false, apis: &[Api::Messages] },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false, apis: &[] },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true, apis: &[] },
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false, length_member: MAX_COMPLETION_TOKENS, apis: &[Api::Responses] },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[Api::Messages] },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true, length_member: MAX_TOKENS, apis: &[] },
 ];
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does

@@ -30,6 +30,7 @@ pub(super) struct Endpoint {
     pub(super) headers: Headers,
     pub(super) searches: fn(&str) -> bool,
     pub(super) enforces_lengths: bool,
+    pub(super) length_member: &'static str,
     pub(super) apis: &'static [Api],
 }
 
@@ -80,6 +81,11 @@ impl Target {
     /// Whether the lengths of texts in a schema bind its answers.
     pub fn enforces_lengths(&self) -> bool {
         self.endpoint.enforces_lengths
+    }
+
+    /// The member of a request for chat completions that bounds the answer, in tokens.
+    pub fn length_member(&self) -> &'static str {
+        self.endpoint.length_member
     }
 
     /// The address of an API; `None` if the provider does not have it.

@@ -14,9 +14,9 @@ use super::user_scope::UserNames;
 use crate::chat;
 use crate::enrich::Enriched;
 use crate::error::Error;
-use crate::forward::{Caller, Event, Failure, Stream};
+use crate::forward::{Caller, Failure, Stream};
 use crate::provider::CallerKeys;
-use crate::record::Object;
+use crate::record::{GrowingText, Object};
 use crate::store;
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
@@ -230,6 +230,7 @@ impl EventRelay {
 
     /// Sends the words as they arrive. Returns whether the client stayed to the end.
     async fn relay(&mut self, stream: &mut Stream) -> bool {
+        let mut answer = GrowingText::default();
         loop {
             let sender = self.sender.clone();
             let piece = tokio::select! {
@@ -238,11 +239,8 @@ impl EventRelay {
             };
             let Some(Ok(piece)) = piece else { return true };
             for event in piece.events {
-                match event {
-                    Event::Chunk(chunk) => self.show(&delta_of(&chunk)).await,
-                    Event::Whole(answer) => self.show(&text_of(&answer)).await,
-                    Event::Data(_) | Event::Done => {}
-                }
+                event.push_text(&mut answer);
+                self.show(&answer.take()).await;
             }
         }
     }
@@ -282,11 +280,4 @@ fn split(answer: &str, gives_mood: bool) -> (String, String) {
 /// The text of a whole answer.
 fn text_of(response: &Object) -> String {
     chat::answer(response).map(|message| chat::text(&message)).unwrap_or_default()
-}
-
-/// The text that a chunk adds.
-fn delta_of(chunk: &Object) -> String {
-    let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
-    let delta = choices.first().and_then(|choice| choice.object("delta").ok().flatten());
-    delta.map(|delta| chat::text(&delta)).unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 use super::chat_request::Override;
 use crate::chat::{self, Request};
 use crate::error::Result;
-use crate::record::{Object, quote, time};
+use crate::record::{GrowingText, Object, quote, time};
 use bytes::Bytes;
 
 /// The two methods that talk to a model.
@@ -81,7 +81,8 @@ impl OllamaMethod {
 
     /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is missing.
     pub(super) fn to_response(self, bytes: &[u8]) -> (Object, bool) {
-        let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+        let (mut text, mut thinking, mut calls) =
+            (GrowingText::default(), GrowingText::default(), Vec::new());
         let (mut model, mut reason) = (None, None);
         for piece in
             serde_json::Deserializer::from_slice(bytes).into_iter::<Object>().map_while(|piece| piece.ok())
@@ -90,9 +91,9 @@ impl OllamaMethod {
                 OllamaMethod::Chat => piece.object("message").ok().flatten().unwrap_or_default(),
                 OllamaMethod::Generate => piece.clone(),
             };
-            let member = |name| message.text(name).ok().flatten().unwrap_or_default();
-            text += &member(if self == OllamaMethod::Chat { "content" } else { "response" });
-            thinking += &member("thinking");
+            let member = |name| message.get(name).unwrap_or("null");
+            text.push_json(member(if self == OllamaMethod::Chat { "content" } else { "response" }));
+            thinking.push_json(member("thinking"));
             calls.extend(message.objects("tool_calls").ok().flatten().unwrap_or_default());
             model = model.or_else(|| piece.text("model").ok().flatten());
             if piece.get("done") == Some("true") {
@@ -100,7 +101,8 @@ impl OllamaMethod {
                 reason = Some(done.unwrap_or_else(|| "stop".to_owned()));
             }
         }
-        let mut answer = message("assistant", &text);
+        let mut answer = message("assistant", &text.into_text());
+        let thinking = thinking.into_text();
         if !thinking.is_empty() {
             answer.set_text("thinking", &thinking);
         }

@@ -6,9 +6,9 @@ use crate::fake::{Answer, Fake};
 use crate::mutations::{count, mutate};
 use crate::proxy::{Proxy, post};
 use crate::support::{Dice, lines_of, number_from, tries};
-use rsv::api::{self, AnswerEvents, Api, EventTranslator, Request};
+use rsv::api::{self, AnswerEvents, Api, EventTranslator, Request, Translation};
 use rsv::chat::Rsv;
-use rsv::record::Object;
+use rsv::record::{GrowingText, Object};
 use std::collections::HashMap;
 
 /// Requests as agents send them, with whatever such bodies have.
@@ -42,19 +42,25 @@ fn read_request(api: Api, body: Object) {
             let line = request.into_line(block, Rsv::default(), true);
             assert!(line.is_ok_and(|line| Object::parse(&line.to_json()).is_ok()));
         }
-        let _ = api::to_chat(api, &body);
+        let _ = api::to_chat(api, &body, "max_tokens");
     }
+}
+
+/// Of a request with a tool that takes a text.
+fn translation(api: Api) -> Translation {
+    let body = Object::parse(r#"{"tools":[{"type":"custom","name":"patch"}]}"#).unwrap();
+    Translation::new(api, &body, 7)
 }
 
 /// What they do with the events of an answer.
 fn read_events(text: &str) {
     let mut gathered = AnswerEvents::new(Some(1 << 20));
-    let mut translators =
-        [Api::Messages, Api::Responses].map(|api| EventTranslator::new(api, vec!["patch".to_owned()]));
+    let mut translators = [Api::Messages, Api::Responses].map(|api| EventTranslator::new(translation(api)));
     for data in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
         let Ok(event) = Object::parse(data) else { continue };
         gathered.add(&event);
-        drop((api::event_text(&event), api::is_last_event(&event)));
+        api::push_event_text(&event, &mut GrowingText::default());
+        let _ = api::is_last_event(&event);
         for translator in &mut translators {
             assert!(translator.chunk(&event).iter().all(|event| Object::parse(&event.to_json()).is_ok()));
         }
@@ -69,9 +75,10 @@ fn read_events(text: &str) {
 }
 
 fn read_answer(answer: &Object) {
-    let _ = (api::answer(answer, true), api::prompt_tokens(answer), api::event_text(answer));
+    let _ = (api::answer(answer, true), api::prompt_tokens(answer));
+    api::push_event_text(answer, &mut GrowingText::default());
     for api in [Api::Messages, Api::Responses] {
-        let _ = api::from_chat(api, answer, &["patch".to_owned()]);
+        let _ = api::from_chat(&translation(api), answer);
     }
 }
 

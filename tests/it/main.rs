@@ -4,6 +4,7 @@
 mod activity;
 mod agent_clients;
 mod agents;
+mod answer_shapes;
 mod api_clients;
 mod api_mutations;
 mod apis;
@@ -107,6 +108,7 @@ mod proxy_stream;
 mod redact;
 mod redact_inputs;
 mod repair;
+mod request_shapes;
 mod reservoir;
 mod reservoir_recipes;
 mod robust;

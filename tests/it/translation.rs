@@ -219,37 +219,3 @@ fn a_stream_of_chat_completions_arrives_as_events_of_the_api() {
         assert_eq!(text, "I look.\n");
     }
 }
-
-#[test]
-fn what_cannot_be_said_is_refused_by_name() {
-    let provider = provider();
-    let home = home(&provider.url());
-    let proxy = Proxy::start(&home);
-    let file = json!([{"role": "user", "content": [{"type": "document", "source": {"type": "file", "file_id": "f"}}]}]);
-    for (shape, member, value, named) in [
-        (BOTH[0], "mcp_servers", json!([{"name": "x"}]), "mcp_servers: "),
-        (BOTH[0], "messages", file, "messages[0]: a block of type document: "),
-        (BOTH[1], "previous_response_id", json!("resp_1"), "previous_response_id: "),
-        (BOTH[1], "background", json!(true), "background: "),
-        (
-            BOTH[1],
-            "input",
-            json!([{"type": "item_reference", "id": "x"}, {"role": "user", "content": "?"}]),
-            "input[0]: an item of type item_reference: ",
-        ),
-    ] {
-        let mut request = shape.request(&json!([{"role": "user", "content": "Where?"}]), false);
-        request["model"] = json!("llama3.1");
-        request[member] = value;
-        let (status, body) = proxy.post(shape.path, "", &request.to_string());
-        assert!(status == 400 && body.contains(named), "{status} {body}");
-        let answer: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(answer["error"]["type"], "invalid_request_error");
-        let name = shape.path.trim_start_matches("/v1/");
-        let refused = home.run("rsv-forward", &["--api", name], request.to_string());
-        assert!(refused.status == 2 && refused.stderr.contains(named), "{refused}");
-        assert!(refused.stderr.contains("hint: leave it out"), "{refused}");
-    }
-    assert_eq!(sent(&provider), Vec::<Value>::new());
-    assert_eq!(said(&home, &[]), []);
-}

@@ -1,0 +1,81 @@
+//! The pieces of calls in a stream of chat completions, and the calls to which they belong.
+//!
+//! OpenAI numbers the calls of an answer, and gives id and name with the first piece of each. Other providers number all
+//! calls 0, or none; give no ids, the same id to all, or another with each piece; or give id and name with each piece.
+
+use crate::record::Object;
+use serde::de::IgnoredAny;
+
+/// A call of which pieces have arrived; what is not known is empty.
+#[derive(Default)]
+pub struct KnownCall<'a> {
+    /// As JSON text.
+    pub index: Option<&'a str>,
+    pub id: &'a str,
+    pub name: &'a str,
+    pub arguments: &'a str,
+}
+
+/// What a piece does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum CallPiece {
+    /// It continues the call at this place.
+    Continues(usize),
+    /// It begins another call.
+    Begins,
+    /// It has nothing, or what is known.
+    Nothing,
+}
+
+impl CallPiece {
+    /// What a piece of an array `tool_calls` does, after these calls.
+    ///
+    /// It continues the call with its index and its id; where it has no index, that with its id, and with neither the
+    /// last. It begins a call if it names a function of another id or of another name, or if it has arguments where
+    /// those of its call are whole.
+    pub fn of<'a>(piece: &Object, calls: impl Iterator<Item = KnownCall<'a>>) -> CallPiece {
+        let calls: Vec<KnownCall> = calls.collect();
+        let function = piece.object("function").ok().flatten().unwrap_or_default();
+        let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
+        let (id, name) = (text(piece, "id"), text(&function, "name"));
+        let arguments = arguments_of(&function);
+        let index = piece.get("index").filter(|index| *index != "null");
+        let fits = |call: &KnownCall| match (index, call.index) {
+            (Some(index), Some(known)) => index == known,
+            _ => true,
+        };
+        let same_id = |call: &KnownCall| fits(call) && !id.is_empty() && call.id == id;
+        let may_be =
+            |call: &KnownCall| fits(call) && (id.is_empty() || call.id.is_empty() || name.is_empty());
+        let Some(at) = calls.iter().rposition(same_id).or_else(|| calls.iter().rposition(may_be)) else {
+            let is_empty = id.is_empty() && name.is_empty() && arguments.is_empty();
+            return if is_empty { CallPiece::Nothing } else { CallPiece::Begins };
+        };
+        let call = &calls[at];
+        let names_another = !name.is_empty() && !call.name.is_empty() && name != call.name;
+        let names_again = !name.is_empty() && !arguments.is_empty() && is_whole(call.arguments);
+        if names_again && same_id(call) && name == call.name && arguments == call.arguments {
+            CallPiece::Nothing
+        } else if names_another || names_again {
+            CallPiece::Begins
+        } else {
+            CallPiece::Continues(at)
+        }
+    }
+}
+
+/// The arguments of a function: a text, or the object that stands in its place at some providers.
+pub(super) fn arguments_of(function: &Object) -> String {
+    match function.text("arguments") {
+        Ok(arguments) => arguments.unwrap_or_default(),
+        Err(_) => function.get("arguments").unwrap_or_default().to_owned(),
+    }
+}
+
+/// Whether arguments are a whole object, which nothing can continue.
+pub(super) fn is_whole(arguments: &str) -> bool {
+    let arguments = arguments.trim();
+    arguments.starts_with('{')
+        && arguments.ends_with('}')
+        && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
+}
