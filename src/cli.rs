@@ -25,7 +25,7 @@ pub use main::{Outcome, command, main};
 pub use out::Out;
 pub use progress::Progress;
 pub use stderr::filter_stderr;
-pub use stop::on_stop;
+pub use stop::{ignores_hangup, on_stop};
 pub use style::{Layout, Style};
 
 pub(crate) use hidden::is_hidden;

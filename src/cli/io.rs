@@ -6,13 +6,13 @@ use super::hidden::on_one_line;
 use super::out::Out;
 use super::progress::Progress;
 use super::stderr;
+use super::stop::stop_signals;
 use super::style::Layout;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
 use crate::record::{Clock, Feed, binary_format, invalid_utf8, too_long};
 use atty::Stream;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::fmt::Display;
@@ -398,7 +398,7 @@ impl EchoOff {
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         hidden.local_modes.insert(LocalModes::ECHONL);
-        let (mut signals, shown) = (Signals::new([SIGINT, SIGTERM])?, before.clone());
+        let (mut signals, shown) = (Signals::new(stop_signals())?, before.clone());
         // The thread never ends: without it, a caught signal would have no effect at all.
         std::thread::spawn(move || {
             for signal in &mut signals {

@@ -66,7 +66,7 @@ impl ClientCommand {
     }
 
     /// Runs the command to its end. Returns its exit status, or 128 plus the number of the signal that ended it.
-    /// SIGTERM is passed on; Ctrl-C reaches the command from the terminal.
+    /// SIGTERM and SIGHUP are passed on; Ctrl-C reaches the command from the terminal.
     pub async fn run(&self, proxy: SocketAddr, signals: &mut StopSignals) -> Result<u8> {
         let proxy = reachable(proxy);
         let base = format!("http://{proxy}{}", self.scope_path);
@@ -91,9 +91,9 @@ impl ClientCommand {
         loop {
             tokio::select! {
                 ended = child.wait() => return Ok(exit_status(ended.context(format_args!("cannot wait for {name}"))?)),
-                terminated = signals.recv() => if let (true, Some(pid)) = (terminated, pid) {
+                signal = signals.recv() => if let Some(pid) = pid.filter(|_| signal != Signal::INT) {
                     // It may have ended just now.
-                    let _ = kill_process(pid, Signal::TERM);
+                    let _ = kill_process(pid, signal);
                 }
             }
         }

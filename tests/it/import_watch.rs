@@ -55,7 +55,11 @@ impl Watching {
 
     /// Asks it to end, and waits for that.
     pub(crate) fn end(self) -> Ran {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.end_by(Signal::TERM)
+    }
+
+    fn end_by(self, signal: Signal) -> Ran {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.home.ran(self.child.wait_with_output().unwrap())
     }
 }
@@ -115,7 +119,10 @@ fn sessions_are_stored_as_they_are_written() {
         home.write(".claude/projects/owls/two.jsonl", &entry(7, "One more"));
         let mut again = Watching::begin(&home, &["--quiet", ".claude/projects"]);
         again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last", "One more"]);
-        assert_eq!(again.end().status, 0);
+        // A terminal that closes ends a watch as well.
+        home.write(".claude/projects/owls/three.jsonl", &entry(8, "Late"));
+        assert_eq!(again.end_by(Signal::HUP).status, 0);
+        assert_eq!(messages(&home).len(), 8);
         home.check();
     }
 }

@@ -117,6 +117,11 @@ impl Proxy {
     /// Terminates it, and waits for the exit status.
     pub(crate) fn end(&mut self) -> Option<i32> {
         self.terminate();
+        self.wait()
+    }
+
+    /// Waits until it ends; the exit status.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
@@ -141,9 +146,14 @@ impl Proxy {
 
     /// The most memory that it had at once, in bytes, where the system tells it.
     pub(crate) fn peak_memory(&self) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB"));
-        peak.map_or(0, |kib| kib.trim().parse::<usize>().unwrap() * 1024)
+        let peak = self.status("VmHWM:");
+        peak.map_or(0, |kib| kib.trim_end_matches(" kB").parse::<usize>().unwrap() * 1024)
+    }
+
+    /// What the system tells of it, where it does: the line of proc(5) that begins so.
+    pub(crate) fn status(&self, name: &str) -> Option<String> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
     }
 
     /// Kills it, with no time to store anything.

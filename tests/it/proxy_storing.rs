@@ -6,6 +6,7 @@ use crate::support::{Home, lines_of};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ fn stored(home: &Home) -> Vec<Value> {
 
 #[test]
 fn requests_in_flight_are_answered_and_stored_before_exit() {
-    for signal in ["-TERM", "-INT"] {
+    for signal in ["-TERM", "-INT", "-HUP"] {
         let provider = Fake::new([Answer::new(200, REPLY).after(Duration::from_millis(500))]);
         let home = home(&provider);
         let mut proxy = Proxy::start(&home);
@@ -58,11 +59,50 @@ fn requests_in_flight_are_answered_and_stored_before_exit() {
             std::thread::yield_now();
         }
         proxy.signal(signal);
+        if signal == "-HUP" {
+            // A terminal that closes may send it again.
+            while TcpStream::connect(("127.0.0.1", proxy.port())).is_ok() {
+                std::thread::yield_now();
+            }
+            proxy.signal(signal);
+        }
         let (status, body) = answer(stream);
         assert_eq!(status, 200, "{signal}: {body}");
         assert_eq!(proxy.end(), Some(0), "{signal}");
         assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2, "{signal}");
     }
+}
+
+#[test]
+fn what_waits_is_stored_when_the_terminal_closes() {
+    let provider = Fake::answering(|_| Answer::new(200, REPLY));
+    let home = home(&provider).env("RSV_ENRICH_TIMEOUT", "200ms");
+    let mut proxy = Proxy::start(&home);
+    assert_eq!(proxy.post(CHAT, "", &asking("before")).0, 200);
+    let locker = rusqlite::Connection::open(home.store()).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for n in 0..10 {
+        assert_eq!(proxy.raw(&post(CHAT, "", &asking(&format!("waiting {n}")))).0, 200);
+    }
+    proxy.signal("-HUP");
+    locker.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(proxy.wait(), Some(0));
+    assert_eq!(stored(&home).len(), 22);
+}
+
+#[test]
+fn a_proxy_that_ignores_hangups_outlives_its_terminal() {
+    let tool = Home::new().command("rsv-proxy");
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" --port 0"]).arg(tool.get_program()).env_clear();
+    command.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut proxy = Proxy::spawn(command);
+    proxy.signal("-HUP");
+    assert_eq!(proxy.get("/health").0, 200);
+    // It ignores them still.
+    let ignored = proxy.status("SigIgn:").map(|mask| u64::from_str_radix(&mask, 16).unwrap() & 1);
+    assert_ne!(ignored, Some(0));
+    assert_eq!(proxy.end(), Some(0));
 }
 
 #[test]

@@ -145,22 +145,22 @@ fn ctrl_c_reaches_the_command_and_what_it_leaves_ends() {
 }
 
 #[test]
-fn sigterm_is_passed_on_to_the_command() {
+fn what_ends_the_proxy_is_passed_on_to_the_command() {
+    for signal in ["TERM", "HUP"] {
+        is_passed_on(signal);
+    }
+}
+
+fn is_passed_on(signal: &str) {
     let home = home();
     let mut command = home.command("rsv-proxy");
-    command.args([
-        "-q",
-        "--port",
-        "0",
-        "sh",
-        "-c",
-        "trap 'echo got it; exit 5' TERM; echo ready; while :; do read x; done",
-    ]);
+    let script = format!("trap 'echo got it; exit 5' {signal}; echo ready; while :; do read x; done");
+    command.args(["-q", "--port", "0", "sh", "-c", &script]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut ready = [0; 6];
     out.read_exact(&mut ready).unwrap();
-    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
     let mut rest = String::new();
     // The shell acts on the signal when its read returns.
     let _ = child.stdin.take();
