@@ -4,8 +4,16 @@ use super::environment::{EnvironmentPaths, default_store};
 use super::settings::Settings;
 use super::value::Secret;
 use crate::error::{Error, Result};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The directory of the uploads for servers, in which each has its own.
+const SERVER_SPOOLS: &str = "uploads";
+
+/// The characters that stay as they are in the name of a file.
+const IN_FILE_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 /// The location of a store.
 #[derive(Clone, Debug)]
@@ -64,17 +72,21 @@ impl Settings {
 }
 
 impl Settings {
-    /// The directory of files that are uploaded, until they are stored: beside the store, if that is a file, else in the
-    /// XDG data directory.
+    /// The directory of files that are uploaded, until they are stored: each store has its own. It is beside the store,
+    /// if that is a file, else one of the server's in the XDG data directory.
     pub fn spool_directory(&self) -> Result<PathBuf> {
-        if let Some(path) = self.store()?.path() {
-            let mut name = path.as_os_str().to_owned();
+        let store = self.store()?;
+        if let Some(path) = store.path() {
+            // What a link names may be another file tomorrow.
+            let target = if path.is_symlink() { fs::canonicalize(path).ok() } else { None };
+            let mut name = target.unwrap_or_else(|| path.to_owned()).into_os_string();
             name.push(".uploads");
             return Ok(name.into());
         }
         let data = EnvironmentPaths::find().data;
         let data = data.ok_or_else(|| Error::new("cannot locate the uploads: HOME is not set"));
-        Ok(data.map_err(|error| error.hint("set HOME or XDG_DATA_HOME"))?.join("uploads"))
+        let data = data.map_err(|error| error.hint("set HOME or XDG_DATA_HOME"))?;
+        Ok(data.join(SERVER_SPOOLS).join(store.server_file_name()))
     }
 }
 
@@ -82,6 +94,16 @@ impl StoreLocation {
     /// The file, if the store is one.
     pub fn path(&self) -> Option<&Path> {
         self.address.strip_prefix("sqlite:").map(Path::new)
+    }
+
+    /// The server and its database as the name of a file, whatever the protocol by which the server is asked.
+    fn server_file_name(&self) -> String {
+        let host = self.address.split_once("://").map_or(&*self.address, |(_, host)| host);
+        let host = host.trim_end_matches('/').to_lowercase();
+        let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+        let port = if has_port { "" } else { ":7687" };
+        let database = self.server.database.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        utf8_percent_encode(&format!("{host}{port}{database}"), IN_FILE_NAMES).to_string()
     }
 
     /// A place that has no server: that of a file.
@@ -127,6 +149,22 @@ mod tests {
             let mut settings = Settings::defaults();
             settings.set_override("store", "--store", given).unwrap();
             assert_eq!(settings.store().unwrap().address, store);
+        }
+    }
+
+    #[test]
+    fn a_server_has_one_name_and_no_other_has_it() {
+        for (address, database, name) in [
+            ("bolt://localhost:7687", None, "localhost%3A7687"),
+            ("neo4j+ssc://LOCALHOST/", None, "localhost%3A7687"),
+            ("bolt://[::1]", None, "%5B%3A%3A1%5D%3A7687"),
+            ("bolt://[::1]:7688", Some("a/b"), "%5B%3A%3A1%5D%3A7688%2Fa%2Fb"),
+            ("neo4j://..", None, "..%3A7687"),
+        ] {
+            let database = database.map(str::to_owned);
+            let server = ServerOptions { database, ..ServerOptions::default() };
+            let place = StoreLocation { address: address.to_owned(), server };
+            assert_eq!(place.server_file_name(), name, "{address}");
         }
     }
 }

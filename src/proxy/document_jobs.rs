@@ -78,6 +78,13 @@ impl DocumentJobs {
     pub(super) fn resume(self: &Arc<DocumentJobs>) {
         let jobs = self.clone();
         self.blocking.spawn(move || {
+            for path in jobs.spool.unassigned() {
+                jobs.config.diagnostics.note(format_args!(
+                    "the upload {} waits, and nothing says for which store; if it is for this one, move it to {}",
+                    path.display(),
+                    jobs.spool,
+                ));
+            }
             for upload in jobs.spool.claim_all() {
                 jobs.start(upload);
             }

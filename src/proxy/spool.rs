@@ -4,10 +4,13 @@
 //! it. It is written under a name that begins with a dot and renamed when it is whole; `state.json` is replaced by a
 //! rename too. The process that works on an upload holds a lock on the file `lock` in it, so that several may use one
 //! spool, and another takes over the work of one that was killed.
+//!
+//! Each store has a spool of its own (`Settings::spool_directory`): an upload is stored where it was accepted for.
 
 use crate::error::{Context, Error, Result};
 use crate::file_name;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +67,15 @@ pub(super) struct Upload {
 #[derive(Clone)]
 pub(super) struct Spool(Result<PathBuf>);
 
+impl fmt::Display for Spool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Ok(directory) => write!(f, "{}", directory.display()),
+            Err(error) => write!(f, "{error}"),
+        }
+    }
+}
+
 /// An upload that this process works on, and no other.
 pub(super) struct ClaimedUpload {
     pub(super) upload: Upload,
@@ -118,6 +130,16 @@ impl Spool {
         }
     }
 
+    /// The uploads that wait in the directory above, where the first version had those of all servers: nothing says for
+    /// which they are.
+    pub(super) fn unassigned(&self) -> Vec<PathBuf> {
+        let above = self.0.as_ref().ok().and_then(|spool| spool.parent());
+        let is_waiting = |path: &PathBuf| {
+            !is_hidden(path) && read_state(path).is_ok_and(|upload| upload.state != UploadState::Failed)
+        };
+        above.into_iter().flat_map(directories_in).filter(is_waiting).collect()
+    }
+
     /// Claims the uploads that no process works on, and removes what was left of those that were never finished.
     pub(super) fn claim_all(&self) -> Vec<ClaimedUpload> {
         let mut claimed = Vec::new();
@@ -137,8 +159,7 @@ impl Spool {
     }
 
     fn directories(&self) -> Vec<PathBuf> {
-        let entries = self.0.iter().flat_map(fs::read_dir).flatten().flatten();
-        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+        self.0.iter().flat_map(|spool| directories_in(spool)).collect()
     }
 }
 
@@ -244,6 +265,11 @@ pub(super) fn safe_name(sent: &str) -> String {
         end -= 1;
     }
     format!("{}{ending}", &name[..end])
+}
+
+fn directories_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
 fn is_hidden(path: &Path) -> bool {

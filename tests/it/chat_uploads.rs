@@ -1,5 +1,6 @@
 //! Uploads to rsv-proxy: files become documents of their user, or say why not, and nothing is half-stored.
 
+use crate::neo4j_trouble::Wire;
 use crate::proxy::{Proxy, answer, asked};
 use crate::support::{Home, lines_of, text, tries};
 use serde_json::Value;
@@ -253,6 +254,73 @@ fn a_proxy_that_is_killed_leaves_no_upload_behind() {
         assert!(documents(&home, "default").is_empty());
     });
     home.check();
+}
+
+/// Uploads a file while its store is away, and serves another store; it is in none but its own, which comes back.
+fn is_stored_in_its_own_store(home: &Home, own: &str, other: &str, come_back: impl FnOnce()) {
+    let at = |store: &str| Proxy::start(&home.env("RSV_STORE", store));
+    let names = |store: &str| -> Vec<String> {
+        let stored = documents(&home.env("RSV_STORE", store), "default");
+        stored.iter().map(|document| text(&document["source"])).collect()
+    };
+    let path = |entry: &Value| format!("/api/documents/{}", text(&entry["doc_id"]));
+    let waiting = upload(&at(own), "", "own.md", NOTES.as_bytes());
+    let proxy = at(other);
+    assert_eq!(proxy.get(&path(&waiting)).0, 404);
+    let uploaded = upload(&proxy, "", "other.md", NOTES.as_bytes());
+    assert_eq!(settled(&proxy, "", &text(&uploaded["doc_id"]))["state"], "ready");
+    assert_eq!(names(other), ["other.md"]);
+    drop(proxy);
+    come_back();
+    let proxy = at(own);
+    assert_eq!(settled(&proxy, "", &text(&waiting["doc_id"]))["state"], "ready");
+    assert!(names(own).contains(&"own.md".to_owned()));
+}
+
+#[test]
+fn an_upload_is_stored_where_it_was_accepted_for_and_nowhere_else() {
+    if let Some(home) = Home::in_graph() {
+        let mut wire = Wire::to(home.graph().address());
+        wire.stop();
+        let (own, other) = (wire.address(), home.graph().address().to_owned());
+        is_stored_in_its_own_store(&home, &own, &other, || wire.repair());
+    }
+    // A store cannot be where a directory is.
+    let home = Home::new();
+    std::fs::create_dir(home.path("own.db")).unwrap();
+    let come_back = || std::fs::remove_dir(home.path("own.db")).unwrap();
+    is_stored_in_its_own_store(&home, "own.db", "other.db", come_back);
+    // What a link names is the store, and not the link.
+    let home = Home::new();
+    std::fs::create_dir(home.path("own.db")).unwrap();
+    let link = |target: &str| {
+        let _ = std::fs::remove_file(home.path("link.db"));
+        std::os::unix::fs::symlink(home.path(target), home.path("link.db")).unwrap();
+    };
+    link("own.db");
+    let waiting = upload(&Proxy::start(&home.env("RSV_STORE", "link.db")), "", "own.md", NOTES.as_bytes());
+    home.env("RSV_STORE", "other.db").run("rsv-ingest", &["x"], "").ok();
+    link("other.db");
+    let doc_id = text(&waiting["doc_id"]);
+    let proxy = Proxy::start(&home.env("RSV_STORE", "link.db"));
+    assert_eq!(proxy.get(&format!("/api/documents/{doc_id}")).0, 404);
+    std::fs::remove_dir(home.path("own.db")).unwrap();
+    let proxy = Proxy::start(&home.env("RSV_STORE", "own.db"));
+    assert_eq!(settled(&proxy, "", &doc_id)["state"], "ready");
+}
+
+#[test]
+fn an_upload_whose_server_is_not_known_is_told_and_waits() {
+    let home = Home::new().env("RSV_STORE", "bolt://localhost:1");
+    let data = home.path(".local/share/rsv/uploads");
+    let doc_id = text(&upload(&Proxy::start(&home), "", "a.md", NOTES.as_bytes())["doc_id"]);
+    let own = data.join("localhost%3A1");
+    assert!(own.join(&doc_id).exists());
+    // An earlier version had no directory for each server.
+    std::fs::rename(own.join(&doc_id), data.join(&doc_id)).unwrap();
+    let mut proxy = Proxy::start(&home);
+    proxy.hear_until(&format!("if it is for this one, move it to {}", own.display()));
+    assert!(data.join(&doc_id).exists());
 }
 
 #[test]

@@ -28,7 +28,7 @@ enum Cut {
 }
 
 /// A wire to the server, which can be cut: who is connected loses the connection.
-struct Wire {
+pub(crate) struct Wire {
     port: u16,
     server: String,
     state: Arc<State>,
@@ -95,7 +95,7 @@ impl State {
 }
 
 impl Wire {
-    fn to(address: &str) -> Wire {
+    pub(crate) fn to(address: &str) -> Wire {
         let state = State {
             dead: AtomicBool::new(false),
             cut: Mutex::new(Cut::Never),
@@ -109,12 +109,12 @@ impl Wire {
         wire
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("bolt://127.0.0.1:{}", self.port)
     }
 
     /// Serves again, at the same port.
-    fn repair(&mut self) {
+    pub(crate) fn repair(&mut self) {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         self.port = listener.local_addr().unwrap().port();
         self.state.dead.store(false, Ordering::SeqCst);
@@ -137,7 +137,7 @@ impl Wire {
     }
 
     /// Acts like a stopped server: it closes its connections and accepts none.
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.state.dead.store(true, Ordering::SeqCst);
         self.state.cut();
         let _ = TcpStream::connect(("127.0.0.1", self.port));
