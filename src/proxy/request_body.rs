@@ -11,11 +11,49 @@ use serde::de::IgnoredAny;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// The time limit for the whole body, as a multiple of that for one piece.
+/// The time limit for the whole body, as a multiple of that for one piece; and the bytes for each of which that arrived
+/// it may take a second more, so that a long body may come over a slow line.
 const TOTAL_TIMEOUT_FACTOR: u32 = 10;
+const BYTES_PER_SECOND: u64 = 16 << 10;
 
 /// The bytes that a declared length reserves at most: the rest may never come.
 const MAX_RESERVED_BYTES: usize = 4 << 20;
+
+/// The time that is left for a body that arrives.
+pub(super) struct BodyTimer {
+    started: Instant,
+    idle_timeout: Duration,
+    received: u64,
+}
+
+impl BodyTimer {
+    /// Starts for a body each piece of which must arrive within `idle_timeout`.
+    pub(super) fn start(idle_timeout: Duration) -> BodyTimer {
+        BodyTimer { started: Instant::now(), idle_timeout, received: 0 }
+    }
+
+    /// Notes a piece that arrived, of so many bytes.
+    pub(super) fn note(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+    }
+
+    /// The longest wait for the next piece.
+    pub(super) fn wait(&self) -> Duration {
+        let total = self.idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR);
+        let total = total.saturating_add(Duration::from_secs(self.received / BYTES_PER_SECOND));
+        self.idle_timeout.min(total.saturating_sub(self.started.elapsed()))
+    }
+}
+
+/// The response to a body that does not arrive in time.
+pub(super) fn timed_out() -> HttpResponse {
+    response::error(StatusCode::REQUEST_TIMEOUT, "timeout", "the body did not come in time")
+}
+
+/// The response to a body that breaks off.
+pub(super) fn ended_early() -> HttpResponse {
+    response::bad_request(&Error::new("the body ended early"))
+}
 
 /// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with a greater
 /// declared length is refused unread.
@@ -34,18 +72,18 @@ pub(super) async fn read(
     }
     let mut bytes = Vec::with_capacity((body.size_hint().lower() as usize).min(MAX_RESERVED_BYTES));
     let mut body = Limited::new(body, limit);
-    let started = Instant::now();
+    let mut timer = BodyTimer::start(idle_timeout);
     loop {
-        let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(started.elapsed());
-        match timeout(idle_timeout.min(rest), body.frame()).await {
+        match timeout(timer.wait(), body.frame()).await {
             Ok(None) => return Ok(bytes.into()),
-            Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
-            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Some(Err(_))) => return Err(response::bad_request(&Error::new("the body ended early"))),
-            Err(_) => {
-                let text = "the body did not come in time";
-                return Err(response::error(StatusCode::REQUEST_TIMEOUT, "timeout", text));
+            Ok(Some(Ok(frame))) => {
+                let piece: &[u8] = frame.data_ref().map_or(&[], |data| data);
+                timer.note(piece.len());
+                bytes.extend_from_slice(piece);
             }
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
+            Ok(Some(Err(_))) => return Err(ended_early()),
+            Err(_) => return Err(timed_out()),
         }
     }
 }

@@ -98,6 +98,7 @@ mod pictures;
 mod projects;
 mod proxy;
 mod proxy_clock;
+mod proxy_endless;
 mod proxy_forget;
 mod proxy_load;
 mod proxy_ollama;
