@@ -38,8 +38,14 @@ pub enum ErrorKind {
     Moved,
     /// Others kept it locked too long.
     Locked,
-    /// The disk is full, or may be.
+    /// The disk is full.
     Full,
+    /// A limit of the system forbids a longer file.
+    FileLimit,
+    /// The system could not read or write the file.
+    Io,
+    /// The file system has no locks.
+    NoLocks,
     /// There is not enough memory.
     OutOfMemory,
     /// The database is damaged.
@@ -128,6 +134,11 @@ impl ErrorKind {
             }
             ErrorKind::Locked => "stop the program that locks it, then try again",
             ErrorKind::Full => "free some space and try again; nothing is half-written",
+            ErrorKind::FileLimit => "raise the limit (ulimit -f) and try again; nothing is half-written",
+            ErrorKind::Io => {
+                "look for a fault of the disk or its file system in the system's log; nothing is half-written"
+            }
+            ErrorKind::NoLocks => "mount the file system with locks, or move the store to a local disk",
             ErrorKind::OutOfMemory => "ask for less at a time, or allow more memory (ulimit -v)",
             ErrorKind::Corrupt => {
                 "restore a backup, or save what can be read; the commands: rsv-config doctor --store STORE"

@@ -2,7 +2,8 @@
 //! opens. A library that is loaded into the tools (`disk.c`) logs what they write and sync; the test makes of the log
 //! what a disk may hold after the power failed: what was synced, and any part of what was not.
 
-use crate::robust::{by_trace, turn};
+use crate::robust::{by_trace, store_files, turn};
+use crate::store_file::leave_log;
 use crate::support::{Dice, Home, number_from, tries};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -117,6 +118,14 @@ impl OnDisk {
         }
         self.bytes
     }
+}
+
+/// The same home, whose store is on a disk with this fault, all the time.
+fn on_disk(home: &Home, fault: &str) -> Home {
+    let directory = home.store().parent().unwrap().canonicalize().unwrap();
+    let home = home.env("LD_PRELOAD", library().to_str().unwrap()).env("RSV_DISK_FAULT", fault);
+    let home = home.env("RSV_DISK_LOG", home.path("log").to_str().unwrap());
+    home.env("RSV_DISK_DIRECTORY", directory.to_str().unwrap())
 }
 
 /// A home whose store is on the disk that fails.
@@ -284,14 +293,105 @@ fn acknowledged_turns_survive_a_power_cut() {
 fn a_disk_that_fails_once_is_reported_and_loses_nothing() {
     let mut reported = 0;
     rounds("RSV_TEST_FAULTS", |machine| {
-        let fault = ["enospc", "eio", "short", "read"][machine.dice.below(4)];
+        let fault = ["enospc", "eio", "short", "read", "nolock"][machine.dice.below(5)];
         let ran = machine.store(fault);
         let ran = machine.home.ran(ran);
+        // A lock that was refused once is taken the next time.
+        assert!(ran.status == 0 || fault != "nolock", "{ran}");
         if ran.status != 0 {
-            ran.trouble();
+            let said = ran.trouble();
+            assert!(
+                fault == "enospc" || !said.contains("is full") && !said.contains("free some space"),
+                "{fault}: {said}"
+            );
             reported += 1;
         }
         machine.check();
     });
     assert!(reported > 0);
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_read_and_exported_to_another() {
+    let readers: [(&str, &[&str]); 5] = [
+        ("rsv-export", &["--vectors"]),
+        ("rsv-view", &["--all"]),
+        ("rsv-search", &["owl"]),
+        ("rsv-link", &["--stats"]),
+        ("rsv-config", &["status"]),
+    ];
+    // With the log of a process that was killed, and without.
+    for has_log in [false, true] {
+        let home = Home::new().at("1000");
+        home.run("rsv-ingest", &["An owl in a wood"], "").ok();
+        if has_log {
+            leave_log(&home, "A second owl");
+        }
+        let before = store_files(&home);
+        assert_eq!(before.len(), 1 + usize::from(has_log));
+        let read = |home: &Home| readers.map(|(tool, words)| home.run(tool, words, "").ok());
+        let intact = read(&home);
+        assert_eq!(intact[0].lines().count(), 1 + usize::from(has_log));
+        for fault in ["full", "full-directory"] {
+            let full = on_disk(&home, fault);
+            assert_eq!(read(&full), intact, "{fault}, log: {has_log}");
+            let said = full.run("rsv-ingest", &["Another"], "").trouble();
+            assert!(
+                ["the disk is full", "no space left on device"].iter().any(|text| said.contains(text))
+                    && said.contains("hint: free some space"),
+                "{fault}: {said}"
+            );
+            // An attempt may leave an empty log.
+            let mut after = store_files(&home);
+            after.retain(|_, bytes| !bytes.is_empty());
+            assert!(after == before, "{fault}, log: {has_log}: {:?}", after.keys());
+        }
+        // Two may read at once: with a log, one after the other.
+        let full = on_disk(&home, "full");
+        std::thread::scope(|threads| {
+            let both = [(); 2].map(|()| threads.spawn(|| read(&full)));
+            assert!(both.into_iter().all(|one| one.join().unwrap() == intact));
+        });
+    }
+}
+
+#[test]
+fn a_store_cannot_be_made_where_no_file_can() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
+    for fault in ["full", "full-directory"] {
+        let said = on_disk(&home, fault).run("rsv-ingest", &["An owl"], "").trouble();
+        assert!(said.contains(" full") || said.contains("no space left on device"), "{fault}: {said}");
+        assert!(said.contains("hint: free some space"), "{fault}: {said}");
+    }
+    home.run("rsv-ingest", &["An owl"], "").ok();
+    assert_eq!(home.contents("rsv-view", &[]), ["An owl"]);
+}
+
+#[test]
+fn a_file_system_that_refuses_locks_is_named() {
+    let home = Home::new();
+    home.run("rsv-ingest", &["An owl in a wood"], "").ok();
+    let before = store_files(&home);
+    let without = on_disk(&home, "nolock");
+    for (tool, words) in [
+        ("rsv-export", &[][..]),
+        ("rsv-view", &[]),
+        ("rsv-search", &["owl"]),
+        ("rsv-ingest", &["Another"]),
+        ("rsv-forget", &["--everything"]),
+    ] {
+        // No other program locks it, and none is waited for.
+        assert_eq!(
+            without.run(tool, words, "").trouble().replace(&home.store().display().to_string(), "PATH"),
+            format!(
+                "{tool}: error: cannot open store sqlite:PATH: its file system refuses locks\n\
+                 {tool}: hint: mount the file system with locks, or move the store to a local disk\n"
+            )
+        );
+    }
+    assert!(store_files(&home) == before);
+    std::fs::remove_file(home.store()).unwrap();
+    let said = without.run("rsv-ingest", &["The first"], "").trouble();
+    assert!(said.contains("its file system refuses locks"), "{said}");
 }

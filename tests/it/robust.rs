@@ -1,4 +1,4 @@
-//! The store survives kills, concurrent processes, bad input, bad files and a full disk.
+//! The store survives kills, concurrent processes, bad input, bad files and files that may not grow.
 
 use crate::support::{Dice, Home, Ran, lines_of, number_from, readers, text};
 use serde_json::{Value, json};
@@ -569,7 +569,7 @@ fn a_damaged_store_is_reported() {
 }
 
 #[test]
-fn a_full_disk_is_reported_and_nothing_is_half_written() {
+fn a_file_that_may_not_grow_is_reported_and_nothing_is_half_written() {
     let (home, intact) = holding();
     let line = |n: usize| {
         json!({"kind": "message", "role": "user", "content": format!("{n} {}", "x".repeat(1000)), "trace_id": "t",
@@ -585,8 +585,11 @@ fn a_full_disk_is_reported_and_nothing_is_half_written() {
             let ran = shell(&home, tool, &line, |input| input.write_all(lines.as_bytes()));
             let passed_on = lines_of(&ran.stdout).len();
             let stderr = ran.trouble();
-            assert!(stderr.contains("store sqlite:") && stderr.contains("disk"), "{blocks}: {stderr}");
-            assert!(stderr.contains("hint: free some space and try again"), "{stderr}");
+            assert!(
+                stderr.contains("store sqlite:") && stderr.contains("the file may not grow"),
+                "{blocks}: {stderr}"
+            );
+            assert!(stderr.contains("hint: raise the limit (ulimit -f) and try again"), "{stderr}");
             intact();
             // Whole batches only, and all that was acknowledged.
             let stored = home.contents("rsv-view", &["5000", "-p", "p"]).len();
@@ -603,10 +606,10 @@ fn a_full_disk_is_reported_and_nothing_is_half_written() {
 }
 
 #[test]
-fn a_store_cannot_be_made_on_a_full_disk() {
+fn a_store_cannot_be_made_where_no_file_may_grow() {
     let home = Home::new();
     let ran = shell(&home, "rsv-ingest", "ulimit -f 0; exec \"$TOOL\" hello", |_| Ok(()));
-    assert!(ran.trouble().contains("disk"));
+    assert!(ran.trouble().contains("the file may not grow"));
     // Files of the failed attempt are no obstacle.
     home.run("rsv-ingest", &["hello"], "").ok();
     assert_eq!(home.contents("rsv-view", &[]), ["hello"]);
@@ -755,7 +758,7 @@ fn created_files_are_private_to_their_owner() {
 }
 
 /// The names and contents of the files of a home's store.
-fn store_files(home: &Home) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn store_files(home: &Home) -> BTreeMap<String, Vec<u8>> {
     let directory = home.store().parent().unwrap().to_owned();
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     // Its -shm is the memory that the processes at work share.

@@ -19,7 +19,7 @@ fn files(home: &Home) -> Vec<String> {
     names
 }
 
-fn log_of(store: &Path) -> PathBuf {
+pub(crate) fn log_of(store: &Path) -> PathBuf {
     PathBuf::from(format!("{}-wal", store.display()))
 }
 
@@ -51,7 +51,7 @@ impl Ingest {
 }
 
 /// Leaves a log with a message beside the file, as a process does that is killed.
-fn leave_log(home: &Home, text: &str) {
+pub(crate) fn leave_log(home: &Home, text: &str) {
     let mut ingest = Ingest::start(home);
     assert!(ingest.send(text).contains(text));
     ingest.kill();

@@ -2,11 +2,11 @@
 
 use super::super::api::OpenMode;
 use super::super::error::{ErrorKind, StoreError};
-use super::error::{DAMAGED, LOCK_TIMEOUT, describe, is_busy};
+use super::error::{DAMAGED, LOCK_TIMEOUT, are_locks_refused, describe, forget_refusal, is_busy, kind_of};
 use super::raw_pages::PAGE_SIZE;
 use super::{recover, schema, wal};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::process::geteuid;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -32,16 +32,32 @@ const CACHE_KIB: (u32, u32) = (16_384, 2048);
 /// The number of cached prepared statements: a turn with memory runs about thirty.
 const CACHED_STATEMENTS: usize = 64;
 
+/// The VFS of SQLite that keeps the index of the log in the memory of the process, which alone uses the file meanwhile.
+const EXCLUSIVE_VFS: &str = "unix-excl";
+
+/// A connection to a file.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    /// Whether it keeps others out, also this process.
+    pub(super) is_exclusive: bool,
+}
+
+impl From<Connection> for Opened {
+    fn from(connection: Connection) -> Opened {
+        Opened { connection, is_exclusive: false }
+    }
+}
+
 /// Opens the file at a path. With `Existing` a file that is missing or has no tables is an empty store in memory, and
 /// nothing is written; else the store is made.
-pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Opened, StoreError> {
     let attempt = || format!("cannot open store {address}");
     let failed = |kind, cause: String| StoreError::new(kind, attempt(), cause);
     let there = path
         .try_exists()
         .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot inspect it: {}", plain_io(&e))))?;
     if mode == OpenMode::Existing && (!there || is_empty(path)) {
-        return in_memory(mode).map_err(|e| {
+        return in_memory(mode).map(Opened::from).map_err(|e| {
             let (kind, cause) = describe(&e);
             failed(kind, cause)
         });
@@ -55,39 +71,40 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
     // SQLite has the log beside the file itself, not beside a link to it.
     let target = if path.is_symlink() { fs::canonicalize(path).ok() } else { None };
     let path = target.as_deref().unwrap_or(path);
-    let connected = match connect(path, mode) {
-        Err(OpenError::Sqlite(error)) if mode == OpenMode::Existing && is_denied(&error) => {
-            connect_without_log(path).map_err(|_| OpenError::Sqlite(error))
-        }
-        connected => connected,
+    let connected = match mode {
+        OpenMode::Existing => connect_to_read(path),
+        mode => connect(path, mode, None).map(Opened::from),
     };
     if connected.is_ok() && mode != OpenMode::Existing {
         make_private(path);
     }
-    connected.map_err(|fault| {
-        let (kind, cause) = match fault {
-            OpenError::Sqlite(error) => describe(&error),
-            OpenError::Refused(kind, cause) => (kind, cause),
-        };
-        match kind {
-            // Its header is damaged, which says what it is.
-            ErrorKind::NotADatabase | ErrorKind::ForeignFile if recover::has_records(path) => {
-                failed(ErrorKind::Corrupt, DAMAGED.to_owned())
-            }
-            kind => failed(kind, cause),
+    connected.map_err(|OpenError(kind, cause)| match kind {
+        // Its header is damaged, which says what it is.
+        ErrorKind::NotADatabase | ErrorKind::ForeignFile if recover::has_records(path) => {
+            failed(ErrorKind::Corrupt, DAMAGED.to_owned())
         }
+        ErrorKind::NotFound if mode != OpenMode::Existing => {
+            let (kind, cause) = creation_error(path).unwrap_or((ErrorKind::NotFound, cause));
+            failed(kind, cause)
+        }
+        kind => failed(kind, cause),
     })
 }
 
-/// The reason why a file is not opened.
-enum OpenError {
-    Sqlite(rusqlite::Error),
-    Refused(ErrorKind, String),
+/// Why no file can be created beside a store, if that has a remedy of its own: SQLite says only that it cannot open one.
+fn creation_error(path: &Path) -> Option<(ErrorKind, String)> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let error = tempfile::Builder::new().tempfile_in(directory.unwrap_or(Path::new("."))).err()?;
+    Some((kind_of(&error)?, plain_io(&error)))
 }
+
+/// The reason why a file is not opened.
+struct OpenError(ErrorKind, String);
 
 impl From<rusqlite::Error> for OpenError {
     fn from(error: rusqlite::Error) -> OpenError {
-        OpenError::Sqlite(error)
+        let (kind, cause) = describe(&error);
+        OpenError(kind, cause)
     }
 }
 
@@ -112,7 +129,9 @@ fn in_memory(mode: OpenMode) -> rusqlite::Result<Connection> {
 
 /// Makes an empty file that only its owner can read, and its directories.
 fn make(path: &Path) -> Result<(), (ErrorKind, String)> {
-    let failed = |what: String, e: std::io::Error| (ErrorKind::NotFound, format!("{what}: {}", plain_io(&e)));
+    let failed = |what: String, e: std::io::Error| {
+        (kind_of(&e).unwrap_or(ErrorKind::NotFound), format!("{what}: {}", plain_io(&e)))
+    };
     if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
         let mut directory = fs::DirBuilder::new();
         #[cfg(unix)]
@@ -154,10 +173,37 @@ fn make_private(path: &Path) {
     }
 }
 
-fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
+/// Connects to a file that exists, to read it, also where there is no room for the log's index, or where no log can be
+/// created.
+fn connect_to_read(path: &Path) -> Result<Opened, OpenError> {
+    let error = match connect(path, OpenMode::Existing, None) {
+        Ok(connection) => return Ok(connection.into()),
+        Err(error) => error,
+    };
+    if matches!(error.0, ErrorKind::Full)
+        && let Ok(connection) = connect(path, OpenMode::Existing, Some(EXCLUSIVE_VFS))
+    {
+        return Ok(Opened { connection, is_exclusive: true });
+    }
+    match error.0 {
+        ErrorKind::Full | ErrorKind::NotFound | ErrorKind::ReadOnly => {
+            connect_without_log(path).map(Opened::from).map_err(|_| error)
+        }
+        _ => Err(error),
+    }
+}
+
+/// Connects to a file through a VFS, else the one of the system.
+fn connect(path: &Path, mode: OpenMode, vfs: Option<&str>) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // The prefix makes `:memory:` the name of a file: SQLite would keep the store in memory, and lose it.
-    let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
+    let file = Path::new(".").join(path);
+    // Before SQLite locks the file: to close it anywhere in the process gives the locks back.
+    let alone = wal::read_alone(&file);
+    let mut connection = match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(&file, flags, vfs)?,
+        None => Connection::open_with_flags(&file, flags)?,
+    };
     set_up(&mut connection, mode)?;
     // Until it is known to belong to the file, the log stays as it is.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -166,10 +212,10 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     let identity = FileIdentity::read(&connection)?;
     identity.check()?;
     if identity.has_tables {
-        if !wal::belongs_to_file(&connection, &Path::new(".").join(path))? {
+        if !wal::belongs_to_file(&connection, &file, alone)? {
             let log = wal::path_of(path);
             let cause = format!("{} is the log of another file", log.display());
-            return Err(OpenError::Refused(ErrorKind::ForeignLog, cause));
+            return Err(OpenError(ErrorKind::ForeignLog, cause));
         }
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
         return Ok(connection);
@@ -188,14 +234,6 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Whether the system does not permit making the log and its index.
-fn is_denied(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
-    )
-}
-
 /// Opens a file in a directory where no log can be created. Errors if there is a log: without it
 /// the file alone is not the store.
 fn connect_without_log(path: &Path) -> Result<Connection, OpenError> {
@@ -209,7 +247,7 @@ fn connect_without_log(path: &Path) -> Result<Connection, OpenError> {
     if identity.user_version < schema::VERSION && identity.has_tables {
         let cause =
             "is of an earlier version of rsv, and cannot be written to bring it up to date".to_owned();
-        return Err(OpenError::Refused(ErrorKind::ReadOnly, cause));
+        return Err(OpenError(ErrorKind::ReadOnly, cause));
     }
     Ok(connection)
 }
@@ -269,17 +307,20 @@ impl FileIdentity {
         {
             let supported = schema::VERSION;
             let cause = format!("is of another version of rsv ({user_version}; this one reads {supported})");
-            return Err(OpenError::Refused(ErrorKind::OtherVersion, cause));
+            return Err(OpenError(ErrorKind::OtherVersion, cause));
         }
         if application_id != schema::APPLICATION_ID
             && (application_id != 0 || user_version != 0 || has_tables)
         {
             let cause = "is the database of another program".to_owned();
-            return Err(OpenError::Refused(ErrorKind::ForeignFile, cause));
+            return Err(OpenError(ErrorKind::ForeignFile, cause));
         }
         Ok(())
     }
 }
+
+/// The number of refused locks after which no more are tried for: a network may lose one.
+const REFUSALS: i32 = 8;
 
 /// Sets the options that must precede the first table. Two processes may do so at once: the switch to WAL does not wait
 /// for a lock, so it is retried.
@@ -295,9 +336,17 @@ fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Waits before a retry; false after the timeout. The waits are short, with jitter: SQLite's own backoff grows, so that
-/// the latest process would win.
+/// Waits before a retry; false after the timeout, or if the file system refuses locks, which SQLite takes for a lock that
+/// another program holds. The waits are short, with jitter: SQLite's own backoff grows, so that the latest process would
+/// win.
 fn pause(attempt: i32) -> bool {
+    if are_locks_refused() {
+        if attempt >= REFUSALS {
+            return false;
+        }
+        // If it is the last failure again, it will be one of the next attempt.
+        forget_refusal();
+    }
     let jitter = (std::process::id() as u64 ^ attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
     let step = Duration::from_micros(if attempt < 8 { 250 } else { 1500 } + jitter);
     std::thread::sleep(step);

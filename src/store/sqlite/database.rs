@@ -5,7 +5,7 @@ use super::super::damage::Damage;
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::code_cache::CodeCache;
 use super::collections::KnownCollections;
-use super::connection;
+use super::connection::{self, Opened};
 use super::error::{Stopped, describe};
 use super::migrations;
 use super::record_cache::RecordCache;
@@ -93,20 +93,27 @@ impl SecondConnection {
 impl Sqlite {
     /// Opens the file at a path.
     pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Sqlite> {
-        let mut store = Sqlite::alone(path, mode)?;
-        store.second = SecondConnection::to(path, mode);
+        let (mut store, is_exclusive) = Sqlite::connect(path, mode)?;
+        if !is_exclusive {
+            store.second = SecondConnection::to(path, mode);
+        }
         Ok(store)
     }
 
     /// The same, without a second connection.
     pub(super) fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
+        Sqlite::connect(path, mode).map(|(store, _)| store)
+    }
+
+    /// The same, and whether its connection admits no second one.
+    fn connect(path: &Path, mode: OpenMode) -> Result<(Sqlite, bool)> {
         let address = address_of(path);
-        let mut connection = connection::open(path, mode, &address)?;
+        let Opened { mut connection, is_exclusive } = connection::open(path, mode, &address)?;
         migrations::run(&mut connection).map_err(|error| {
             let (kind, cause) = describe(&error);
             StoreError::new(kind, format!("cannot bring store {address} up to date"), cause)
         })?;
-        Ok(Sqlite::of(connection, path, mode))
+        Ok((Sqlite::of(connection, path, mode), is_exclusive))
     }
 
     /// The store at a path, read through a connection.

@@ -4,6 +4,7 @@ use super::super::api::{Claim, State, Tallies};
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::connection::open_private;
 use super::database::Sqlite;
+use super::error::kind_of;
 use super::{erase, facts, repair, tallies, wal};
 use crate::error::Error;
 use crate::record::Scope;
@@ -146,8 +147,8 @@ fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<
 /// the guard is dropped or the process ends for any reason; the file stays for the next lock.
 fn lock(path: &Path) -> Result<Option<Claim>> {
     let failed = |what: &str, cause: std::io::Error| {
-        let error = Error::new(format!("cannot {what} {}", path.display())).because(cause);
-        StoreError::new(ErrorKind::ReadOnly, "", error.to_string())
+        let error = Error::new(format!("cannot {what} {}", path.display())).because(&cause);
+        StoreError::new(kind_of(&cause).unwrap_or(ErrorKind::ReadOnly), "", error.to_string())
     };
     let file = open_private(path).map_err(|cause| failed("open", cause))?;
     match file.try_lock() {

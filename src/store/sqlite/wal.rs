@@ -59,7 +59,7 @@ pub(super) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Trans
 }
 
 /// The identity of a store, as it is read from one place.
-struct Identity {
+pub(super) struct Identity {
     store_id: Option<String>,
     generation: Option<String>,
     log_base: Option<String>,
@@ -81,8 +81,13 @@ impl Identity {
     }
 }
 
-/// Whether the log of a connection belongs to its file, as far as that can be told.
-pub(super) fn belongs_to_file(connection: &Connection, file: &Path) -> rusqlite::Result<bool> {
+/// Whether the log of a connection belongs to its file, as far as that can be told; `alone` is the identity of the file
+/// without it, from before the connection was made.
+pub(super) fn belongs_to_file(
+    connection: &Connection,
+    file: &Path,
+    mut alone: Option<Identity>,
+) -> rusqlite::Result<bool> {
     if len(&path_of(file)) == 0 {
         return Ok(true);
     }
@@ -91,18 +96,24 @@ pub(super) fn belongs_to_file(connection: &Connection, file: &Path) -> rusqlite:
             std::thread::sleep(PAUSE);
         }
         let before = Identity::read(connection)?;
+        if attempt > 0 {
+            alone = read_alone(file);
+        }
         // The tables of a new store may all be in the log.
-        let Ok(alone) = read_alone(file) else { return Ok(true) };
-        if before.is_based_on(&alone) || Identity::read(connection)?.is_based_on(&alone) {
+        let Some(alone) = &alone else { return Ok(true) };
+        if before.is_based_on(alone) || Identity::read(connection)?.is_based_on(alone) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// The identity of a file without its log.
-fn read_alone(file: &Path) -> rusqlite::Result<Identity> {
-    Identity::read(&open_alone(file)?)
+/// The identity of a file without its log; `None` if it has no log, or no identity yet.
+pub(super) fn read_alone(file: &Path) -> Option<Identity> {
+    if len(&path_of(file)) == 0 {
+        return None;
+    }
+    Identity::read(&open_alone(file).ok()?).ok()
 }
 
 /// Opens a file without its log, and without locks, to read it.
