@@ -17,6 +17,7 @@ use reqwest::StatusCode;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -73,6 +74,7 @@ fn main() {
     match std::env::var("RSV_BENCH_REQUESTS") {
         Ok(requests) => measure_memory(proxy.id(), targets, requests.parse().unwrap()),
         Err(_) => {
+            check_recall(targets);
             let ends = [std::process::id(), provider_process.id()];
             compare_single(targets, ends, [relay.id(), proxy.id()]);
             compare(proxy.id(), targets);
@@ -85,6 +87,39 @@ fn main() {
     Command::new("kill").arg(proxy.id().to_string()).status().unwrap();
     assert!(proxy.wait().unwrap().success());
 }
+
+/// What memory adds is measured only if there is something in it: of each API, the proxy adds recalled text to a request
+/// with memory, and neither it nor the relay changes one without.
+fn check_recall(targets: Targets) {
+    for (target, api) in
+        targets.iter().flat_map(|target| [CHAT, MESSAGES, RESPONSES].map(|api| (target, api)))
+    {
+        let target = Target { api, ..*target };
+        let sent = request(target, 0, false);
+        let mut stream = BufReader::new(connect(target.port));
+        stream.get_mut().write_all(sent.as_bytes()).unwrap();
+        read(&mut stream, Instant::now());
+        let received = last_request(targets[0].port);
+        let body = sent.split_once("\r\n\r\n").unwrap().1;
+        if target.header.is_empty() && target.process == targets[3].process {
+            assert!(received.contains("<rsv-memory>"), "nothing is recalled for {api}: {received}");
+        } else {
+            assert_eq!(received, body, "{api}");
+        }
+    }
+}
+
+/// The body that the provider received last.
+fn last_request(provider: u16) -> String {
+    let mut stream = connect(provider);
+    write!(stream, "GET {LAST_REQUEST} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+/// The path at which the provider tells what it received.
+const LAST_REQUEST: &str = "/last-request";
 
 /// One client that sends one request after another. The client and the provider are pinned to one processor, the relay
 /// and the proxy to another: otherwise the kernel moves them now and then, which takes longer than what is measured.
@@ -174,6 +209,7 @@ fn processor_time(process: u32) -> f64 {
 
 /// Prints the memory of the proxy after each tenth of many requests, half of them with memory off.
 fn measure_memory(proxy: u32, targets: Targets, requests: usize) {
+    assert!(requests / 20 / CLIENTS > 0, "{requests} requests are too few for {CLIENTS} clients");
     for tenth in 1..=10 {
         for target in &targets[2..] {
             run_clients(CLIENTS, *target, requests / 20 / CLIENTS, false, Duration::ZERO);
@@ -342,8 +378,11 @@ fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Sample> {
             .or(length);
     }
     if let Some(length) = length {
-        stream.read_exact(&mut vec![0; length]).unwrap();
-        return vec![(true, begun.elapsed())];
+        let mut answer = vec![0; length];
+        stream.read_exact(&mut answer).unwrap();
+        let taken = begun.elapsed();
+        assert!(String::from_utf8(answer).unwrap().contains("At nine."));
+        return vec![(true, taken)];
     }
     let (mut times, mut line, mut whole) = (Vec::new(), String::new(), false);
     loop {
@@ -418,6 +457,8 @@ fn provide() {
     listener.incoming().for_each(|stream| drop(thread::spawn(move || answer(stream.unwrap()))));
 }
 
+static LAST: Mutex<String> = Mutex::new(String::new());
+
 /// An answer at once, or a stream of chunks that tell when they were sent.
 fn answer(stream: TcpStream) {
     stream.set_nodelay(true).unwrap();
@@ -440,11 +481,18 @@ fn answer(stream: TcpStream) {
         }
         let mut body = vec![0; length];
         from.read_exact(&mut body).unwrap();
-        let sent = if String::from_utf8(body).unwrap().contains("\"stream\":true") {
-            events(&mut to)
-        } else {
-            whole(&mut to, &path)
-        };
+        if path.contains(LAST_REQUEST) {
+            let last = LAST.lock().unwrap();
+            write!(to, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{last}", last.len()).unwrap();
+            return;
+        }
+        let body = String::from_utf8(body).unwrap();
+        let is_streamed = body.contains("\"stream\":true");
+        // The proxy also asks for the windows of models.
+        if body.contains("\"stream\":") {
+            *LAST.lock().unwrap() = body;
+        }
+        let sent = if is_streamed { events(&mut to) } else { whole(&mut to, &path) };
         if sent.is_err() {
             return;
         }

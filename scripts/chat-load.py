@@ -39,6 +39,9 @@ def words(seed: int, count: int) -> str:
 
 # The provider.
 
+LAST: Dict[str, bytes] = {}
+"""What it was asked last, which it tells at this path: /last."""
+
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
@@ -47,7 +50,11 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             length = re.search(r"content-length: (\d+)", head)
             text = await reader.readexactly(int(length[1]) if length else 0)
             body = json.loads(text or "{}")
-            if "messages" not in body:
+            LAST["asked"] = text if "messages" in body else LAST.get("asked", b"")
+            if head.startswith("post /last "):
+                head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(LAST['asked'])}\r\n\r\n"
+                writer.write(head.encode() + LAST["asked"])
+            elif "messages" not in body:
                 # The proxy asks for the window of a model.
                 writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             elif body.get("stream"):
@@ -141,6 +148,24 @@ async def targets(provider: int, proxy: int) -> Dict[str, Target]:
     }
 
 
+async def check_recall(asked: Dict[str, Target], provider: int) -> None:
+    """Both routes must send the provider what each kind of RECALL has, and the same of it; the chat has the last messages
+    of its session as turns."""
+    client, question = await Client(provider).open(), 7
+    quoted = {}
+    for target, ask in asked.items():
+        await ask(question, False)
+        last = json.loads((await client.post("/last", {}))[1])["messages"][-1]["content"]
+        quoted[target] = {line[2:] for line in last.splitlines() if line.startswith("> ")}
+        blocks = last.count("<rsv-memory>")
+        if blocks != (0 if target == "provider" else 3):
+            sys.exit(f"chat-load.py: error: {target} recalls messages, memories and documents in {blocks} blocks, not 3")
+    # The turn of the one before is a message too.
+    more = quoted["chat"] - quoted["completions"] - {words(question, 4), "At nine."}
+    if more:
+        sys.exit(f"chat-load.py: error: the chat recalls what completions do not: {sorted(more)}")
+
+
 def quantile(numbers: List[float], share: float) -> float:
     return sorted(numbers)[int(share * (len(numbers) - 1))]
 
@@ -215,6 +240,7 @@ def fill() -> None:
 
 async def measure(provider: int, proxy: int) -> None:
     asked = await targets(provider, proxy)
+    await check_recall(asked, provider)
     columns = "".join(f"{target:>16}" for target in asked)
     print(f"{'p50 p95 in ms, one client':<34}{columns}{'more':>10}{'goal':>8}")
     await compare("whole", asked, False, 0)

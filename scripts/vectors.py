@@ -9,6 +9,7 @@
     vectors.py exact             the ten nearest of the first COUNT of each question, as rows of numbers
     vectors.py recall            of these, the share that the hits on stdin are
     vectors.py product COUNT     seconds for the dot products of all pairs of COUNT vectors, results discarded
+    vectors.py synapses COUNT    ends with 1 unless the links on stdin are those of the near pairs of COUNT vectors
 
 Needs numpy. The vectors lie in groups, and lie in files of the working directory.
 """
@@ -26,6 +27,7 @@ import numpy
 DIM = 384
 QUESTIONS = 100
 TILE = 1024
+DEGREE = 32
 MODEL = "bench"
 
 
@@ -99,8 +101,7 @@ def recall():
     wanted = [set(map(int, line.split())) for line in open("nearest")]
     found = [set() for _ in wanted]
     for hit in map(json.loads, sys.stdin):
-        # The last part of an id is the message's number.
-        found[int(hit["query"])].add(int(hit["id"][-12:], 16))
+        found[int(hit["query"])].add(number(hit["id"]))
     print(sum(len(a & b) for a, b in zip(wanted, found)) / sum(map(len, wanted)))
 
 
@@ -110,12 +111,35 @@ def product(count):
     begun = time.perf_counter()
     for begin in range(0, len(vectors), TILE):
         rows = vectors[begin : begin + TILE]
-        numpy.matmul(rows, vectors.T, out=out[: len(rows)])
+        # Each pair once: the tiles on the diagonal and to its right.
+        numpy.matmul(rows, vectors[begin:].T, out=out[: len(rows), begin:])
     print(time.perf_counter() - begun)
+
+
+def number(id):
+    """The number of a message, which is the last part of its id."""
+    return int(id[-12:], 16)
+
+
+def synapses(count):
+    vectors = read("vectors.f32")[:count]
+    links = [link for link in map(json.loads, sys.stdin) if link["rel"] == "SYNAPSE"]
+    ends = numpy.array([(number(link["from"]), number(link["to"])) for link in links]).reshape(-1, 2)
+    scores = numpy.array([link["score"] for link in links])
+    if not links or not numpy.allclose((vectors[ends[:, 0]] * vectors[ends[:, 1]]).sum(axis=1), scores, atol=1e-3):
+        sys.exit(f"vectors.py: error: {len(links)} synapses, whose scores are not the cosines of their ends")
+    # Of the first ones, all that are near enough; a message may have no more than DEGREE.
+    linked = {*map(tuple, ends), *map(tuple, ends[:, ::-1])}
+    is_full = numpy.bincount(ends.ravel(), minlength=count) >= DEGREE
+    near = numpy.argwhere(vectors[:TILE] @ vectors.T > scores.min() + 1e-3)
+    lacking = [(a, b) for a, b in near if a != b and not is_full[a] and not is_full[b] and (a, b) not in linked]
+    if lacking:
+        sys.exit(f"vectors.py: error: {len(lacking)} of {len(near)} near pairs have no synapse, such as {lacking[0]}")
 
 
 if __name__ == "__main__":
     what, *given = sys.argv[1:]
-    {"make": make, "serve": serve, "load": load, "exact": exact, "recall": recall, "product": product}[what](
+    {"make": make, "serve": serve, "load": load, "exact": exact, "recall": recall, "product": product,
+     "synapses": synapses}[what](
         *(int(text) if text.isdigit() else text for text in given)
     )

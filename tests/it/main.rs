@@ -10,6 +10,7 @@ mod api_mutations;
 mod apis;
 mod ask;
 mod backup;
+mod benchmarks;
 mod browse;
 mod browser;
 mod changes;
