@@ -196,7 +196,7 @@ fn names_of_files_name_no_other_place() {
         ("a%0Ab\tc.md", "a%0Ab_c.md"),
         ("-rf.md", "-rf.md"),
         ("$(touch canary).md", "$(touch canary).md"),
-        (&format!("{}.md", "n".repeat(4000)), &format!("{}.md", "n".repeat(197))),
+        (&format!("{}.md", "n".repeat(4000)), &format!("{}.md", "n".repeat(140))),
         ("", "upload"),
         ("..", "upload"),
     ] {

@@ -280,72 +280,73 @@ fn bad_lines_are_named_and_the_rest_is_imported() {
 
 #[test]
 fn every_name_of_a_conversation_has_a_file_on_every_file_system() {
-    let home = Home::new();
-    let long = "\u{5ead}".repeat(29);
-    let names = [
-        "garden",
-        "Garden",
-        "GARDEN",
-        "caf\u{e9}",
-        "cafe\u{301}",
-        "CAF\u{c9}",
-        "con",
-        "Aux.txt",
-        "a",
-        "a.",
-        "a ",
-        "...",
-        "x/../y",
-        &long,
-        &format!("{long}\u{82b1}"),
-        &"n".repeat(300),
-        &"N".repeat(300),
-    ];
-    // Conversations alternate.
-    let mut lines = String::new();
-    for time in 0..3 {
-        for (at, name) in names.iter().enumerate() {
-            let scopes = [(name, &"i"), (&"p", name)];
-            for (part, (partition, instance)) in scopes.into_iter().enumerate() {
-                let line = json!({"role": "user", "content": format!("owl {part} {at} {time}."), "timestamp": time,
-                    "partition": partition, "instance": instance});
-                lines += &format!("{line}\n");
+    for home in Home::of_each_store() {
+        let long = "\u{5ead}".repeat(29);
+        let names = [
+            "garden",
+            "Garden",
+            "GARDEN",
+            "caf\u{e9}",
+            "cafe\u{301}",
+            "CAF\u{c9}",
+            "con",
+            "Aux.txt",
+            "a",
+            "a.",
+            "a ",
+            "...",
+            "x/../y",
+            &long,
+            &format!("{long}\u{82b1}"),
+            &"n".repeat(300),
+            &"N".repeat(300),
+        ];
+        // Conversations alternate.
+        let mut lines = String::new();
+        for time in 0..3 {
+            for (at, name) in names.iter().enumerate() {
+                let scopes = [(name, &"i"), (&"p", name)];
+                for (part, (partition, instance)) in scopes.into_iter().enumerate() {
+                    let line = json!({"role": "user", "content": format!("owl {part} {at} {time}."), "timestamp": time,
+                        "partition": partition, "instance": instance});
+                    lines += &format!("{line}\n");
+                }
             }
         }
+        import(&home, &[], &lines).ok();
+        // The name of the directory itself may be as long as the file system allows.
+        let (to, next) = ("o".repeat(250), "c".repeat(250));
+        home.run("rsv-export", &["--format", "md", "--to", &to], "").ok();
+        home.run("rsv-export", &["--next", &next], "").ok();
+        home.run("rsv-export", &["--new-since", &next], "").ok();
+        let list = |directory: &Path| -> Vec<PathBuf> {
+            directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let folders = list(&home.path(&to));
+        let files: Vec<PathBuf> = folders.iter().flat_map(|folder| list(folder)).collect();
+        assert_eq!(files.len(), 2 * names.len(), "{files:?}");
+        let mut seen = BTreeSet::new();
+        for path in folders.iter().chain(&files) {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(name.len() <= 143 && name.is_ascii() && !name.ends_with(['.', ' ']), "{name}");
+            assert!(seen.insert(path.to_str().unwrap().to_lowercase()), "{name}");
+            let stem = name.split('.').next().unwrap().to_lowercase();
+            assert!(!["con", "aux"].contains(&&*stem) && !name.starts_with('.'), "{name}");
+        }
+        // Each file has one conversation.
+        let texts: BTreeSet<String> = files
+            .iter()
+            .map(|file| {
+                let text = std::fs::read_to_string(file).unwrap();
+                let owls: Vec<&str> = text.lines().filter(|line| line.starts_with("owl")).collect();
+                assert_eq!(owls.len(), 3, "{}: {text}", file.display());
+                let of = |owl: &str| owl.rsplit_once(' ').unwrap().0.to_owned();
+                assert!(owls.iter().all(|owl| of(owl) == of(owls[0])), "{text}");
+                of(owls[0])
+            })
+            .collect();
+        assert_eq!(texts.len(), files.len());
     }
-    import(&home, &[], &lines).ok();
-    // The name of the directory itself may be as long as the file system allows.
-    let (to, next) = ("o".repeat(250), "c".repeat(250));
-    home.run("rsv-export", &["--format", "md", "--to", &to], "").ok();
-    home.run("rsv-export", &["--next", &next], "").ok();
-    home.run("rsv-export", &["--new-since", &next], "").ok();
-    let list = |directory: &Path| -> Vec<PathBuf> {
-        directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
-    };
-    let folders = list(&home.path(&to));
-    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| list(folder)).collect();
-    assert_eq!(files.len(), 2 * names.len(), "{files:?}");
-    let mut seen = BTreeSet::new();
-    for path in folders.iter().chain(&files) {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(name.len() <= 143 && name.is_ascii() && !name.ends_with(['.', ' ']), "{name}");
-        assert!(seen.insert(path.to_str().unwrap().to_lowercase()), "{name}");
-        let stem = name.split('.').next().unwrap().to_lowercase();
-        assert!(!["con", "aux"].contains(&&*stem) && !name.starts_with('.'), "{name}");
-    }
-    // Each file has one conversation.
-    let texts: BTreeSet<String> = files
-        .iter()
-        .map(|file| {
-            let text = std::fs::read_to_string(file).unwrap();
-            let owls: Vec<&str> = text.lines().filter(|line| line.starts_with("owl")).collect();
-            assert_eq!(owls.len(), 3, "{}: {text}", file.display());
-            let of = |owl: &str| owl.rsplit_once(' ').unwrap().0.to_owned();
-            assert!(owls.iter().all(|owl| of(owl) == of(owls[0])), "{text}");
-            of(owls[0])
-        })
-        .collect();
-    assert_eq!(texts.len(), files.len());
 }
 
 #[test]

@@ -268,22 +268,25 @@ fn everything_is_confirmed_at_a_terminal_however_few() {
 
 #[test]
 fn a_terminal_does_not_get_the_secrets_that_are_forgotten() {
-    let home = Home::new();
     let card = "4111 1111 1111 1111";
-    home.ingest(&[], &format!("The card is {card}, says the owl."));
-    let Some(terminal) = Terminal::run(&home, 200, "rsv-search owl | rsv-forget --dry-run") else { return };
-    let (seen, status) = terminal.end();
-    let seen = plain(&seen);
-    assert!(status == 0 && seen.contains("The card is [redacted:card], says the owl."), "{seen}");
-    // What undoes it has the words, wherever else it goes.
-    let piped = "rsv-search --all --secrets | rsv-forget --all | tee gone.jsonl | wc -l";
-    assert_eq!(Terminal::run(&home, 200, piped).unwrap().end(), ("1\n".to_owned(), 0));
-    assert!(home.read("gone.jsonl").contains(card));
-    home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
-    let (seen, status) =
-        Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
-    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
-    assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
+    for home in Home::of_each_store() {
+        home.ingest(&[], &format!("The card is {card}, says the owl."));
+        let Some(terminal) = Terminal::run(&home, 200, "rsv-search owl | rsv-forget --dry-run") else {
+            return;
+        };
+        let (seen, status) = terminal.end();
+        let seen = plain(&seen);
+        assert!(status == 0 && seen.contains("The card is [redacted:card], says the owl."), "{seen}");
+        // What undoes it has the words, wherever else it goes.
+        let piped = "rsv-search --all --secrets | rsv-forget --all | tee gone.jsonl | wc -l";
+        assert_eq!(Terminal::run(&home, 200, piped).unwrap().end(), ("1\n".to_owned(), 0));
+        assert!(home.read("gone.jsonl").contains(card));
+        home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
+        let (seen, status) =
+            Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
+        assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
+        assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
+    }
 }
 
 #[test]
