@@ -5,7 +5,7 @@ use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
-use crate::record::{Embedding, Record, Scopes, StoredRecord, kinds};
+use crate::record::{Embedding, Record, RecordKind, Scopes, StoredRecord, kinds};
 use crate::store::{Select, Store, Unembedded, WriteRules, Written};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -32,7 +32,8 @@ pub fn catch_up(
                 diagnostics.note(error);
             }
             if remaining > 0 {
-                diagnostics.note(format_args!("{}: rsv-embed --pending", unembedded_text(remaining)));
+                let text = unembedded_text(remaining, &which.kinds);
+                diagnostics.note(format_args!("{text}: rsv-embed --pending"));
             }
         }
         // If the model cannot be loaded, the search itself reports it.
@@ -46,7 +47,7 @@ pub fn catch_up_limit(settings: &Settings) -> usize {
     settings.integer("embed.catch_up").and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default()
 }
 
-/// The outcome of a backfill: the number of messages that got a vector, and of those that still have none.
+/// The outcome of a backfill: the number of records that got a vector, and of those that still have none.
 #[derive(Default, Debug)]
 pub struct Backfilled {
     pub done: usize,
@@ -68,16 +69,25 @@ pub fn newest(
     Ok(Backfilled { failed, ..backfilled })
 }
 
-/// `3 messages have no vector yet`.
-fn unembedded_text(count: u64) -> String {
+/// `3 messages have no vector yet`, by the kind of a selection if it has only one.
+fn unembedded_text(count: u64, kinds: &[&RecordKind]) -> String {
+    let name = match kinds {
+        [kind] => kind.name,
+        _ => "record",
+    };
     match count {
-        1 => "1 message has no vector yet".to_owned(),
-        _ => format!("{count} messages have no vector yet"),
+        1 => format!("1 {name} has no vector yet"),
+        _ => format!("{count} {} have no vector yet", plural(name)),
     }
 }
 
-/// Embeds every message of a selection that has no vector. `report` gets how many are done, and of how many.
-/// A message that cannot be embedded is given to `fault`, and left out.
+/// The plural of the name of a kind.
+fn plural(name: &str) -> String {
+    name.strip_suffix('y').map_or_else(|| format!("{name}s"), |stem| format!("{stem}ies"))
+}
+
+/// Embeds every record of a selection that has no vector. `report` gets how many are done, and of how many.
+/// A record that cannot be embedded is given to `fault`, and left out; one that goes meanwhile needs no vector.
 pub fn all(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -116,13 +126,12 @@ fn embed_batches(
         tried += records.len();
         let started = Instant::now();
         let (made, not_embedded) = vectors(embedder, &records)?;
-        let refused = write(store, embedder.model(), model_known, &made)?;
+        let BatchOutcome { stored, gone, refused } = write(store, embedder.model(), model_known, &made)?;
         pace.record_duration(started.elapsed());
-        let stored = made.len() - refused.len();
         backfilled.done += stored;
-        backfilled.remaining = total.saturating_sub(stored as u64);
+        backfilled.remaining = total.saturating_sub((stored + gone) as u64);
         for (of, error) in not_embedded.into_iter().chain(refused) {
-            fault(error.at(format_args!("message {of}")));
+            fault(named(error, &of, &records));
             failed.insert(of);
         }
         // Records that arrived meanwhile wait for the next run.
@@ -155,17 +164,37 @@ pub(super) fn vectors(
     Ok((made, failed))
 }
 
-/// Writes vectors; the first ones of a store decide its model. Returns the vectors that the store refuses because its
-/// vectors of the model have another dimension.
-fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embedding]) -> Result<FailedRecords> {
+/// The error of the record of an id, which is one of these, with its kind.
+pub(super) fn named(error: Error, id: &str, records: &[StoredRecord]) -> Error {
+    let kind = records.iter().find(|record| record.id == id).map_or("record", |record| record.kind.name);
+    error.at(format_args!("{kind} {id}"))
+}
+
+/// The outcome of a batch of vectors.
+#[derive(Default)]
+struct BatchOutcome {
+    /// The number of records that have a vector now.
+    stored: usize,
+    /// The number of records that went while their vectors were made.
+    gone: usize,
+    /// Those whose vectors the store refuses, as the others of the model have another dimension.
+    refused: FailedRecords,
+}
+
+/// Writes vectors; the first ones of a store decide its model.
+fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embedding]) -> Result<BatchOutcome> {
     if !model_known && !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL)?.is_none() {
         store.set_fact(MODEL, Some(model))?;
     }
     let records: Vec<Record> = made.iter().cloned().map(Record::Embedding).collect();
-    let written = store.write(&records, WriteRules::KEEP_OUT)?;
-    let refused = made.iter().zip(written).filter_map(|(embedding, written)| match written {
-        Written::Refused(why) => Some((embedding.of.clone(), Error::new(why))),
-        _ => None,
-    });
-    Ok(refused.collect())
+    let mut outcome = BatchOutcome::default();
+    for (embedding, written) in made.iter().zip(store.write(&records, WriteRules::KEEP_OUT)?) {
+        match written {
+            Written::KeptOut => outcome.gone += 1,
+            Written::Refused(_) if store.scope_of(&embedding.of)?.is_none() => outcome.gone += 1,
+            Written::Refused(why) => outcome.refused.push((embedding.of.clone(), Error::new(why))),
+            _ => outcome.stored += 1,
+        }
+    }
+    Ok(outcome)
 }

@@ -1,7 +1,7 @@
 //! Replay: embeds everything again, with another model or with the same one. An interrupted replay continues.
 
 use super::model::{MODEL, model_of};
-use super::pending::{all, embeddable, vectors};
+use super::pending::{all, embeddable, named, vectors};
 use crate::embed::{BatchSizer, Embedder};
 use crate::error::{Error, Result};
 use crate::record::{Object, Position, Scopes, StoredRecord};
@@ -103,7 +103,7 @@ fn replace_vectors(
         store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;
         pace.record_duration(started.elapsed());
         for (of, error) in failed {
-            fault(error.at(format_args!("message {of}")));
+            fault(named(error, &of, &with_text));
         }
     }
     Ok(store.set_fact(REPLAY, None)?)

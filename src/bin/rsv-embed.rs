@@ -160,7 +160,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(remaining, before) = done {
         io.note(format_args!(
-            "{remaining} messages have no vector of {} yet; until they do, searches use {before}",
+            "{remaining} records have no vector of {} yet; until they do, searches use {before}",
             embedder.model()
         ));
     }

@@ -14,6 +14,7 @@ use rsv::record::{
     VectorFormat,
 };
 use rsv::store::{self, Forgotten, Intake, OpenMode, Select, Store, WriteRules, Written};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -289,8 +290,9 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
         centroid: flags.centroid,
         prior: PriorRule::from_settings(settings),
     };
-    let model = backfill::model_of(store)?.unwrap_or_default();
     let (scopes, now) = (io.common.each_to_cover()?, io.clock.now());
+    let not_embedded = embed_memories(store, settings, &scopes, io).err();
+    let model = backfill::model_of(store)?.unwrap_or_default();
     let out = &mut io.out;
     let sums = link::clusters(store, &model, &scopes, &rule, now, &mut |cluster| {
         out.with(|out| {
@@ -311,11 +313,33 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
     io.note(format_args!("{note}, in {:.1} s", begin.elapsed().as_secs_f64()));
     if sums.unembedded > 0 {
         let memories = counted(sums.unembedded, "memory has", "memories have");
-        io.note(format_args!(
-            "{memories} no vector and cannot be compared; add them with: rsv-embed --pending"
-        ));
+        let told = format!("{memories} no vector and cannot be compared");
+        match not_embedded {
+            Some(why) => io.fault(&why.at(told)),
+            None => io.note(format_args!("{told}; add them with: rsv-embed --pending")),
+        }
     }
     Ok(Outcome::Yes)
+}
+
+/// Makes the missing vectors of memories, by which they are compared, if there is a model. Memories that cannot have one are
+/// named. Errors if the model of the settings or of the store cannot be used.
+fn embed_memories(store: &mut dyn Store, settings: &Settings, scopes: &[Scopes], io: &mut Io) -> Result<()> {
+    let Some(mut embedder) = backfill::optional(store, settings, Workload::Many, &io.diagnostics())? else {
+        return Ok(());
+    };
+    if let Some(model) = backfill::model_of(store)?.filter(|model| model != embedder.model()) {
+        let error = Error::new(format!("the vectors of this store are of {model}, which is not installed"));
+        return Err(error.hint("rsv-embed --replay"));
+    }
+    let bar = RefCell::new(io.progress());
+    let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
+    let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
+    for scopes in scopes {
+        let which = Select::records(vec![&MEMORY], scopes.clone());
+        backfill::all(store, &mut embedder, &which, &mut report, &mut fault)?;
+    }
+    Ok(())
 }
 
 /// Adds to the memories of commits what is near them. Other lines are passed on.

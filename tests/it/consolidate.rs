@@ -2,7 +2,7 @@
 
 use crate::clusters::{at, memory, store};
 use crate::distill_model::said;
-use crate::fake::Fake;
+use crate::fake::{Answer, Fake};
 use crate::mcp::Client;
 use crate::support::{Dice, Home, Ran, lines_of, number_from, text};
 use serde_json::{Value, json};
@@ -110,6 +110,61 @@ fn similar_memories_become_one_and_that_can_be_undone_and_done_again() {
         assert_eq!(states(&home), (3, 0));
         consolidate(&home, &["-q", "-p", "p"]);
         assert_eq!(states(&home), (2, 2));
+        home.check();
+    }
+}
+
+#[test]
+fn missing_vectors_are_made_first() {
+    for home in Home::of_each_store() {
+        let told = |ran: &Ran| ran.stderr.lines().map(str::to_owned).collect::<Vec<_>>();
+        let new = |id: &str, content: &str| json!({"kind": "memory", "id": id, "partition": "p", "title": id, "content": content, "outcome": "success"});
+        // By what they are about, two of them are near each other.
+        let fake = Fake::answering(|asked| {
+            let body: Value = serde_json::from_str(asked.text()).unwrap();
+            let texts = body["input"].as_array().unwrap().iter();
+            let vector =
+                |text: &Value| if text.as_str().unwrap().contains("owls") { [1.0, 0.0] } else { [0.0, 1.0] };
+            let data: Vec<Value> =
+                texts.enumerate().map(|(n, text)| json!({"index": n, "embedding": vector(text)})).collect();
+            Answer::new(200, json!({"data": data}).to_string())
+        });
+        let dead = home.env("RSV_EMBED_VIA", &(crate::fake::dead() + "/v1")).env("RSV_EMBED_MODEL", "m");
+        let alive = dead.env("RSV_EMBED_VIA", &(fake.url() + "/v1"));
+        // A store that has no vectors at all, and no message without one is worked on.
+        store(
+            &home,
+            &[new("a", "Feed owls at night."), new("b", "Watch owls at night."), new("c", "Shear sheep.")],
+        );
+        home.ingest(&["-p", "p"], "A message waits for rsv-embed.");
+        let ran = consolidate(&dead, &[]);
+        assert_eq!((ran.status, states(&home)), (2, (3, 0)), "{ran}");
+        let why = "rsv-link: error: 3 memories have no vector and cannot be compared: ";
+        assert!(told(&ran).iter().any(|line| line.starts_with(why)), "{ran}");
+        let ran = consolidate(&alive, &[]);
+        assert_eq!((ran.status, states(&home)), (0, (2, 2)), "{ran}");
+        assert!(
+            ran.stderr.contains("examined 3 memories, found 1 cluster of 2")
+                && !ran.stderr.contains("no vector"),
+            "{ran}"
+        );
+        // So does a run for one partition, and a trial.
+        store(&home, &[new("d", "Where owls sleep.")]);
+        let dry = consolidate(&alive, &["--dry-run", "--force", "-p", "p"]);
+        assert_eq!((dry.status, lines_of(&dry.stdout).len()), (0, 1), "{dry}");
+        let vectors = lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "embedding");
+        assert_eq!(vectors.count(), 5, "the message has none");
+        // Where no model is chosen and the store has no vectors, there is nothing that could be made.
+        let none = Home::new();
+        store(&none, &[new("a", "Feed owls at night.")]);
+        let ran = consolidate(&none, &[]);
+        assert_eq!(ran.status, 0, "{ran}");
+        assert!(
+            ran.stderr.contains(
+                "1 memory has no vector and cannot be compared; add them with: rsv-embed --pending"
+            ),
+            "{ran}"
+        );
         home.check();
     }
 }

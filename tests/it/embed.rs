@@ -1,6 +1,6 @@
 //! rsv-embed with a real model: vectors for lines, and for what a store holds.
 
-use crate::fake::{Answer, Fake, dead};
+use crate::fake::{Answer, Fake, Seen, dead};
 use crate::support::{Home, MODEL, lines_of, model_files, text};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -397,7 +397,7 @@ fn a_store_changes_its_model_twice() {
     assert!(half > 0 && half < 500 && stored(&home, MODEL).len() == 500, "{half}");
     assert_eq!(finds(&other, question), "");
     let narrowed = other.run("rsv-embed", &["--replay", "-p", "nobody"], "");
-    assert!(narrowed.stderr.contains(" messages have no vector of other yet; until they do, "), "{narrowed}");
+    assert!(narrowed.stderr.contains(" records have no vector of other yet; until they do, "), "{narrowed}");
 
     other.run("rsv-embed", &["--replay"], "").ok();
     assert_eq!((stored(&home, OTHER).len(), stored(&home, MODEL).len()), (500, 0));
@@ -485,4 +485,70 @@ fn a_store_is_searched_by_its_own_model_though_the_settings_name_a_server() {
     let reported = finds(&away, question);
     assert!(reported.contains("the model is set to m") && reported.lines().count() == 1, "{reported}");
     assert_eq!(finds(&away, question), "");
+}
+
+/// The answer of a server that makes vectors.
+fn vectors_for(asked: &Seen) -> Answer {
+    let body: Value = serde_json::from_str(asked.text()).unwrap();
+    let count = body["input"].as_array().map_or(1, Vec::len);
+    let data: Vec<Value> =
+        (0..count).map(|n| json!({"index": n, "embedding": [0.6, 0.8, n as f64]})).collect();
+    Answer::new(200, json!({"data": data}).to_string())
+}
+
+#[test]
+fn a_record_that_goes_while_its_vector_is_made_is_no_fault() {
+    let notes = |names: &[&str]| -> String {
+        let node = |name: &str| json!({"kind": "document", "uri": format!("viking://resources/notes{name}"), "content": format!("Bats {name}")});
+        let nodes = [""].iter().chain(names).map(|name| node(name));
+        let end = json!({"kind": "tree", "uri": "viking://resources/notes", "nodes": 1, "complete": true});
+        nodes.chain([end]).map(|line| format!("{line}\n")).collect()
+    };
+    for home in Home::of_each_store() {
+        home.run("rsv-ingest", &["--mirror"], notes(&["/a", "/b"])).ok();
+        let lines = [
+            json!({"kind": "message", "id": "m1", "role": "user", "content": "Bats sleep", "timestamp": 1}),
+            json!({"kind": "message", "id": "m2", "role": "user", "content": "Bats hunt", "timestamp": 2}),
+            json!({"kind": "memory", "id": "y1", "title": "On bats", "content": "They hang", "outcome": "success"}),
+        ];
+        home.ingest(&[], &lines.map(|line| format!("{line}\n")).concat());
+        // A mirror takes a document away, and a message and a memory are forgotten.
+        let (other, mut is_gone) = (home.clone(), false);
+        let fake = Fake::answering(move |asked| {
+            if !std::mem::replace(&mut is_gone, true) {
+                other.run("rsv-ingest", &["--mirror"], notes(&["/a"])).ok();
+                other.run("rsv-forget", &["m1", "y1"], "").ok();
+            }
+            vectors_for(asked)
+        });
+        let embedding = named(&home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")), "m");
+        let ran = embedding.run("rsv-embed", &["--pending"], "");
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran}");
+        assert_eq!(lines_of(&home.export()).iter().filter(|line| line["kind"] == "embedding").count(), 3);
+        home.check();
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_embedded_is_named_with_its_kind() {
+    let lines = [
+        json!({"kind": "message", "id": "m1", "role": "user", "content": "Bats", "timestamp": 1}),
+        json!({"kind": "memory", "id": "y1", "title": "On bats", "content": "Bats", "outcome": "success"}),
+        json!({"kind": "document", "uri": "viking://resources/bats", "content": "Bats"}),
+    ];
+    for home in Home::of_each_store() {
+        let stored = home.ingest(&[], &lines.each_ref().map(|line| format!("{line}\n")).concat());
+        let fake = Fake::answering(|asked| {
+            let too_long = Answer::new(413, r#"{"error":{"message":"too many tokens"}}"#);
+            if asked.text().contains("Bats") { too_long } else { vectors_for(asked) }
+        });
+        home.ingest(&[], "An owl");
+        let home = named(&home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")), "m");
+        let ran = home.run("rsv-embed", &["--pending"], "");
+        assert_eq!(ran.status, 2, "{ran}");
+        for line in stored {
+            let named = format!("{} {}: ", text(&line["kind"]), text(&line["id"]));
+            assert!(ran.stderr.contains(&named), "{named}: {ran}");
+        }
+    }
 }
