@@ -11,6 +11,7 @@ mod report;
 mod turn;
 
 pub use entry::{IngestedLine, RecordCounts};
+pub use mirror::{Mirrored, no_tree};
 pub use options::Options;
 pub use report::ImportReport;
 
@@ -323,9 +324,8 @@ impl Ingest {
         self.consolidated
     }
 
-    /// Takes away the documents that the complete trees of the input do not have, and returns their number; `None` if
-    /// there was no complete tree. All batches must be committed.
-    pub fn mirror(&self, store: &mut dyn Store) -> Result<Option<u64>> {
+    /// Takes away the documents that the complete trees of the input do not have. All batches must be committed.
+    pub fn mirror(&self, store: &mut dyn Store) -> Result<Mirrored> {
         self.mirror.finish(store, self.begin, self.completion.clock.now())
     }
 

@@ -5,7 +5,7 @@ use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget;
-use rsv::ingest::{Gathered, Ingest, NewMemory, Options};
+use rsv::ingest::{self, Gathered, Ingest, Mirrored, NewMemory, Options};
 use rsv::record::{Feed, LocatedLine, Role};
 use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Store};
@@ -128,7 +128,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             let format = Format::named(format.unwrap_or_default(), io);
             lines(feed, &mut ingest, &mut *open()?, (format, args.mirror), io)
         }
-        _ if args.mirror => Err(no_tree()),
+        _ if args.mirror => Err(ingest::no_tree()),
         _ => {
             let text = cli::read_text(input, "<stdin>", limit)?;
             if text.is_empty() {
@@ -172,8 +172,8 @@ fn lines(
             bad_lines.end(io);
             if mirror {
                 match ingest.mirror(store)? {
-                    Some(count) => io.detail(format_args!("{count} documents taken away")),
-                    None => io.fault(&no_tree()),
+                    Mirrored::Removed(count) => io.detail(format_args!("{count} documents taken away")),
+                    Mirrored::Refused(why) => io.fault(&why),
                 }
             }
             for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
@@ -191,12 +191,6 @@ fn lines(
             return Ok(Outcome::Yes);
         }
     }
-}
-
-/// The error for a mirror of an input that does not end with a complete tree.
-fn no_tree() -> Error {
-    Error::new("nothing is taken away: the input does not end with a complete tree")
-        .hint("run rsv-parse again, and see what it says")
 }
 
 /// The format of the output.

@@ -95,7 +95,8 @@ fn print_trees(
     io: &mut Io,
 ) -> Result<Outcome> {
     let (to, partition) = address(to, io.common.partition())?;
-    let known = args.known.as_deref().map(|path| known(path, io)).transpose()?.unwrap_or_default();
+    let known = args.known.as_deref().map(|path| known(path, partition.as_deref(), io));
+    let known = known.transpose()?.unwrap_or_default();
     let options = Options {
         scope: GivenScope { partition, instance: io.common.instance.clone() },
         known,
@@ -186,8 +187,8 @@ fn print_texts(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io
     Ok(Outcome::Yes)
 }
 
-/// Reads the lines of `--known`.
-fn known(path: &Path, io: &Io) -> Result<Known> {
+/// Reads the lines of `--known`, those of a partition if it is given.
+fn known(path: &Path, partition: Option<&str>, io: &Io) -> Result<Known> {
     let name = path.display();
     let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(io.stdin()?))
@@ -199,7 +200,7 @@ fn known(path: &Path, io: &Io) -> Result<Known> {
         let line = line.context(format_args!("cannot read {name}"))?;
         let invalid = |error| Error::new(format!("{name}:{}: invalid JSON", at + 1)).because(error);
         if !line.trim().is_empty() {
-            known.add(&line).map_err(invalid)?;
+            known.add(&line, partition).map_err(invalid)?;
         }
     }
     Ok(known)

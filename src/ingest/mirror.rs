@@ -4,7 +4,16 @@ use super::options::Options;
 use crate::error::{Error, Result};
 use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, URI, texts};
 use crate::store::{Below, Select, Store};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The outcome of a mirror.
+#[derive(Debug)]
+pub enum Mirrored {
+    /// This number of documents was taken away.
+    Removed(u64),
+    /// Nothing was, for this reason.
+    Refused(Error),
+}
 
 /// The documents of an input, and the ends of its trees.
 #[derive(Clone, Default)]
@@ -15,8 +24,8 @@ pub(super) struct Mirror {
     ends: Vec<Tree>,
     /// The trees whose last line has not come.
     parts: Vec<Tree>,
-    /// Whether documents came that no tree line follows.
-    is_torn: bool,
+    /// The partitions of the documents that no end of a tree follows.
+    partitions: BTreeSet<String>,
     has_bad_lines: bool,
 }
 
@@ -25,6 +34,8 @@ pub(super) struct Mirror {
 struct Tree {
     partition: String,
     uri: Address,
+    /// Whether documents of it came.
+    has_documents: bool,
     /// The addresses of the documents that are as they were.
     kept: HashSet<String>,
     /// The addresses below which nothing could be read.
@@ -34,12 +45,26 @@ struct Tree {
 /// The kind of the line that ends a tree.
 const TREE_KIND: &str = "tree";
 
+/// The hint for an input that is not whole.
+const PARSE_AGAIN: &str = "run rsv-parse again, and see what it says";
+
+/// The error of a mirror whose input does not end with a complete tree.
+pub fn no_tree() -> Error {
+    nothing_is_taken("the input does not end with a complete tree").hint(PARSE_AGAIN)
+}
+
+fn nothing_is_taken(why: &str) -> Error {
+    Error::new(format!("nothing is taken away: {why}"))
+}
+
 impl Mirror {
     /// Notes a document.
     pub(super) fn add(&mut self, document: &StoredRecord) {
         let came = self.came.entry(document.scope.partition.clone()).or_default();
         came.insert(document.member_text(URI));
-        self.is_torn = true;
+        if !self.partitions.contains(&document.scope.partition) {
+            self.partitions.insert(document.scope.partition.clone());
+        }
     }
 
     /// Notes a line that could not be read.
@@ -68,24 +93,32 @@ impl Mirror {
         let at = self.parts.iter().position(|tree| tree.partition == partition && tree.uri == uri);
         let mut tree = match at {
             Some(at) => self.parts.swap_remove(at),
-            None => Tree { partition, uri, kept: HashSet::new(), unread: Vec::new() },
+            None => Tree { partition, uri, has_documents: false, kept: HashSet::new(), unread: Vec::new() },
         };
         tree.kept.extend(kept.iter().map(Address::to_string));
         tree.unread.extend(unread);
         if line.get("complete") == Some("true") {
+            let partitions = std::mem::take(&mut self.partitions);
+            tree.has_documents = partitions.contains(&tree.partition);
+            if let Some(other) = partitions.first().filter(|_| !tree.has_documents) {
+                let error = format!(
+                    "partition: no document of this tree is in {}, but in {other} there are some",
+                    tree.partition
+                );
+                return Err(Error::new(error).hint("give rsv-parse the partition of the documents: -p NAME"));
+            }
             self.ends.push(tree);
-            self.is_torn = false;
         } else {
             self.parts.push(tree);
         }
         Ok(())
     }
 
-    /// Takes away what the trees do not have, among the documents that were stored up to a time, and returns their
-    /// number; `None` if the input had no complete tree. `now` dates the tombstones.
-    pub(super) fn finish(&self, store: &mut dyn Store, begin: i64, now: i64) -> Result<Option<u64>> {
-        if self.ends.is_empty() || self.is_torn || self.has_bad_lines || !self.parts.is_empty() {
-            return Ok(None);
+    /// Takes away what the trees do not have, among the documents that were stored up to a time. `now` dates the
+    /// tombstones.
+    pub(super) fn finish(&self, store: &mut dyn Store, begin: i64, now: i64) -> Result<Mirrored> {
+        if let Some(why) = self.refusal(store)? {
+            return Ok(Mirrored::Refused(why));
         }
         let mut removed = 0;
         for end in &self.ends {
@@ -95,7 +128,26 @@ impl Mirror {
                 removed += store.bury(&missing, TombstoneState::Removed, now)?;
             }
         }
-        Ok(Some(removed))
+        Ok(Mirrored::Removed(removed))
+    }
+
+    /// Why nothing is taken away.
+    fn refusal(&self, store: &mut dyn Store) -> Result<Option<Error>> {
+        if self.has_bad_lines {
+            return Ok(Some(nothing_is_taken("a line of the input is bad").hint(PARSE_AGAIN)));
+        }
+        if self.ends.is_empty() || !self.partitions.is_empty() || !self.parts.is_empty() {
+            return Ok(Some(no_tree()));
+        }
+        for end in &self.ends {
+            if !end.is_of_its_partition(store)? {
+                let Tree { partition, uri, .. } = end;
+                let why = format!("no document of the tree {uri} is in the partition {partition}");
+                let error = nothing_is_taken(&why);
+                return Ok(Some(error.hint("give rsv-parse the partition of the documents: -p NAME")));
+            }
+        }
+        Ok(None)
     }
 
     /// The ids of the documents that a tree does not have. What another process has stored since this one began stays.
@@ -115,5 +167,21 @@ impl Mirror {
             }
         }
         Ok(missing)
+    }
+}
+
+impl Tree {
+    /// Whether some of its documents lie in its partition, or nothing of it could be read: then nothing of it is taken
+    /// away.
+    fn is_of_its_partition(&self, store: &mut dyn Store) -> Result<bool> {
+        if self.has_documents || self.unread.contains(&self.uri) {
+            return Ok(true);
+        }
+        for kept in &self.kept {
+            if store.scope_of(&Address::parse(kept)?.document_id(&self.partition))?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -26,6 +26,8 @@ struct KnownNode {
 #[derive(Deserialize)]
 struct KnownLine<'a> {
     #[serde(borrow)]
+    partition: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     uri: Option<Cow<'a, str>>,
     #[serde(borrow)]
     title: Option<Cow<'a, str>>,
@@ -42,9 +44,13 @@ struct KnownLine<'a> {
 }
 
 impl Known {
-    /// Adds a line. Lines that are no documents are passed over; an error is in the words of the JSON parser.
-    pub fn add(&mut self, line: &str) -> serde_json::Result<()> {
+    /// Adds a line. Lines that are no documents, or of another partition than the one that is given, are passed over; an
+    /// error is in the words of the JSON parser.
+    pub fn add(&mut self, line: &str, partition: Option<&str>) -> serde_json::Result<()> {
         let line: KnownLine = serde_json::from_str(line)?;
+        if partition.zip(line.partition.as_deref()).is_some_and(|(given, own)| given != own) {
+            return Ok(());
+        }
         let owned = |text: Option<Cow<str>>| text.map(Cow::into_owned);
         if let (Some(uri), Some(title)) = (line.uri, line.title) {
             let stamp =

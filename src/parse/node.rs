@@ -58,6 +58,8 @@ impl Node {
 #[derive(Serialize, Debug)]
 pub struct TreeLine {
     kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partition: Option<String>,
     uri: String,
     /// The number of lines of documents so far.
     nodes: usize,
@@ -70,9 +72,15 @@ pub struct TreeLine {
 }
 
 impl TreeLine {
-    pub(super) fn new(uri: &str, nodes: usize, complete: bool, lists: TreeLists) -> TreeLine {
+    pub(super) fn new(
+        (uri, scope): (&str, &GivenScope),
+        nodes: usize,
+        complete: bool,
+        lists: TreeLists,
+    ) -> TreeLine {
         let TreeLists { kept, unread, .. } = lists;
-        TreeLine { kind: "tree", uri: uri.to_owned(), nodes, complete, kept, unread }
+        let partition = scope.partition.clone();
+        TreeLine { kind: "tree", partition, uri: uri.to_owned(), nodes, complete, kept, unread }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::file;
 use super::job::{Input, Job, Parsed};
-use super::node::{self, Entry, Node, Source, TreeLine, TreeLists};
+use super::node::{self, Entry, GivenScope, Node, Source, TreeLine, TreeLists};
 use super::operand::{self, Fetched, Operand};
 use super::options::Options;
 use super::pool::{Pending, Pool};
@@ -231,7 +231,8 @@ impl<'a> Tree<'a> {
         }
         match self.lists.take_if_long() {
             Some(lists) => {
-                (self.sink)(Output::Tree(TreeLine::new(self.root.as_str(), self.nodes, false, lists)))
+                let line = TreeLine::new(self.place(), self.nodes, false, lists);
+                (self.sink)(Output::Tree(line))
             }
             None => Ok(()),
         }
@@ -321,7 +322,13 @@ impl<'a> Tree<'a> {
     }
 
     fn end(self) -> Result<()> {
-        (self.sink)(Output::Tree(TreeLine::new(self.root.as_str(), self.nodes, true, self.lists)))
+        let line = TreeLine::new(self.place(), self.nodes, true, self.lists);
+        (self.sink)(Output::Tree(line))
+    }
+
+    /// The address of the tree, and the scope of its nodes.
+    fn place(&self) -> (&'a str, &'a GivenScope) {
+        (self.root.as_str(), &self.parser.options.scope)
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::docs::report_unchecked;
 use crate::documents::stored;
 use crate::parse_files::run_as_nobody;
-use crate::support::{Dice, Home, lines_of, number_from, text, tries};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, text, tries};
 use serde_json::{Value, json};
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -129,6 +129,162 @@ fn a_section_that_moves_has_its_new_position() {
         put(&[section("a", 0), section("b", 1)]);
         assert_eq!(home.export(), exported);
         assert_eq!(put(&[section("b", 0), section("a", 1)]), ["b", "a"]);
+        home.check();
+    }
+}
+
+/// One way to name the partition of a mirror: the environment, the words of both tools, and the partition that is meant.
+type Naming = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
+
+/// The pipe is run in the directory `garden`, which is a project. Its last column is a partition, and its first a setting.
+const NAMINGS: [Naming; 13] = [
+    ("", &[], &[], "default"),
+    ("", &["-p", "garden"], &[], "garden"),
+    ("", &["-p", "garden"], &["-p", "garden"], "garden"),
+    ("", &["--partition=garden"], &["-p", "default"], "garden"),
+    ("", &["-p", "default"], &["-p", "garden"], "default"),
+    ("", &["-p", "garden", "-i", "phone"], &[], "garden"),
+    ("", &["-i", "phone"], &["-p", "garden"], "garden"),
+    ("", &[], &["-p", "garden"], "garden"),
+    ("", &["--scope", "auto"], &[], "garden"),
+    ("", &["--scope", "auto"], &["--scope", "default"], "garden"),
+    ("", &[], &["--scope", "auto"], "garden"),
+    ("auto", &[], &[], "garden"),
+    ("auto", &["--scope", "default"], &["-p", "garden"], "garden"),
+];
+
+/// Runs a tool in the directory `garden`.
+fn run_in_garden(home: &Home, tool: &str, words: &[&str], stdin: &str) -> Ran {
+    let input = home.write("input", stdin);
+    let mut command = home.command(tool);
+    command.args(words).current_dir(home.path("garden")).stdin(File::open(input).unwrap());
+    home.ran(command.output().unwrap())
+}
+
+/// The addresses of the documents of a partition and what they say.
+fn stored_in(home: &Home, partition: &str) -> Vec<(String, String)> {
+    let exported = home.run("rsv-export", &["--kind", "document", "-p", partition], "").ok();
+    let documents = lines_of(&exported).into_iter().filter(|line| line["kind"] == "document");
+    let mut all: Vec<_> = documents
+        .map(|line| (text(&line["uri"]), line["content"].as_str().unwrap_or_default().to_owned()))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_mirror_belongs_to_its_partition_however_that_is_named() {
+    for home in Home::of_each_store() {
+        for name in ["a.txt", "b.txt"] {
+            home.write(&format!("garden/notes/{name}"), &format!("The first {name}."));
+        }
+        let parse = |home: &Home, words: &[&str], to: &str| {
+            run_in_garden(home, "rsv-parse", &[words, &["notes", "--to", to]].concat(), "").ok()
+        };
+        let both = ["default", "garden"];
+        for partition in both {
+            let lines = parse(&home, &["-p", partition], NOTES);
+            home.run("rsv-ingest", &["--mirror"], lines).ok();
+        }
+        let whole = both.map(|partition| stored_in(&home, partition));
+        assert!(whole[0].len() == 3 && whole[0] == whole[1], "{whole:?}");
+        for (round, (scope, of_parser, of_ingest, partition)) in NAMINGS.into_iter().enumerate() {
+            let home = if scope.is_empty() { home.clone() } else { home.env("RSV_SCOPE", scope) };
+            let other = both.into_iter().find(|other| *other != partition).unwrap();
+            let before = stored_in(&home, other);
+            // A file goes in one round, and comes back in the next.
+            std::fs::remove_file(home.path("garden/notes/b.txt")).ok();
+            let changed = format!("The text of round {round}.");
+            home.write("garden/notes/a.txt", &changed);
+            let lines = parse(&home, of_parser, NOTES);
+            let words = [of_ingest, &["--mirror"]].concat();
+            let ran = run_in_garden(&home, "rsv-ingest", &words, &lines);
+            let told = format!("{scope} {of_parser:?} {of_ingest:?}: {ran}");
+            assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{told}");
+            let wanted = [(NOTES.to_owned(), String::new()), (format!("{NOTES}/a.txt"), changed)];
+            assert_eq!(stored_in(&home, partition), wanted, "{told}");
+            assert_eq!(stored_in(&home, other), before, "{told}");
+            home.write("garden/notes/b.txt", "The second b.txt.");
+            run_in_garden(&home, "rsv-ingest", &words, &parse(&home, of_parser, NOTES)).ok();
+        }
+        // The partition that the address names.
+        let owned = "viking://resources/users/garden/n";
+        for files in [2, 1] {
+            let lines = parse(&home, &[], owned);
+            assert_eq!(lines_of(&lines).last().unwrap()["partition"], "garden");
+            home.run("rsv-ingest", &["--mirror"], &lines).ok();
+            let below = stored_in(&home, "garden").into_iter().filter(|(uri, _)| uri.starts_with(owned));
+            assert_eq!(below.count(), files + 1);
+            std::fs::remove_file(home.path("garden/notes/b.txt")).ok();
+        }
+        home.check();
+    }
+}
+
+#[test]
+fn a_tree_without_a_document_in_its_partition_takes_nothing_away() {
+    for home in Home::of_each_store() {
+        for name in ["a.txt", "b.txt"] {
+            home.write(&format!("notes/{name}"), &format!("The text of {name}."));
+        }
+        let of_garden = home.run("rsv-parse", &["-p", "garden", "notes", "--to", NOTES], "").ok();
+        let of_any = home.run("rsv-parse", &["notes", "--to", NOTES], "").ok();
+        for lines in [&of_garden, &of_any] {
+            home.run("rsv-ingest", &["--mirror"], lines).ok();
+        }
+        std::fs::remove_file(home.path("notes/b.txt")).unwrap();
+        let known = home.run("rsv-view", &["--tree", NOTES], "").ok();
+        home.write("known", &known);
+        let fewer = home.run("rsv-parse", &["-p", "garden", "notes", "--to", NOTES], "").ok();
+        let kept = home.run("rsv-parse", &["notes", "--to", NOTES, "--known", "known"], "").ok();
+        let before = home.export();
+        let without = |lines: &str, kind: &str| -> String {
+            let others = lines_of(lines).into_iter().filter(|line| line["kind"] != kind);
+            others.map(|line| format!("{line}\n")).collect()
+        };
+        let end = json!({"kind": "tree", "uri": NOTES, "nodes": 2, "complete": true});
+        let in_other = |mut line: Value| {
+            line["partition"] = json!("other");
+            format!("{line}\n")
+        };
+        for (lines, words, told) in [
+            // As a tool of before printed it: the end of the tree named no partition.
+            (
+                without(&fewer, "tree") + &format!("{end}\n"),
+                &[][..],
+                "partition: no document of this tree is in default, but in garden there are some",
+            ),
+            (
+                without(&fewer, "tree") + &in_other(end.clone()),
+                &["-p", "garden"],
+                "no document of this tree is in other",
+            ),
+            // A second tree does not excuse the first.
+            (without(&fewer, "tree") + &format!("{end}\n") + &kept, &[], "but in garden"),
+            (
+                format!("{end}\n"),
+                &[],
+                "no document of the tree viking://resources/notes is in the partition default",
+            ),
+            // What is kept is the store's only in another partition.
+            (without(&kept, "document"), &["-p", "empty"], "is in the partition empty"),
+        ] {
+            let ran = home.run("rsv-ingest", &[words, &["--mirror"]].concat(), &lines);
+            assert_eq!(ran.status, 2, "{ran}");
+            assert!(
+                ran.stderr.contains(told) && ran.stderr.contains("nothing is taken away"),
+                "{told}: {ran}"
+            );
+            assert!(ran.stderr.contains("hint: give rsv-parse the partition of the documents"), "{ran}");
+        }
+        let kinds = |export: &str| export.matches("\"kind\":\"document\"").count();
+        assert_eq!(kinds(&home.export()), kinds(&before));
+        // Of the lines of another partition nothing is taken for known.
+        let anew = home.run("rsv-parse", &["-p", "x", "notes", "--to", NOTES, "--known", "known"], "").ok();
+        assert!(anew.matches("\"kind\":\"document\"").count() == 2 && !anew.contains("\"kept\""), "{anew}");
+        // The same files as they are: all is kept, and the rest goes.
+        home.run("rsv-ingest", &["--mirror"], &kept).ok();
+        assert_eq!(stored_in(&home, "default").len(), 2);
         home.check();
     }
 }
