@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::record::{EXTRACTED_FROM, Record, Scope, Scopes, kinds};
 use crate::store::{Select, Store, Walk};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of ids in one query.
 const IDS: usize = 1000;
@@ -41,6 +41,54 @@ pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>>
         })?;
     }
     Ok(ids)
+}
+
+/// The ids of the other records that say the same as some of these in another form, and of those about them. They go with
+/// these: a store that imports an export keeps them out.
+pub fn same_words(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let speaking: Vec<_> = kinds().into_iter().filter(|kind| kind.same_words.is_some()).collect();
+    let mut groups: BTreeMap<(&str, String), SaidWords> = BTreeMap::new();
+    let all: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for some in all.chunks(IDS) {
+        for record in store.get(some, &Select::records(speaking.clone(), Scopes::All))? {
+            if let Some(digest) = record.folded_digest() {
+                let group = groups.entry((record.kind.name, record.scope.partition)).or_default();
+                group.digests.insert(digest);
+                group.times.insert(record.timestamp);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for ((kind, partition), said) in groups {
+        let of_kind = speaking.iter().copied().filter(|known| known.name == kind).collect();
+        let mut which = Select::records(of_kind, Scopes::Partition(partition));
+        let at_one_time =
+            which.kinds.iter().any(|kind| kind.same_words.is_some_and(|words| words.at_one_time));
+        if at_one_time {
+            (which.since, which.until) = (said.times.first().copied(), said.times.last().copied());
+        }
+        store.walk(&Walk::records(which), &mut |record| {
+            if let Record::Stored(record) = record
+                && (!at_one_time || said.times.contains(&record.timestamp))
+                && !ids.contains(&record.id)
+                && record.folded_digest().is_some_and(|digest| said.digests.contains(&digest))
+            {
+                found.push(record.id);
+            }
+            Ok(())
+        })?;
+    }
+    if found.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    select(store, &Select { only: Some(found), ..Select::records(kinds(), Scopes::All) })
+}
+
+/// What some records of a kind and a partition say, by digest, and when.
+#[derive(Default)]
+struct SaidWords {
+    digests: BTreeSet<String>,
+    times: BTreeSet<i64>,
 }
 
 /// Why the record of an id is not in a selection that named it.
@@ -96,11 +144,10 @@ pub fn erase(store: &mut dyn Store) -> Result<()> {
 pub fn visit(
     store: &mut dyn Store,
     ids: &BTreeSet<String>,
-    which: &Select,
     visit: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     let only = Some(ids.iter().cloned().collect());
-    let which = Select { only, ..Select::records(kinds(), which.scopes.clone()) };
+    let which = Select { only, ..Select::records(kinds(), Scopes::All) };
     store.walk(&Walk { embeddings: true, ..Walk::records(which) }, visit)?;
     let all: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut seen = BTreeSet::new();

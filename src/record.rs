@@ -9,6 +9,7 @@ mod digest;
 mod document;
 mod embedding;
 mod feed;
+mod fold;
 mod growing_text;
 mod hit;
 pub mod id;
@@ -59,8 +60,8 @@ pub use session_summary::SessionSummary;
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use sniff::{binary_format, invalid_utf8};
 pub use stored::{
-    Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, StoredRecord, Subject, Tally,
+    Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, SameWords, StoredRecord, Subject, Tally,
     TextSource, Versions, write_time,
 };
 pub use time::Clock;
-pub use tombstone::{Tombstone, TombstoneState, identity_digest};
+pub use tombstone::{RecordDigests, Tombstone, TombstoneState, identity_digest};

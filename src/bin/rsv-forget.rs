@@ -122,6 +122,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
         report_skipped(id, place, forget::skip_reason(store, id, &which)?, io);
     }
+    add_same_words(store, &mut ids, io)?;
     let derived = forget::derived(store, &ids)?;
     if args.derived {
         let selected = forget::in_scopes(store, &derived, &which.scopes)?;
@@ -129,6 +130,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             report_skipped(id, "", forget::skip_reason(store, id, &which)?, io);
         }
         ids.extend(selected);
+        add_same_words(store, &mut ids, io)?;
     } else if !derived.is_empty() {
         io.note(format_args!(
             "{} made from it stay, --derived removes them: {}",
@@ -184,6 +186,16 @@ fn named_by(line: &Object) -> Result<Option<String>> {
     line.text("id")?.map(Some).ok_or_else(|| Error::new("id: is missing"))
 }
 
+/// Adds the records that say the same in another form.
+fn add_same_words(store: &mut dyn Store, ids: &mut BTreeSet<String>, io: &Io) -> Result<()> {
+    let others = forget::same_words(store, ids)?;
+    if !others.is_empty() {
+        io.note(format_args!("{} say the same in another form, and go too: {}", others.len(), list(&others)));
+        ids.extend(others);
+    }
+    Ok(())
+}
+
 /// Reports why a named record stays.
 fn report_skipped(id: &str, place: &str, reason: Skipped, io: &mut Io) {
     match reason {
@@ -236,7 +248,7 @@ fn print(
     let redactor = io.stdout_is_tty().then(|| Redactor::of_patterns(settings)).transpose()?;
     let for_people = redactor.map(|redactor| (Layout { scopes, ..io.layout() }, redactor));
     let out = &mut io.out;
-    forget::visit(store, ids, which, &mut |record| match (&for_people, record) {
+    forget::visit(store, ids, &mut |record| match (&for_people, record) {
         (Some((layout, redactor)), Record::Stored(record)) => {
             let shown = redactor.without_secrets(&record).map_or(record, |(redacted, _)| redacted);
             out.write(view::record(&shown, layout).as_bytes())

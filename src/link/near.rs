@@ -5,7 +5,7 @@ use crate::cli::Diagnostics;
 use crate::embed::{Embedder, InputType};
 use crate::error::Result;
 use crate::memory::{self, PriorRule};
-use crate::record::{Commit, Hit, MEMORY, NEAR, Object, Scopes, StoredRecord};
+use crate::record::{Commit, DraftDefaults, Hit, MEMORY, NEAR, Object, Scopes, StoredRecord};
 use crate::store::{Occur, Question, Select, Store};
 
 /// The greatest number of memories that are near one.
@@ -25,6 +25,7 @@ impl Nearness<'_> {
     /// Adds to each memory of a commit the active ones that are near it, best first, each with its `similarity` or,
     /// without a model, its score by words as `keyword`.
     pub fn add_to(&mut self, commit: &mut Commit, store: &mut dyn Store) -> Result<()> {
+        drop_forgotten(commit, store)?;
         let which = Select::records(vec![&MEMORY], Scopes::Partition(commit.scope.partition.clone()));
         let texts = commit.memories.iter().map(embedded_text).collect::<Result<Vec<String>>>()?;
         let vectors = self.vectors(&texts)?;
@@ -81,6 +82,33 @@ impl Nearness<'_> {
         near.truncate(MAX_NEAR);
         Ok(near)
     }
+}
+
+/// Takes away from a commit the memories that say what was forgotten, so that they are not merged into others.
+fn drop_forgotten(commit: &mut Commit, store: &mut dyn Store) -> Result<()> {
+    let scope = &commit.scope;
+    let complete = |line: &Object| {
+        let mut draft = (MEMORY.read)(line.clone())?;
+        draft.partition.get_or_insert_with(|| scope.partition.clone());
+        draft.complete(&DraftDefaults::default())
+    };
+    let memories = commit.memories.iter().map(complete).collect::<Result<Vec<StoredRecord>>>()?;
+    let are_forgotten = store.are_kept_out(&memories)?;
+    for (line, is_forgotten) in std::mem::take(&mut commit.memories).into_iter().zip(are_forgotten) {
+        if !is_forgotten {
+            commit.memories.push(line);
+            continue;
+        }
+        let mut step = Object::default();
+        step.set_text("kind", "step");
+        step.set_text("event", "skip");
+        for member in ["uri", "id"] {
+            step.set_text(member, &line.text(member)?.unwrap_or_default());
+        }
+        step.set_text("reason", "it was forgotten");
+        commit.steps.push(step);
+    }
+    Ok(())
 }
 
 /// The text of a memory that is compared.

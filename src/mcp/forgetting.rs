@@ -34,7 +34,8 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let scopes = if uris.is_empty() { call.scope.to_read(None)? } else { Scopes::Partition(partition) };
     let own = call.scope.to_read(None)?;
     let which = Select { only: Some(only), ..Select::records(kinds(), scopes) };
-    let found = forget::select(store, &which)?;
+    let mut found = forget::select(store, &which)?;
+    found.extend(forget::same_words(store, &found)?);
     let named: Vec<&str> = ids.iter().map(String::as_str).collect();
     let readable = store.get(&named, &Select::records(kinds(), own))?;
     if let Some(missing) = ids.iter().find(|id| !readable.iter().any(|record| record.id == **id)) {

@@ -214,7 +214,8 @@ pub(super) fn forget_tree(
 ) -> Result<usize> {
     let mut nodes = tree::below(store, partition, address, None)?;
     nodes.extend(tree::node(store, partition, address)?);
-    let ids: BTreeSet<String> = nodes.into_iter().map(|node| node.id).collect();
+    let mut ids: BTreeSet<String> = nodes.into_iter().map(|node| node.id).collect();
+    ids.extend(forget::same_words(store, &ids)?);
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     if !ids.is_empty() {
         store.forget(&ids, now)?;

@@ -1,8 +1,8 @@
-//! Recognises a turn that a client sends again after an error or a timeout. Equal messages in the same scope are the
-//! same turn until a client has received its answer. Such a turn keeps its trace id and its timestamp, so that the
+//! Recognises a turn that a client sends again after an error or a timeout. Equal messages in the same scope, in whatever
+//! Unicode form, case or white space, are the same turn until a client has received its answer. Such a turn keeps its trace id and its timestamp, so that the
 //! user's message is stored once.
 
-use crate::record::{Object, Scope};
+use crate::record::{Content, Object, Scope};
 use rustc_hash::FxHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -68,7 +68,9 @@ impl RetryDedup {
         for message in messages {
             // So that it is known where the next one begins.
             hash.write_usize(message.iter().count());
-            message.iter().for_each(|member| member.hash(&mut hash));
+            let content = Content::from_message(message).unwrap_or(Content::Null);
+            message.iter().filter(|(name, _)| *name != "content").for_each(|member| member.hash(&mut hash));
+            content.folded().hash(&mut hash);
         }
         let key = TurnKey { scope: scope.clone(), hash: hash.finish() };
         let mut turns = self.turns();
@@ -131,6 +133,8 @@ mod tests {
         let second = dedup.begin(&scope, &asking("a"));
         assert_eq!(second.first, Some(TurnIdentity { trace_id: "t".into(), timestamp: 7 }));
         assert!(dedup.is_superseded(&first) && !dedup.is_superseded(&second));
+        assert_eq!(dedup.begin(&scope, &asking(" A\n")).first, second.first);
+        let second = dedup.begin(&scope, &asking("a"));
         assert!(dedup.begin(&scope, &asking("b")).first.is_none());
         assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), &asking("a")).first.is_none());
         dedup.mark_answered(&second);

@@ -116,7 +116,8 @@ impl SessionsApi {
             if summary(store, &scope)?.is_none() {
                 return Ok(not_found(&scope));
             }
-            let ids = forget::select(store, &Select::records(kinds(), Scopes::One(scope.clone())))?;
+            let mut ids = forget::select(store, &Select::records(kinds(), Scopes::One(scope.clone())))?;
+            ids.extend(forget::same_words(store, &ids)?);
             store.forget(&ids.iter().map(String::as_str).collect::<Vec<_>>(), now)?;
             forget::erase(store)?;
             let mut body = Object::default();

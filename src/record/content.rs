@@ -1,5 +1,6 @@
 //! The content of a message: a text, the parts of OpenAI's protocol, or nothing but tool calls.
 
+use super::fold::fold;
 use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
 
@@ -52,6 +53,19 @@ impl Content {
         match self {
             Content::Text(text) => text,
             other => other.text(),
+        }
+    }
+
+    /// What it says, in whatever form: the folded text, and the JSON of its parts that have none.
+    pub fn folded(&self) -> [String; 2] {
+        match self {
+            Content::Text(text) => [fold(text), String::new()],
+            Content::Parts(json) => {
+                let parts: Vec<Object> = serde_json::from_str(json).unwrap_or_default();
+                let others = parts.iter().filter(|part| !part.has("text")).map(Object::to_json);
+                [fold(&parts_text(json)), others.collect()]
+            }
+            Content::Null => [String::new(), String::new()],
         }
     }
 

@@ -2,14 +2,16 @@
 
 use super::address::Address;
 use super::embedding::{VectorFormat, write_vector};
+use super::fold::fold;
 use super::members::{name, time_member};
 use super::memory::texts;
 use super::message::vector;
 use super::object::{Object, unexpected, write_member, write_text};
-use super::stored::{Draft, RecordKind, StoredRecord, TextSource, Versions, write_time};
+use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, Versions, write_time};
 use super::{digest, timestamp};
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
+use unicode_normalization::char::is_combining_mark;
 
 /// The kind of documents: a directory, a file, or a part of one, which newer versions replace.
 pub static DOCUMENT: RecordKind = RecordKind {
@@ -18,6 +20,7 @@ pub static DOCUMENT: RecordKind = RecordKind {
     read: parse,
     complete,
     write,
+    same_words: Some(SameWords { key: same_words, at_one_time: false, is_said_anew: |_| false }),
     versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way }),
     lookup_key: Some(URI),
     parent_id,
@@ -142,6 +145,28 @@ fn complete(document: &mut StoredRecord) -> Result<()> {
 /// source.
 fn gives_way(new: &StoredRecord, stored: &StoredRecord) -> bool {
     new.is_by_rule() && !stored.is_by_rule() && new.source() == stored.source()
+}
+
+/// Partition, the address in whatever form and the folded content. What has no content of its own has the words of what lies
+/// below it, and says something else with these.
+fn same_words(document: &StoredRecord) -> Option<Vec<String>> {
+    let content = fold(&document.text);
+    let address = fold(&document.member_text(URI));
+    let address = address.split('/').map(segment_key).collect::<Vec<_>>().join("/");
+    (!content.is_empty()).then(|| vec![document.scope.partition.clone(), address, content])
+}
+
+/// What segments of an address have in common that were made of one name in whatever form: its characters but for marks,
+/// blanks and underscores; of one that may be cut, the first.
+fn segment_key(folded: &str) -> String {
+    const MAX_UNCUT: usize = 50;
+    const COMPARED: usize = 16;
+    let mut key: String =
+        folded.chars().filter(|c| !is_combining_mark(*c) && !matches!(c, ' ' | '_')).collect();
+    if key.chars().count() > MAX_UNCUT {
+        key = key.chars().take(COMPARED).collect();
+    }
+    key
 }
 
 fn parent_id(document: &StoredRecord) -> Option<String> {

@@ -23,6 +23,13 @@ pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     Ok(v7(clock.now(), bits))
 }
 
+/// The time in an id that the suite makes, as the 12 hexadecimal digits with which it begins; `None` of any other id.
+pub fn time_digits(id: &str) -> Option<&str> {
+    let uuid = uuid::Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7)?;
+    let digits = id.get(..13)?;
+    (uuid.hyphenated().to_string() == id).then_some(digits)
+}
+
 fn v7(ms: i64, bits: [u8; 10]) -> String {
     let ms = u64::try_from(ms).unwrap_or(0) & 0xffff_ffff_ffff;
     uuid::Builder::from_unix_timestamp_millis(ms, &bits).into_uuid().hyphenated().to_string()

@@ -1,10 +1,11 @@
 //! Memories: strategies, warnings and facts, whose confidence follows from signals.
 
+use super::fold::fold;
 use super::link::CONSOLIDATED_INTO;
 use super::members::{name, time_member, timestamp};
 use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member, write_text};
-use super::stored::{Draft, RecordKind, Replaces, StoredRecord, TextSource, write_time};
+use super::stored::{Draft, RecordKind, Replaces, SameWords, StoredRecord, TextSource, write_time};
 use crate::error::{Error, Result};
 
 /// The kind of memories: something that was learnt, in a title and a text.
@@ -13,6 +14,11 @@ pub static MEMORY: RecordKind = RecordKind {
     label: "MemoryNode",
     read: parse,
     write,
+    same_words: Some(SameWords {
+        key: same_words,
+        at_one_time: false,
+        is_said_anew: |memory| Origin::of(memory) == Origin::Explicit,
+    }),
     fixed_parts: Some(fixed_parts),
     replaces: Some(Replaces {
         rel: CONSOLIDATED_INTO,
@@ -215,6 +221,22 @@ fn fixed_parts(memory: &StoredRecord) -> Vec<String> {
     let member = |name: &str| memory.members.get(name).unwrap_or_default().to_owned();
     let (partition, instance) = (memory.scope.partition.clone(), memory.scope.instance.clone());
     vec![partition, instance, member("title"), memory.text.clone(), member("outcome"), member("prior")]
+}
+
+/// Scope, the folded title and the folded content; of a title whose words, a label before them aside, begin or stand in the
+/// content, nothing. One memory of several says what they say, and is forgotten by itself.
+fn same_words(memory: &StoredRecord) -> Option<Vec<String>> {
+    if Origin::of(memory) == Origin::Consolidated {
+        return None;
+    }
+    let (title, content) = (fold(&memory.member_text("title")), fold(&memory.text));
+    // A title that was cut has dots at its end.
+    let title = title.trim_end_matches(['.', ' ']);
+    let unlabelled = title.split_once(": ").map_or(title, |(_, rest)| rest);
+    let says_more = ![title, unlabelled].iter().any(|title| content.contains(title));
+    let title = if says_more { title } else { "" };
+    let key = [&memory.scope.partition, &memory.scope.instance, title, &content].map(str::to_owned);
+    (!content.is_empty()).then_some(key.into())
 }
 
 fn write(memory: &StoredRecord, out: &mut Vec<u8>) {

@@ -1,10 +1,11 @@
 //! Messages: the turns of a conversation.
 
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
+use super::fold::fold;
 use super::members::{name, timestamp};
 use super::object::{Object, quote, unexpected, write_text};
-use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
-use super::{Content, Role};
+use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, write_time};
+use super::{Content, Role, Scope, id};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
@@ -16,6 +17,8 @@ pub static MESSAGE: RecordKind = RecordKind {
     read: Draft::parse_message,
     write,
     natural_key: Some(natural_key),
+    // What is said again at another time is another message.
+    same_words: Some(SameWords { key: same_words, at_one_time: true, is_said_anew: |_| false }),
     fixed_parts: Some(fixed_parts),
     indexed: TextSource::Text,
     embedded: TextSource::Text,
@@ -44,6 +47,22 @@ fn natural_key(record: &StoredRecord) -> Vec<String> {
     let content = record.content_json().into_owned();
     let scope = record.scope.clone();
     vec![scope.partition, scope.instance, record.trace_id.clone(), role, content]
+}
+
+/// Scope, turn, role, the folded text, the parts that have no text, and the time. The turn is the time in a trace that the
+/// suite made, which may follow from the text of the question, else the trace.
+fn same_words(record: &StoredRecord) -> Option<Vec<String>> {
+    let content = record.members.get(CONTENT_MEMBER);
+    let [text, others] = match content.filter(|json| json.starts_with('[')) {
+        Some(json) => Content::Parts(json.into()).folded(),
+        None => [fold(&record.text), String::new()],
+    };
+    let turn = id::time_digits(&record.trace_id).unwrap_or(&record.trace_id);
+    let role = record.role.map_or("", Role::name);
+    let time = record.timestamp.to_string();
+    let Scope { partition, instance } = &record.scope;
+    let key = [partition, instance, turn, role, &text, &others, &time].map(str::to_owned);
+    (!text.is_empty()).then_some(key.into())
 }
 
 /// Scope, role and content; trace and time are implied by the id.

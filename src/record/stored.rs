@@ -175,6 +175,8 @@ pub struct RecordKind {
     /// The parts that, with the time, identify a record: a missing id is derived from them, and the same parts
     /// under another id are the same record. `None` if only the id identifies it.
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
+    /// Tells the records that say the same in whatever form. `None` if that does not matter.
+    pub same_words: Option<SameWords>,
     /// The parts that never change under one id; `None` if versions of a record may differ.
     pub fixed_parts: Option<fn(&StoredRecord) -> Vec<String>>,
     /// Chooses between versions under one id. A kind with such a rule has no index; one without it keeps the first
@@ -215,6 +217,7 @@ impl RecordKind {
         complete: |_| Ok(()),
         write: |_, _| {},
         natural_key: None,
+        same_words: None,
         fixed_parts: None,
         merge: None,
         versions: None,
@@ -233,6 +236,18 @@ impl RecordKind {
 
 /// The version to store, given the one that exists, if there is one, and a new one; `None` to keep what exists.
 pub type MergeRule = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
+
+/// Which records say the same, in whatever Unicode form and case and with whatever white space.
+#[derive(Clone, Copy, Debug)]
+pub struct SameWords {
+    /// The parts that such records have in common; `None` if the record says nothing.
+    pub key: fn(&StoredRecord) -> Option<Vec<String>>,
+    /// Whether they have their time in common.
+    pub at_one_time: bool,
+    /// Whether a record was written as such, and not made of what others say, so that it may say again what was forgotten
+    /// before.
+    pub is_said_anew: fn(&StoredRecord) -> bool,
+}
 
 /// How versions of a record differ.
 #[derive(Clone, Copy, Debug)]
@@ -335,7 +350,7 @@ pub struct Draft {
 }
 
 /// The values for the fields that a draft leaves open.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct DraftDefaults {
     pub partition: Option<String>,
     pub instance: Option<String>,

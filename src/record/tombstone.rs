@@ -66,8 +66,12 @@ impl Tombstone {
         before: Option<&Tombstone>,
     ) -> Tombstone {
         let mut extra = Object::default();
-        if let Some(source) = record.source().filter(|_| state == TombstoneState::Forgotten) {
-            extra.set_text(SOURCE, &source);
+        if state == TombstoneState::Forgotten {
+            for (member, digest) in [(SOURCE, record.source()), (FOLDED, record.folded_digest())] {
+                if let Some(digest) = digest {
+                    extra.set_text(member, &digest);
+                }
+            }
         }
         let at = if record.kind.versions.is_some() { at.max(record.timestamp) } else { at };
         Tombstone {
@@ -125,9 +129,30 @@ impl Tombstone {
         }
     }
 
-    /// Whether it keeps out this version of its record.
-    pub fn keeps_out_version(&self, record: &StoredRecord) -> bool {
-        self.keeps_out(record.timestamp, record.source().as_deref())
+    /// Whether it keeps out a record that has these digests.
+    pub fn keeps_out_record(&self, record: &StoredRecord, digests: &RecordDigests) -> bool {
+        let is_named = self.of == digests.identity || self.also.is_some() && self.also == digests.natural;
+        is_named && self.keeps_out(record.timestamp, record.source().as_deref())
+            || self.keeps_out_words(record, digests)
+    }
+
+    /// Whether it is of a forgotten directory, which has the words of what lies below it: a new version of that comes in once
+    /// something lies there.
+    pub fn is_of_directory(&self, record: &StoredRecord) -> bool {
+        self.state == TombstoneState::Forgotten && record.kind.versions.is_some() && record.is_directory()
+    }
+
+    /// Whether it keeps out a record of whatever id that says in some form what was forgotten.
+    fn keeps_out_words(&self, record: &StoredRecord, digests: &RecordDigests) -> bool {
+        let is_same = digests.folded.is_some() && self.folded() == digests.folded;
+        let is_said_anew = record.kind.same_words.is_some_and(|words| (words.is_said_anew)(record));
+        let is_later = is_said_anew && record.timestamp > self.timestamp;
+        self.state == TombstoneState::Forgotten && is_same && !is_later
+    }
+
+    /// The digest of what the forgotten record says ([`RecordDigests::folded`]). Tombstones of earlier releases have none.
+    pub fn folded(&self) -> Option<String> {
+        self.extra.text(FOLDED).ok().flatten()
     }
 
     /// The digest of what the forgotten version was made from.
@@ -182,6 +207,9 @@ const LINK: &str = "link";
 /// The member with the digest of what the forgotten version was made from.
 const SOURCE: &str = "source_sha256";
 
+/// The member with the digest of what the forgotten record says. Releases before pass it on as one that they do not know.
+const FOLDED: &str = "folded";
+
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.
 const MEMBERS: [&str; 9] =
     ["kind", "of", "also", "what", "partition", "instance", "state", "timestamp", "created_at"];
@@ -206,7 +234,46 @@ impl Link {
     }
 }
 
+/// The digests by which tombstones name a record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordDigests {
+    /// The [`identity_digest`].
+    pub identity: String,
+    /// The [`StoredRecord::natural_digest`].
+    pub natural: Option<String>,
+    /// The [`StoredRecord::folded_digest`].
+    pub folded: Option<String>,
+}
+
+impl RecordDigests {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        [Some(&self.identity), self.natural.as_ref(), self.folded.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+    }
+}
+
 impl StoredRecord {
+    /// The digests by which tombstones name it.
+    pub fn digests(&self) -> RecordDigests {
+        RecordDigests {
+            identity: identity_digest(self.kind.name, &self.id),
+            natural: self.natural_digest(),
+            folded: self.folded_digest(),
+        }
+    }
+
+    /// The digest of what it says, in whatever form and under whatever id: SHA-256 over `folded`, its kind, and the parts
+    /// that records have in common which say the same, as in [`identity_digest`]. `None` if its kind has no such parts.
+    pub fn folded_digest(&self) -> Option<String> {
+        let parts = (self.kind.same_words?.key)(self)?;
+        let parts: Vec<&str> =
+            ["folded", self.kind.name].into_iter().chain(parts.iter().map(String::as_str)).collect();
+        Some(digest::of(&parts))
+    }
+
     /// The digest of its content, whatever its id: SHA-256 over the parts of its natural key and its time
     /// (milliseconds since 1970), as in [`identity_digest`]. `None` for a kind without a natural key.
     pub fn natural_digest(&self) -> Option<String> {

@@ -311,6 +311,10 @@ pub trait State {
     /// The scope of the record that has this id, whatever its kind.
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;
 
+    /// Whether each of some records was forgotten and would be kept out, whatever its id is and in whatever form it says what
+    /// was forgotten.
+    fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>>;
+
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
     /// kept like all others. Returns their number.
     fn adopt(&mut self) -> Result<u64>;

@@ -35,12 +35,15 @@ pub enum Intake {
 impl WriteRules {
     /// Forgotten records are kept out.
     pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::Copy };
+    /// The same for what is new.
+    pub const NEW: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::New };
 }
 
 /// New tombstones of one kind and scope, by the digests of the records to remove.
 pub(super) struct Targets<'a> {
     by_identity: HashMap<&'a str, &'a Tombstone>,
-    by_content: HashMap<&'a str, &'a Tombstone>,
+    /// By what their records say, as it was written and in whatever form.
+    by_content: HashMap<String, &'a Tombstone>,
 }
 
 impl<'a> Targets<'a> {
@@ -62,8 +65,8 @@ impl<'a> Targets<'a> {
             });
             let targets = &mut found[at].2;
             targets.by_identity.insert(&tombstone.of, tombstone);
-            if let Some(also) = &tombstone.also {
-                targets.by_content.insert(also, tombstone);
+            for digest in tombstone.also.clone().into_iter().chain(tombstone.folded()) {
+                targets.by_content.insert(digest, tombstone);
             }
         }
         found
@@ -76,20 +79,16 @@ impl<'a> Targets<'a> {
 
     /// The tombstone that keeps out the record of an id and a time.
     pub(super) fn of_id(&self, kind: &RecordKind, id: &str, time: i64) -> Option<&'a Tombstone> {
-        self.by_id(kind, id).filter(|tombstone| tombstone.keeps_out(time, None))
+        let tombstone = self.by_identity.get(identity_digest(kind.name, id).as_str()).copied()?;
+        tombstone.keeps_out(time, None).then_some(tombstone)
     }
 
-    fn by_id(&self, kind: &RecordKind, id: &str) -> Option<&'a Tombstone> {
-        self.by_identity.get(identity_digest(kind.name, id).as_str()).copied()
-    }
-
-    /// The tombstone that keeps a record out, by its id or its content.
+    /// The tombstone that keeps a record out, by its id or by what it says.
     pub(super) fn of_record(&self, record: &StoredRecord) -> Option<&'a Tombstone> {
-        let by_id = self.by_id(record.kind, &record.id).filter(|one| one.keeps_out_version(record));
-        by_id.or_else(|| {
-            let tombstone = *self.by_content.get(record.natural_digest()?.as_str())?;
-            tombstone.keeps_out_version(record).then_some(tombstone)
-        })
+        let digests = record.digests();
+        let by_id = self.by_identity.get(digests.identity.as_str()).into_iter();
+        let named = by_id.chain(digests.iter().filter_map(|digest| self.by_content.get(digest)));
+        named.copied().find(|tombstone| tombstone.keeps_out_record(record, &digests))
     }
 }
 

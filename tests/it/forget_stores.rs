@@ -137,9 +137,11 @@ fn forgotten_records_are_kept_out_by_id_and_by_content() {
         };
         let kept_out = stored(&[&owl, &copy, &with_members, &diary]);
         assert_eq!(write(store, &kept_out), vec![Written::KeptOut; 4]);
-        // Whatever differs in scope, time or words is another message.
+        // So is what says the same in another form. Whatever differs in scope, time or words is another message.
+        let louder = StoredRecord { id: "louder".into(), text: " AN  OWL\n".into(), ..owl.clone() };
+        assert_eq!(write_one(store, Record::Stored(louder)), Written::KeptOut);
         let later = StoredRecord { id: "later".into(), timestamp: 1001, ..owl.clone() };
-        let louder = StoredRecord { id: "louder".into(), text: "AN OWL".into(), ..owl.clone() };
+        let louder = StoredRecord { id: "louder".into(), text: "An owl!".into(), ..owl.clone() };
         assert_eq!(
             write(store, &stored(&[&later, &louder, &cat])),
             [Written::New, Written::New, Written::Same("cat".into())]

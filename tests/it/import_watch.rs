@@ -23,7 +23,7 @@ impl Watching {
     }
 
     /// Waits until these are the contents of the store, in the order of their times.
-    fn until(&mut self, wanted: &[&str]) {
+    pub(crate) fn until(&mut self, wanted: &[&str]) {
         let begin = Instant::now();
         loop {
             let found: Vec<String> =

@@ -29,19 +29,25 @@ fn forget(home: &Home, word: &str) {
 
 #[test]
 fn a_retry_does_not_bring_back_a_forgotten_message() {
+    for again in ["When is the tide?", "  WHEN is\u{a0}the TI\u{ad}DE?\n"] {
+        retry(again);
+    }
+}
+
+/// A turn is tried again in some form after its message was forgotten.
+fn retry(again: &str) {
     let wire = Wire::new();
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &wire.url()).env("RSV_RETRIES", "0").at(NOW);
     let proxy = Proxy::start(&home);
-    let body = json!({"model": "llama3.1", "stream": true,
-        "messages": [{"role": "user", "content": "When is the tide?"}]});
-    let request = post(CHAT, "", &body.to_string());
-    let ask = || {
+    let ask = |said: &str| {
+        let body =
+            json!({"model": "llama3.1", "stream": true, "messages": [{"role": "user", "content": said}]});
         let mut client = proxy.connect();
-        client.write_all(&request).unwrap();
+        client.write_all(&post(CHAT, "", &body.to_string())).unwrap();
         (client, wire.accept())
     };
     // The client leaves in the middle of the answer, so that its turn is stored in part and may be tried again.
-    let (mut client, mut call) = ask();
+    let (mut client, mut call) = ask("When is the tide?");
     call.begin("");
     call.piece(chunk("At"));
     let mut arrived = Vec::new();
@@ -56,7 +62,7 @@ fn a_retry_does_not_bring_back_a_forgotten_message() {
     while contents(&home).len() < 2 {
         std::thread::yield_now();
     }
-    let (client, mut call) = ask();
+    let (client, mut call) = ask(again);
     forget(&home, "tide");
     call.begin("");
     call.piece(chunk("At noon"));
@@ -66,7 +72,8 @@ fn a_retry_does_not_bring_back_a_forgotten_message() {
     proxy.settle();
     let stored = contents(&home);
     assert!(
-        stored.contains(&json!("At noon")) && !stored.contains(&json!("When is the tide?")),
+        stored.contains(&json!("At noon"))
+            && !stored.iter().any(|said| *said == "When is the tide?" || *said == again.trim_end()),
         "{stored:?}"
     );
 }

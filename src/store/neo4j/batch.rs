@@ -11,7 +11,7 @@ use crate::record::{
     Embedding, Link, MESSAGE, MergeRule, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
     identity_digest,
 };
-use crate::store::forgetting::{Forgotten, Intake};
+use crate::store::forgetting::{Forgotten, Intake, WriteRules};
 use crate::store::identity::{self, Written};
 use crate::store::{terms, versions};
 use neo4rs::BoltType;
@@ -69,6 +69,8 @@ pub(super) struct Batch {
     pub(super) tombstones: Tombstones,
     /// What happens to records that were forgotten; `None` where nothing was.
     pub(super) forgotten: Option<Forgotten>,
+    /// The ids of the forgotten directories of the batch below which nothing lies.
+    pub(super) empty_directories: HashSet<String>,
     pub(super) intake: Intake,
     /// The models that lost vectors earlier in the transaction.
     pub(super) shrunk: BTreeSet<String>,
@@ -296,6 +298,10 @@ impl Batch {
     /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
     fn admit(&mut self, record: &StoredRecord) -> bool {
         let Some(forgotten) = self.forgotten else { return true };
+        let rules = WriteRules { forgotten, intake: self.intake };
+        if rules == WriteRules::NEW && self.empty_directories.contains(&record.id) {
+            return false;
+        }
         let (may_be_written, returned) = self.tombstones.admit(record, forgotten);
         for tombstone in &returned {
             self.new.put_tombstone(tombstone);
@@ -378,7 +384,11 @@ impl Batch {
         self.new.records.entry((record.kind.name, missing_models)).or_default().push(properties);
         if record.kind.versions.is_some() {
             let row = Params::new().with("id", record.id.as_str());
-            self.new.tree.push(row.with_some("parent", (record.kind.parent_id)(record)));
+            let parent = (record.kind.parent_id)(record);
+            if let Some(parent) = &parent {
+                self.empty_directories.remove(parent);
+            }
+            self.new.tree.push(row.with_some("parent", parent));
         }
         self.note(record);
         self.new.tally(record, 1);

@@ -24,7 +24,7 @@ pub(super) const STORE: &str = "
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 14] = [
+pub(super) const SCHEMA: [&str; 15] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
@@ -38,10 +38,16 @@ pub(super) const SCHEMA: [&str; 14] = [
     "CREATE CONSTRAINT rsv_tombstone IF NOT EXISTS FOR (t:RsvTombstone) REQUIRE t.of IS UNIQUE",
     "CREATE CONSTRAINT rsv_tally IF NOT EXISTS FOR (t:RsvTally) REQUIRE (t.subject, t.counter) IS UNIQUE",
     "CREATE INDEX rsv_tombstone_also IF NOT EXISTS FOR (t:RsvTombstone) ON (t.also)",
+    "CREATE INDEX rsv_tombstone_folded IF NOT EXISTS FOR (t:RsvTombstone) ON (t.folded)",
     "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
     "CREATE INDEX rsv_tombstone_number IF NOT EXISTS FOR (t:RsvTombstone) ON (t.n)",
     "CREATE INDEX rsv_record_number IF NOT EXISTS FOR (r:RsvRecord) ON (r.n)",
 ];
+
+/// Tombstones are found by what their records say in whatever form. A release before kept the digest with the other members.
+pub(super) const M007_FOLDED: &str = r#"
+    MATCH (t:RsvTombstone) WHERE t.extra CONTAINS '"folded":"'
+    SET t.folded = split(split(t.extra, '"folded":"')[1], '"')[0]"#;
 const SCOPE_INDEX: &str = "
     CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";
 const TIME_INDEX: &str = "CREATE INDEX rsv_{name}_time IF NOT EXISTS FOR (m:{label}) ON (m.timestamp)";

@@ -44,9 +44,22 @@ pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: F
             let is_there = |id: &str| there.records.contains_key(id);
             let tombstones = Tombstones::of_batch(transaction, some, is_there)?;
             there.tombstones.extend(tombstones);
+            let directories = there.tombstones.of_directories(some);
+            there.empty_directories.extend(empty(transaction, directories)?);
         }
     }
     Ok(there)
+}
+
+/// The directories below which nothing lies, by their ids.
+fn empty(transaction: &mut Transaction, mut directories: BTreeSet<String>) -> DbResult<BTreeSet<String>> {
+    if !directories.is_empty() {
+        let params = Params::new().with_texts("ids", directories.iter().map(String::as_str));
+        for row in transaction.rows(statements::WITH_CHILDREN, params)? {
+            directories.remove(&row.get::<String>("id")?);
+        }
+    }
+    Ok(directories)
 }
 
 /// Reads the values that were counted for records that may be replaced.

@@ -10,7 +10,7 @@ use super::nearest::VectorCount;
 use super::rows::{ends, tombstone_row};
 use super::selection::{collection_params, number, scopes_params};
 use super::statements::{self, for_label, for_model, for_scopes};
-use super::tombstones::Tombstones;
+use super::tombstones::{Contents, Tombstones};
 use super::values::{self, ListedLink, Params, Row};
 use super::write::run_over;
 use crate::record::{Link, Scope, Scopes, StoredRecord, Tombstone, kind_named, kinds};
@@ -98,7 +98,7 @@ impl Neo4j {
                 return Ok(false);
             };
             let digests = BTreeSet::from([link.digest()]);
-            let before = Tombstones::read(transaction, &digests, &BTreeSet::new())?;
+            let before = Tombstones::read(transaction, &digests, &Contents::default())?;
             let tombstone = Tombstone::of_link(link, row.scope()?, at, before.get(&link.digest()));
             run_over(transaction, changes::PUT_TOMBSTONES, vec![tombstone_row(&tombstone)])?;
             Ok(true)

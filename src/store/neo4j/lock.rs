@@ -8,7 +8,7 @@ use super::values::{Params, Row};
 use std::collections::BTreeMap;
 
 /// The version of the schema; each store records its own.
-pub(super) const VERSION: i64 = 6;
+pub(super) const VERSION: i64 = 7;
 
 /// Models by name: number and dimension.
 pub(super) type Models = BTreeMap<String, (i64, usize)>;

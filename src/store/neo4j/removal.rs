@@ -9,7 +9,7 @@ use super::rows::ends;
 use super::selection::select_params;
 use super::server::Transaction;
 use super::statements::{self, selected};
-use super::tombstones::Tombstones;
+use super::tombstones::{Contents, Tombstones};
 use super::values;
 use crate::record::{
     Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
@@ -56,7 +56,7 @@ fn bury(
         Ok(())
     })?;
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
-    let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &BTreeSet::new())?;
+    let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &Contents::default())?;
     for record in &records {
         there.new.put_tombstone(&Tombstone::of(record, state, at, before.get(&digest(record))));
     }
@@ -79,7 +79,7 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
     let digests: Vec<&str> = of_batch().map(|one| one.of.as_str()).collect();
     for some in digests.chunks(ROWS) {
         let some = some.iter().map(|of| (*of).to_owned()).collect();
-        stored.extend(Tombstones::read(transaction, &some, &BTreeSet::new())?);
+        stored.extend(Tombstones::read(transaction, &some, &Contents::default())?);
     }
     let mut received = Received::compare(of_batch(), |of| DbResult::Ok(stored.get(of).cloned()))?;
     let mut removed = Vec::new();

@@ -72,6 +72,7 @@ pub(super) fn tombstone_row(tombstone: &Tombstone) -> Params {
         .with("state", tombstone.state.name())
         .with("timestamp", tombstone.timestamp)
         .with("extra", as_json(&tombstone.extra))
+        .with("folded", or_null(tombstone.folded().as_deref()))
 }
 
 /// Changes of sums as rows to write.

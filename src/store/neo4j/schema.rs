@@ -7,7 +7,7 @@ use super::selection::with_kinds;
 use super::server::Server;
 use super::values::Params;
 use crate::config::StoreLocation;
-use crate::record::kinds;
+use crate::record::{RecordKind, kinds};
 use crate::store::error::{ErrorKind, Result, StoreError};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
         return refused(ErrorKind::OtherVersion, cause);
     }
     if let Some(version) = version.filter(|version| *version != VERSION) {
-        migrate(server, version).map_err(failed)?;
+        make_indexes(server, &kinds()).and_then(|()| migrate(server, version)).map_err(failed)?;
     }
     let prepared: Vec<String> = store.get("kinds").map_err(failed)?;
     make_missing(server, version.is_none(), &prepared).map_err(failed)
@@ -46,7 +46,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
 const FIRST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, only ever added to: the first is that from `FIRST`.
-const MIGRATIONS: [&[&str]; 0] = [];
+const MIGRATIONS: [&[&str]; 1] = [&[changes::M007_FOLDED]];
 
 const _: () = assert!(FIRST + MIGRATIONS.len() as i64 == VERSION);
 
@@ -62,6 +62,15 @@ fn migrate(server: &Server, version: i64) -> DbResult<()> {
     })
 }
 
+/// Makes the constraints and indexes that are missing, those of some kinds among them.
+fn make_indexes(server: &Server, kinds: &[&RecordKind]) -> DbResult<()> {
+    let of_kinds = kinds.iter().flat_map(|kind| changes::indexes_of(kind));
+    for statement in changes::SCHEMA.into_iter().map(str::to_owned).chain(of_kinds) {
+        server.make(&statement, Params::new())?;
+    }
+    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXING_TIMEOUT as i64))
+}
+
 /// Makes the constraints of a new store, and the indexes of kinds that have none yet.
 fn make_missing(server: &Server, is_new: bool, prepared: &[String]) -> DbResult<()> {
     let mut missing = kinds();
@@ -69,15 +78,7 @@ fn make_missing(server: &Server, is_new: bool, prepared: &[String]) -> DbResult<
     if missing.is_empty() {
         return Ok(());
     }
-    if is_new {
-        for statement in changes::SCHEMA {
-            server.make(statement, Params::new())?;
-        }
-    }
-    for statement in missing.iter().flat_map(|kind| changes::indexes_of(kind)) {
-        server.make(&statement, Params::new())?;
-    }
-    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXING_TIMEOUT as i64))?;
+    make_indexes(server, &missing)?;
     server.write(|transaction| {
         lock(transaction.within(Duration::from_secs(INDEXING_TIMEOUT)), 0)?;
         let params = with_kinds(Params::new(), &missing).with("version", VERSION);

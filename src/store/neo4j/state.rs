@@ -6,11 +6,11 @@ use super::graph::Neo4j;
 use super::lock::lock;
 use super::server::Server;
 use super::statements;
-use super::tallies;
 use super::unadopted::UnadoptedBatch;
 use super::values::Params;
+use super::{tallies, tombstones};
 use crate::error::Error;
-use crate::record::{MESSAGE, Scope, Scopes};
+use crate::record::{MESSAGE, Scope, Scopes, StoredRecord};
 use crate::store::api::{Claim, State, Tallies};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
@@ -58,6 +58,10 @@ impl State for Neo4j {
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
         let row = self.server.row(statements::SCOPE_OF, Params::new().with("id", id));
         self.or_error("read", row.and_then(|row| row.map(|row| row.scope()).transpose()))
+    }
+
+    fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
+        self.or_error("read", tombstones::are_kept_out(&self.server, records))
     }
 
     fn adopt(&mut self) -> Result<u64> {

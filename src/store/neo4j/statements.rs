@@ -229,14 +229,18 @@ pub(super) const TOMBSTONES: &str = concat!(
      WITH m ORDER BY m.timestamp, m.of RETURN ",
     tombstone!()
 );
-/// The tombstones of records with these digests: of their kind and id, and of what they say.
+/// The tombstones of records with these digests: of their kind and id, and of what they say, as it was written and in whatever
+/// form.
 pub(super) const TOMBSTONES_BY_DIGEST: &str = concat!(
     "CALL () {
        UNWIND $of AS digest MATCH (m:RsvTombstone {of: digest}) RETURN m
        UNION UNWIND $also AS digest MATCH (m:RsvTombstone {also: digest}) RETURN m
+       UNION UNWIND $folded AS digest MATCH (m:RsvTombstone {folded: digest}) RETURN m
      } RETURN ",
     tombstone!()
 );
+/// The documents of some ids below which others lie.
+pub(super) const WITH_CHILDREN: &str = "UNWIND $ids AS id MATCH (m:RsvNode {parent: id}) RETURN DISTINCT id";
 /// Those of some digests that are of forgotten records.
 pub(super) const FORGOTTEN: &str = "
     UNWIND $digests AS digest MATCH (m:RsvTombstone {of: digest}) WHERE m.state = 'forgotten' RETURN m.of AS of";

@@ -4,17 +4,26 @@ use super::error::DbResult;
 use super::selection::scopes_params;
 use super::server::{FETCH_SIZE, Server, Transaction};
 use super::statements::{self, for_scopes};
-use super::values::Params;
-use crate::record::{Record, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
+use super::values::{Params, Row};
+use crate::record::{Record, RecordDigests, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
 use crate::store::forgetting::Forgotten;
 use crate::store::select::Select;
 use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Digests of what records say.
+#[derive(Default)]
+pub(super) struct Contents {
+    /// As it was written.
+    also: BTreeSet<String>,
+    /// In whatever form.
+    folded: BTreeSet<String>,
+}
 
 /// The tombstones of some digests.
 #[derive(Default)]
 pub(super) struct Tombstones {
     by_identity: HashMap<String, Tombstone>,
-    /// The identity digests of those that name what their record says, by that digest.
+    /// The identity digests of those that name what their record says, as it was written or in whatever form, by that digest.
     by_content: HashMap<String, Vec<String>>,
 }
 
@@ -23,16 +32,17 @@ impl Tombstones {
     pub(super) fn read(
         transaction: &mut Transaction,
         of: &BTreeSet<String>,
-        also: &BTreeSet<String>,
+        contents: &Contents,
     ) -> DbResult<Tombstones> {
-        let mut there = Tombstones::default();
-        if of.is_empty() && also.is_empty() {
-            return Ok(there);
+        match digests_params(of, contents) {
+            Some(params) => Tombstones::of_rows(&transaction.rows(statements::TOMBSTONES_BY_DIGEST, params)?),
+            None => Ok(Tombstones::default()),
         }
-        let params = Params::new()
-            .with_texts("of", of.iter().map(String::as_str))
-            .with_texts("also", also.iter().map(String::as_str));
-        for row in transaction.rows(statements::TOMBSTONES_BY_DIGEST, params)? {
+    }
+
+    fn of_rows(rows: &[Row]) -> DbResult<Tombstones> {
+        let mut there = Tombstones::default();
+        for row in rows {
             there.put(row.tombstone()?);
         }
         Ok(there)
@@ -44,14 +54,13 @@ impl Tombstones {
         batch: &[Record],
         is_there: impl Fn(&str) -> bool,
     ) -> DbResult<Tombstones> {
-        let (mut of, mut also) = (BTreeSet::new(), BTreeSet::new());
+        let (mut of, mut contents) = (BTreeSet::new(), Contents::default());
         for record in batch {
             let missing = record.references().into_iter().filter(|id| !is_there(id));
             of.extend(missing.flat_map(|id| digests_of_any_kind(&id).collect::<Vec<_>>()));
             match record {
                 Record::Stored(record) => {
-                    of.insert(identity_digest(record.kind.name, &record.id));
-                    also.extend(record.natural_digest());
+                    add_digests(record, &mut of, &mut contents);
                 }
                 Record::Link(link) => {
                     of.insert(link.digest());
@@ -59,7 +68,7 @@ impl Tombstones {
                 Record::Embedding(_) | Record::Tombstone(_) => {}
             }
         }
-        Tombstones::read(transaction, &of, &also)
+        Tombstones::read(transaction, &of, &contents)
     }
 
     pub(super) fn extend(&mut self, others: Tombstones) {
@@ -71,6 +80,18 @@ impl Tombstones {
     /// The tombstone of an identity digest.
     pub(super) fn get(&self, of: &str) -> Option<&Tombstone> {
         self.by_identity.get(of)
+    }
+
+    /// The ids of the directories among some records that were forgotten.
+    pub(super) fn of_directories(&self, batch: &[Record]) -> BTreeSet<String> {
+        let is_forgotten = |record: &&StoredRecord| {
+            let there = self.get(&identity_digest(record.kind.name, &record.id));
+            there.is_some_and(|there| there.is_of_directory(record))
+        };
+        let versioned =
+            batch.iter().filter_map(Record::stored).filter(|record| record.kind.versions.is_some());
+        let records = versioned.filter(is_forgotten);
+        records.map(|record| record.id.clone()).collect()
     }
 
     /// Whether a record of this id, of whatever kind, was forgotten.
@@ -101,22 +122,54 @@ impl Tombstones {
         if self.by_identity.is_empty() {
             return Vec::new();
         }
-        let mut digests = BTreeSet::from([identity_digest(record.kind.name, &record.id)]);
-        let of_content = record.natural_digest().and_then(|also| self.by_content.get(&also));
-        digests.extend(of_content.into_iter().flatten().cloned());
-        let there = digests.iter().filter_map(|of| self.get(of));
-        there.filter(|one| one.keeps_out_version(record)).cloned().collect()
+        let digests = record.digests();
+        let of_content = digests.iter().filter_map(|digest| self.by_content.get(digest)).flatten();
+        let named: BTreeSet<&String> = of_content.chain([&digests.identity]).collect();
+        let there = named.into_iter().filter_map(|of| self.get(of));
+        there.filter(|one| one.keeps_out_record(record, &digests)).cloned().collect()
     }
 
     fn put(&mut self, tombstone: Tombstone) {
-        if let Some(also) = &tombstone.also {
-            let same = self.by_content.entry(also.clone()).or_default();
+        for digest in tombstone.also.clone().into_iter().chain(tombstone.folded()) {
+            let same = self.by_content.entry(digest).or_default();
             if !same.contains(&tombstone.of) {
                 same.push(tombstone.of.clone());
             }
         }
         self.by_identity.insert(tombstone.of.clone(), tombstone);
     }
+}
+
+/// Adds the digests by which tombstones name a record.
+fn add_digests(record: &StoredRecord, of: &mut BTreeSet<String>, contents: &mut Contents) {
+    let RecordDigests { identity, natural, folded } = record.digests();
+    of.insert(identity);
+    contents.also.extend(natural);
+    contents.folded.extend(folded);
+}
+
+/// The parameters for the tombstones of some digests; `None` if there are no digests.
+fn digests_params(of: &BTreeSet<String>, Contents { also, folded }: &Contents) -> Option<Params> {
+    let is_empty = [of, also, folded].iter().all(|digests| digests.is_empty());
+    let mut params = Params::new();
+    for (name, digests) in [("of", of), ("also", also), ("folded", folded)] {
+        params = params.with_texts(name, digests.iter().map(String::as_str));
+    }
+    (!is_empty).then_some(params)
+}
+
+/// Whether tombstones keep out each of some records.
+pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResult<Vec<bool>> {
+    let mut are_kept_out = Vec::with_capacity(records.len());
+    for some in records.chunks(FETCH_SIZE) {
+        let (mut of, mut contents) = (BTreeSet::new(), Contents::default());
+        some.iter().for_each(|record| add_digests(record, &mut of, &mut contents));
+        let rows = digests_params(&of, &contents)
+            .map_or_else(|| Ok(Vec::new()), |params| server.rows(statements::TOMBSTONES_BY_DIGEST, params))?;
+        let there = Tombstones::of_rows(&rows)?;
+        are_kept_out.extend(some.iter().map(|record| !there.that_keep_out(record).is_empty()));
+    }
+    Ok(are_kept_out)
 }
 
 /// The digests of the records of every kind that could have an id.

@@ -8,7 +8,10 @@ use rusqlite::Connection;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The first is that from `OLDEST`.
-const MIGRATIONS: [Migration; 1] = [m011_pools];
+const MIGRATIONS: [Migration; 2] = [m011_pools, m012_folded];
+
+/// The number of steps, the first ones, after which the word index is made anew.
+const REINDEXED: usize = 1;
 
 const _: () = assert!(schema::OLDEST + MIGRATIONS.len() as i32 == schema::VERSION);
 
@@ -27,8 +30,15 @@ fn m011_pools(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Brings a file to the version of this release, all at once; another process may have done so meanwhile. The word index
-/// is made anew.
+/// Tombstones are found by what their records say in whatever form.
+fn m012_folded(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "ALTER TABLE tombstone ADD COLUMN folded TEXT AS (extra ->> '$.folded') VIRTUAL;
+         CREATE INDEX tombstone_folded ON tombstone (folded) WHERE folded IS NOT NULL;",
+    )
+}
+
+/// Brings a file to the version of this release, all at once; another process may have done so meanwhile.
 pub(super) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
     if version(connection)? == schema::VERSION {
         return Ok(());
@@ -47,7 +57,9 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         for migration in &MIGRATIONS[done..] {
             migration(&transaction)?;
         }
-        repair::index_words(&transaction)?;
+        if done < REINDEXED {
+            repair::index_words(&transaction)?;
+        }
         transaction.pragma_update(None, "user_version", schema::VERSION)?;
     }
     transaction.commit()

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// The `user_version` of a file that has these tables. Files of earlier versions are migrated (`migrations.rs`).
-pub(super) const VERSION: i32 = 11;
+pub(super) const VERSION: i32 = 12;
 
 /// The oldest version that is migrated. Files of earlier ones are refused.
 pub(super) const OLDEST: i32 = 10;
@@ -123,12 +123,15 @@ const TALLIES: &str = "
     ) STRICT, WITHOUT ROWID;";
 
 /// The tombstones (`tombstones.rs`), by the digests of what was forgotten. A tombstone that is replaced is a new change.
+/// `folded` is that member of its other members.
 const TOMBSTONES: &str = "
     CREATE TABLE tombstone (
       change INTEGER PRIMARY KEY AUTOINCREMENT, of TEXT NOT NULL UNIQUE, also TEXT, what TEXT NOT NULL,
-      partition TEXT NOT NULL, instance TEXT NOT NULL, state TEXT NOT NULL, timestamp INTEGER NOT NULL, extra TEXT
+      partition TEXT NOT NULL, instance TEXT NOT NULL, state TEXT NOT NULL, timestamp INTEGER NOT NULL, extra TEXT,
+      folded TEXT AS (extra ->> '$.folded') VIRTUAL
     ) STRICT;
     CREATE INDEX tombstone_also ON tombstone (also) WHERE also IS NOT NULL;
+    CREATE INDEX tombstone_folded ON tombstone (folded) WHERE folded IS NOT NULL;
     CREATE INDEX tombstone_time ON tombstone (timestamp, of);";
 
 /// The state of the store.

@@ -5,9 +5,9 @@ use super::super::error::{ErrorKind, Result, StoreError};
 use super::connection::open_private;
 use super::database::Sqlite;
 use super::error::kind_of;
-use super::{erase, facts, repair, tallies, wal};
+use super::{erase, facts, repair, tallies, tombstones, wal};
 use crate::error::Error;
-use crate::record::Scope;
+use crate::record::{Scope, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::fs::TryLockError;
 use std::path::Path;
@@ -60,6 +60,11 @@ impl State for Sqlite {
         let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
         let read = || self.connection.prepare_cached(sql)?.query_row([id], scope).optional();
         read().map_err(|e| self.failed("read", e))
+    }
+
+    fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
+        let is_kept_out = |record| tombstones::is_kept_out(&self.connection, record);
+        records.iter().map(is_kept_out).collect::<rusqlite::Result<_>>().map_err(|e| self.failed("read", e))
     }
 
     /// No other program writes into a file.

@@ -283,7 +283,8 @@ impl<'a> Writer<'a> {
 
     /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
     fn admits(&self, record: &StoredRecord) -> rusqlite::Result<bool> {
-        self.forgotten.map_or(Ok(true), |forgotten| tombstones::admit(self.transaction, record, forgotten))
+        let Some(forgotten) = self.forgotten else { return Ok(true) };
+        tombstones::admit(self.transaction, record, WriteRules { forgotten, intake: self.intake })
     }
 
     /// Whether a record that may return has parts that its stored version lacks.
