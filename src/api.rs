@@ -19,10 +19,10 @@ mod stream_from_chat;
 mod to_chat;
 mod wire;
 
-pub use answer::{answer, prompt_tokens};
+pub use answer::{answer, is_failed, mark_broken, prompt_tokens, reported_error};
 pub use call_piece::{CallPiece, KnownCall};
 pub use client_text::{is_element, is_program_text, without_reminders};
-pub use events::{AnswerEvents, is_last_event, push_event_text};
+pub use events::{AnswerEvents, is_last_event, message_stop, push_event_text};
 pub use from_chat::{from_chat, push_content};
 pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 pub use reading::unread_tokens;

@@ -112,6 +112,40 @@ fn call(id: &Option<String>, name: &Option<String>, arguments: &str) -> Object {
     call
 }
 
+/// The error that an answer of chat completions, or a chunk of one, reports in place of its end: the object whose
+/// member `error` or `message` describes it. It is the answer itself if that has the member `error` or is an object of
+/// the kind `error`, as older servers send it; else a choice with such a member, or with the reason `error`, as Mistral
+/// and OpenRouter have it.
+pub fn reported_error(answer: &Object) -> Option<Object> {
+    let reports = |object: &Object| object.get("error").is_some_and(|error| error != "null");
+    if reports(answer) || answer.get("object") == Some("\"error\"") {
+        return Some(answer.clone());
+    }
+    // Few do: the others are not read for it.
+    memchr::memmem::find(answer.get("choices")?.as_bytes(), b"\"error\"")?;
+    let mut choices = answer.objects("choices").ok().flatten().unwrap_or_default().into_iter();
+    choices.find(|choice| reports(choice) || choice.get("finish_reason") == Some("\"error\""))
+}
+
+/// Whether a whole answer says of itself that it is none: a response that failed or was cancelled.
+pub fn is_failed(answer: &Object) -> bool {
+    let is_response = answer.get("object") == Some("\"response\"");
+    is_response && matches!(answer.get("status"), Some("\"failed\"" | "\"cancelled\""))
+}
+
+/// Takes back from an answer that was put together what says that it came to its end.
+pub fn mark_broken(answer: &mut Object) {
+    match Api::of_answer(answer) {
+        Api::Chat => {}
+        Api::Messages => answer.set("stop_reason", "null"),
+        Api::Responses if is_failed(answer) => {}
+        Api::Responses => {
+            answer.set_text("status", "incomplete");
+            answer.set("incomplete_details", "null");
+        }
+    }
+}
+
 /// The tokens of its request that an answer reports. An answer that was translated has 0 where its provider reports
 /// none.
 pub fn prompt_tokens(answer: &Object) -> Option<usize> {

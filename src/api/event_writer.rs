@@ -201,6 +201,30 @@ impl EventWriter {
         self.add("message_stop", &[]);
     }
 
+    /// Ends an answer that broke off: by the usage so far, if the provider told it, and the error.
+    pub(super) fn fail(&mut self, message: &str) {
+        let has_usage = self.head.has("usage");
+        let message = quote(message);
+        if self.is_message() {
+            if has_usage && self.is_begun {
+                let delta = "{\"stop_reason\":null,\"stop_sequence\":null}".to_owned();
+                let usage = usage_of(Api::Messages, &self.head);
+                self.add("message_delta", &[("delta", delta), ("usage", usage)]);
+            }
+            let error = format!("{{\"type\":\"api_error\",\"message\":{message}}}");
+            return self.add("error", &[("error", error)]);
+        }
+        // A client reads no failure of a response that it does not know.
+        self.begin();
+        let mut failed = response(&self.translation, &self.head, &self.items, &AnswerEnd::new("", []));
+        failed.set_text("status", "failed");
+        failed.set("error", format!("{{\"code\":\"server_error\",\"message\":{message}}}"));
+        if !has_usage {
+            failed.set("usage", "null");
+        }
+        self.add("response.failed", &[("response", failed.to_json())]);
+    }
+
     fn is_message(&self) -> bool {
         self.translation.api == Api::Messages
     }

@@ -48,9 +48,10 @@ impl AnswerEvents {
         }
     }
 
-    /// Whether the answer came to its end.
+    /// Whether the answer came to its end: a message to the reason why it stopped, which the end of its stream follows;
+    /// a response to the event that has the whole of it.
     pub fn is_finished(&self) -> bool {
-        self.error.is_none() && (self.is_done || self.has_reason)
+        self.error.is_none() && (self.whole.is_some() || self.has_reason)
     }
 
     /// Whether the provider ended the stream.
@@ -68,14 +69,17 @@ impl AnswerEvents {
         self.error.as_ref()
     }
 
+    /// Takes an event for an error, whatever else it is.
+    pub fn fail(&mut self, event: &Object) {
+        self.error.get_or_insert_with(|| event.clone());
+    }
+
     /// Adds an event.
     pub fn add(&mut self, event: &Object) {
         let kind = event.text("type").ok().flatten().unwrap_or_default();
         let child = |name: &str| event.object(name).ok().flatten();
         match kind.as_str() {
-            "error" => {
-                self.error.get_or_insert_with(|| event.clone());
-            }
+            "error" => self.fail(event),
             "message_start" => self.head = child("message"),
             "content_block_start" => self.begin(event, "index", child("content_block")),
             "content_block_delta" => self.block_delta(event, child("delta")),
@@ -104,10 +108,13 @@ impl AnswerEvents {
                 self.is_done = true;
             }
             "response.failed" | "response.cancelled" => {
-                self.whole = child("response");
                 self.is_done = true;
-                self.error.get_or_insert_with(|| child("response").unwrap_or_default());
+                self.fail(&child("response").unwrap_or_default());
+                // It may lack the parts that came before.
+                self.head = child("response").or(self.head.take());
             }
+            // Gateways report the errors of their own in the shape of chat completions.
+            "" if event.get("error").is_some_and(|error| error != "null") => self.fail(event),
             _ => {}
         }
     }
@@ -234,6 +241,13 @@ impl Part {
         }
         object
     }
+}
+
+/// The event by which the stream of a message ends.
+pub fn message_stop() -> Object {
+    let mut event = Object::default();
+    event.set_text("type", "message_stop");
+    event
 }
 
 /// Whether an event ends a stream.

@@ -97,6 +97,18 @@ impl Api {
         }
     }
 
+    /// Whether an event of a stream, by its name and its data, is the one by which this API reports an error: clients
+    /// understand no other.
+    pub fn is_error_event(self, name: &str, event: &Object) -> bool {
+        let is_of = |kinds: &[&str]| event.get("type").is_some_and(|kind| kinds.contains(&kind));
+        match self {
+            // Of a text, OpenAI's own client for Python shows nothing.
+            Api::Chat => event.get("error").is_some_and(|error| error.starts_with('{')),
+            Api::Messages => name == "error" && is_of(&["\"error\""]),
+            Api::Responses => is_of(&["\"error\"", "\"response.failed\"", "\"response.cancelled\""]),
+        }
+    }
+
     /// The event that tells the client of a stream that its provider broke off.
     pub fn error_event(self, code: &str, message: &str) -> String {
         let body = self.error_body("api_error", code, message);

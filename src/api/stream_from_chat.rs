@@ -4,13 +4,14 @@
 //! part that has not ended, as it grows; what comes for a later part waits. A text ends where something follows it, a call
 //! where something follows it and its arguments are whole, and all end with the answer.
 
+use super::answer::reported_error;
 use super::call_piece::{CallPiece, KnownCall, is_whole};
 use super::event_writer::EventWriter;
 use super::from_chat::{AnswerEnd, AnswerPart, COMPLETED, Call, call_objects, push_arguments, push_content};
 use super::to_chat::Translation;
 use crate::record::{GrowingText, Object};
 
-/// Turns chunks into events. Feeds come first, then one `finish`.
+/// Turns chunks into events. Feeds come first, then one `finish`, or `fail` if the answer broke off.
 pub struct EventTranslator {
     writer: EventWriter,
     parts: Vec<GrowingPart>,
@@ -47,12 +48,15 @@ impl EventTranslator {
         }
     }
 
-    /// The events of a chunk.
+    /// The events of a chunk; none for one that reports an error, after which `fail` comes.
     pub fn chunk(&mut self, chunk: &Object) -> Vec<Object> {
-        if chunk.get("error").is_some_and(|error| error != "null") || self.is_ended {
+        if self.is_ended {
             return Vec::new();
         }
         self.writer.read_head(chunk);
+        if reported_error(chunk).is_some() {
+            return Vec::new();
+        }
         self.writer.begin();
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
@@ -89,6 +93,14 @@ impl EventTranslator {
             self.close(if is_last { end.status() } else { COMPLETED });
         }
         self.writer.finish(&end);
+        self.writer.take()
+    }
+
+    /// The events of an answer that broke off, once: the usage so far, if the provider told it, and the error.
+    pub fn fail(&mut self, message: &str) -> Vec<Object> {
+        if !std::mem::replace(&mut self.is_ended, true) {
+            self.writer.fail(message);
+        }
         self.writer.take()
     }
 

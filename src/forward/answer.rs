@@ -1,13 +1,15 @@
 //! A whole answer, read from the body that a provider sent.
 
 use super::failure::Failure;
+use crate::api;
 use crate::config::Secret;
 use crate::http::{Body, Truncation};
 use crate::provider::Target;
 use crate::record::{Object, shape};
 
-/// Reads the body of an answer whose status is 200 to 299.
-pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
+/// Reads the body of an answer whose status is 200 to 299. Errors if it reports an error; a response that failed says so
+/// itself.
+pub fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
     let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
     match &body.cut {
         Some(Truncation::Limit) => return Err(Failure::answer_too_long(target, body.bytes.len())),
@@ -17,6 +19,9 @@ pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) ->
     }
     let mut answer =
         Object::parse_bytes(&body.bytes).map_err(|e| invalid(&format!("no JSON object: {e}")))?;
+    if api::reported_error(&answer).is_some() && !api::is_failed(&answer) {
+        return Err(Failure::reported(target, &answer, key));
+    }
     mark_kind(&mut answer);
     Ok(answer)
 }

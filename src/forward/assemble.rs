@@ -1,6 +1,6 @@
 //! Assembles the chunks of a streamed answer into the response that it would have been without streaming.
 
-use crate::api::{CallPiece, KnownCall};
+use crate::api::{CallPiece, KnownCall, reported_error};
 use crate::chat::array;
 use crate::record::{GrowingText, Object, quote};
 
@@ -14,6 +14,8 @@ pub(super) struct Assembler {
     /// Whether the limit was reached, so that a part is missing.
     truncated: bool,
     done: bool,
+    /// Whether a chunk has the member `finish_reason`, if only with null.
+    names_reasons: bool,
     error: Option<Object>,
 }
 
@@ -35,7 +37,7 @@ enum GrowingValue {
 }
 
 /// Members that are not concatenated, since some providers repeat them in each chunk.
-const UNREPEATED_MEMBERS: [&str; 5] = ["id", "type", "role", "name", "index"];
+const UNREPEATED_MEMBERS: [&str; 6] = ["id", "type", "role", "name", "index", "finish_reason"];
 /// Members of the head whose first value is kept; of the others, the last.
 const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
 
@@ -48,6 +50,7 @@ impl Assembler {
             remaining,
             truncated: false,
             done: false,
+            names_reasons: false,
             error: None,
         }
     }
@@ -57,10 +60,12 @@ impl Assembler {
         self.done = true;
     }
 
-    /// Whether the answer came to its end.
+    /// Whether the answer came to its end: every choice has a reason why it finished. The end of the stream alone is
+    /// enough only if the provider names no reasons: gateways end a stream in the same way when it broke off.
     pub(super) fn is_finished(&self) -> bool {
         let finished = |choice: &Choice| choice.more.iter().any(|(name, _)| name == "finish_reason");
-        self.error.is_none() && (self.done || !self.choices.is_empty() && self.choices.iter().all(finished))
+        let are_ended = self.choices.iter().all(finished) || self.done && !self.names_reasons;
+        self.error.is_none() && !self.choices.is_empty() && are_ended
     }
 
     /// Whether the provider ended the stream.
@@ -78,10 +83,15 @@ impl Assembler {
         self.error.as_ref()
     }
 
+    /// Takes a chunk for an error, whatever else it is.
+    pub(super) fn fail(&mut self, chunk: &Object) {
+        self.error.get_or_insert_with(|| chunk.clone());
+    }
+
     /// Adds a chunk.
     pub(super) fn add(&mut self, chunk: &Object) {
-        if chunk.get("error").is_some_and(|error| error != "null") {
-            self.error.get_or_insert_with(|| chunk.clone());
+        if let Some(error) = reported_error(chunk) {
+            self.fail(&error);
         }
         for (name, json) in chunk.iter().filter(|(name, _)| !["choices", "object", "rsv"].contains(name)) {
             match self.head.iter_mut().find(|(known, _)| known == name) {
@@ -102,7 +112,10 @@ impl Assembler {
             self.choices.push(Choice { index, message: Vec::new(), more: Vec::new() });
             self.choices.len() - 1
         });
-        if let Some(finish) = choice.get("finish_reason").filter(|finish| *finish != "null") {
+        self.names_reasons |= choice.has("finish_reason");
+        // Some providers have an empty one in every chunk.
+        let is_reason = |reason: &&str| !["null", "\"\""].contains(reason);
+        if let Some(finish) = choice.get("finish_reason").filter(is_reason) {
             merge(&mut self.choices[at].more, "finish_reason", finish);
         }
         let Some(remaining) = &mut self.remaining else { return };

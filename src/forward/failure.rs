@@ -1,5 +1,6 @@
 //! Failed requests: as an error line for the next tool, and as an HTTP status.
 
+use crate::api;
 use crate::config::Secret;
 use crate::error::Error;
 use crate::http::{
@@ -153,10 +154,21 @@ impl Failure {
     }
 
     /// The provider reported an error in mid-stream.
-    pub(super) fn in_stream(target: &Target, event: &[u8], key: Option<&Secret>) -> Failure {
-        let detail = error_message(event, key).map_or(String::new(), |detail| format!(": {detail}"));
-        let message = format!("the answer of {} broke off{detail}", target.title());
-        Failure::new(502, "provider_error", message).body(event, key)
+    pub(super) fn in_stream(target: &Target, error: &Object, key: Option<&Secret>) -> Failure {
+        Failure::of_error(target, "broke off", error, error, key)
+    }
+
+    /// The provider reported an error in place of an answer, and called that a success.
+    pub(super) fn reported(target: &Target, answer: &Object, key: Option<&Secret>) -> Failure {
+        let error = api::reported_error(answer);
+        Failure::of_error(target, "is an error", error.as_ref().unwrap_or(answer), answer, key)
+    }
+
+    fn of_error(target: &Target, is: &str, error: &Object, body: &Object, key: Option<&Secret>) -> Failure {
+        let detail = error_message(error.to_json().as_bytes(), key);
+        let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+        let message = format!("the answer of {} {is}{detail}", target.title());
+        Failure::new(502, "provider_error", message).body(body.to_json().as_bytes(), key)
     }
 
     /// The error line that takes the place of the answer; `rsv` is the request's member as JSON text.

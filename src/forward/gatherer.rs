@@ -58,6 +58,14 @@ impl Gatherer {
         }
     }
 
+    /// Takes an event for an error, whatever else it is.
+    pub(super) fn fail(&mut self, event: &Object) {
+        match self {
+            Gatherer::Chat(assembler) => assembler.fail(event),
+            Gatherer::Other(events) => events.fail(event),
+        }
+    }
+
     /// Adds an event.
     pub(super) fn add(&mut self, event: &Object) {
         match self {

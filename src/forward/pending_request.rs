@@ -60,8 +60,8 @@ impl PendingRequest {
         rsv.set_text("provider", self.target.name());
         rsv.set("status", status.to_string());
         rsv.set("latency_ms", (self.clock.now() - self.begin).max(0).to_string());
-        if let Some(partial) = partial {
-            rsv.set("partial", partial);
+        if partial.is_some() || api::is_failed(&answer) {
+            rsv.set("partial", "true");
         }
         answer.take("rsv");
         truncation_detector.check(&self.target, &answer, rsv);

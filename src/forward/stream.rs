@@ -1,21 +1,29 @@
 //! An answer as it arrives: its bytes, and the events in them.
+//!
+//! It is whole once the event has arrived that carries the reason of its end: `finish_reason` of every choice; of a
+//! message `stop_reason`; `response.completed` or `response.incomplete` of a response. What arrives after that may be
+//! missing. What ends before, in whatever way, has broken off, and so has what reports an error.
 
 use super::answer::{mark_kind, read_answer};
-use super::event_parser::EventParser;
+use super::event::Event;
+use super::event_parser::ParsedEvent;
+use super::event_reader::{EventReader, ReadEvents};
 use super::failure::Failure;
 use super::gatherer::Gatherer;
 use super::pending_request::PendingRequest;
 use super::truncation_detector::TruncationDetector;
-use crate::api::{self, EventTranslator};
+use crate::api::{self, Api, EventTranslator};
 use crate::cli::Diagnostics;
 use crate::http::{self, Decoder, HeaderMap, HeaderValue, Response, Truncation};
-use crate::record::{GrowingText, Object};
+use crate::record::Object;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The data of the last event of a stream.
 const DONE_DATA: &str = "[DONE]";
+/// The name of events that report an error.
+const ERROR_NAME: &str = "error";
 /// The time that the connection may take to end after that, so that it can be reused.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -26,12 +34,16 @@ pub struct Stream {
     pending: PendingRequest,
     truncation_detector: Arc<TruncationDetector>,
     diagnostics: Diagnostics,
-    reading: Option<EventReader>,
+    /// None for an answer that is not streamed, and for a stream that cannot be read any more.
+    reader: Option<EventReader>,
     /// Turns events into those of the client's API.
     translator: Option<EventTranslator>,
     assembler: Gatherer,
     limit: usize,
+    /// The reason why the answer is incomplete.
     failure: Option<Failure>,
+    /// Whether the provider itself told the client that the answer broke off.
+    is_failure_told: bool,
 }
 
 /// The head of an answer.
@@ -49,34 +61,20 @@ enum StreamBody {
     Arriving(Response),
     /// The provider did not stream: the answer as it was sent, and parsed.
     Whole(Option<Bytes>, Object),
+    /// Nothing more arrives, but for what is to follow it; `is_cut` if the connection broke.
+    Arrived {
+        is_cut: bool,
+    },
     Ended,
-}
-
-/// Turns pieces into events.
-struct EventReader {
-    decoder: Decoder,
-    events: EventParser,
 }
 
 /// A piece of an answer.
 #[derive(Debug)]
 pub struct StreamPiece {
-    /// The exact bytes from the provider.
+    /// The exact bytes from the provider, of whole events if they are not encoded.
     pub bytes: Bytes,
     /// The events that end in it.
     pub events: Vec<Event>,
-}
-
-/// One event of a streamed answer.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Event {
-    Chunk(Object),
-    /// It is no JSON object.
-    Data(String),
-    /// The end of the stream.
-    Done,
-    /// The whole answer of a provider that does not stream.
-    Whole(Object),
 }
 
 /// The outcome of a stream.
@@ -111,12 +109,11 @@ impl Stream {
         }
         let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
-        let decoder = Decoder::for_encoding(response.content_encoding());
-        let (body, reading) = if streamed {
-            let events = EventParser::new(limit);
-            (StreamBody::Arriving(response), Some(EventReader { decoder, events }))
+        let (body, reader) = if streamed {
+            let reader = EventReader::new(response.content_encoding(), limit);
+            (StreamBody::Arriving(response), Some(reader))
         } else {
-            (whole(response, decoder, &pending, limit).await?, None)
+            (whole(response, &pending, limit).await?, None)
         };
         let assembler = Gatherer::new(pending.sent_api, Some(limit));
         Ok(Stream {
@@ -125,11 +122,12 @@ impl Stream {
             pending,
             truncation_detector,
             diagnostics,
-            reading,
+            reader,
             translator,
             assembler,
             limit,
             failure: None,
+            is_failure_told: false,
         })
     }
 
@@ -144,18 +142,25 @@ impl Stream {
     }
 
     /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer broke off,
-    /// or that its next piece took too long.
+    /// or that its next piece took too long: see `failure_event`.
     pub async fn next(&mut self) -> Option<Result<StreamPiece, Failure>> {
         loop {
             let piece = match self.arrived().await {
-                Some(Ok(piece)) => piece,
-                None => return self.last_piece().map(Ok),
-                failed => return failed,
+                Some(piece) => self.translated(piece),
+                None => return self.last_piece(),
             };
-            let piece = self.translated(piece);
-            if !piece.bytes.is_empty() {
+            if !piece.bytes.is_empty() || !piece.events.is_empty() {
                 return Some(Ok(piece));
             }
+        }
+    }
+
+    /// The event by which a client learns that its answer broke off; `None` if the provider has told it.
+    pub fn failure_event(&mut self, failure: &Failure) -> Option<String> {
+        match &mut self.translator {
+            Some(translator) => Some(api::to_sse(&translator.fail(&failure.message))),
+            None if self.is_failure_told => None,
+            None => Some(self.pending.sent_api.error_event(failure.code, &failure.message)),
         }
     }
 
@@ -174,25 +179,39 @@ impl Stream {
                 Event::Data(_) => {}
             }
         }
-        StreamPiece {
-            bytes: api::to_sse(&events).into(),
-            events: events.into_iter().map(Event::Chunk).collect(),
-        }
+        piece_of(events)
     }
 
-    /// The end of a translated stream whose provider did not mark its own.
-    fn last_piece(&mut self) -> Option<StreamPiece> {
-        let is_finished = matches!(self.body, StreamBody::Ended) && self.assembler.is_finished();
-        let events = self.translator.as_mut().filter(|_| is_finished)?.finish();
-        let bytes = api::to_sse(&events);
-        (!bytes.is_empty()).then(|| StreamPiece {
-            bytes: bytes.into(),
-            events: events.into_iter().map(Event::Chunk).collect(),
-        })
+    /// What follows the last piece that arrived, once: the end of a stream that has none, or the error that the answer
+    /// broke off.
+    fn last_piece(&mut self) -> Option<Result<StreamPiece, Failure>> {
+        let StreamBody::Arrived { is_cut } = self.body else { return None };
+        self.body = StreamBody::Ended;
+        if !self.assembler.is_finished() {
+            // Whether a stream that could not be read is whole is not known, unless its connection broke; nor is it passed on
+            // in another API.
+            let is_broken = is_cut || self.reader.is_some() || self.translator.is_some();
+            return is_broken.then(|| Err(self.broken()));
+        }
+        let piece = match (&mut self.translator, self.pending.sent_api) {
+            (Some(translator), _) => piece_of(translator.finish()),
+            (None, _) if self.head.encoded => return None,
+            // Clients of Anthropic's take a message without it for one that broke off.
+            (None, Api::Messages) if !self.assembler.is_done() => piece_of(vec![api::message_stop()]),
+            (None, _) => self.unended(),
+        };
+        (!piece.bytes.is_empty()).then_some(Ok(piece))
+    }
+
+    /// The end of a stream that lacks the end of its line. Of any other event that has not ended, clients can make nothing.
+    fn unended(&self) -> StreamPiece {
+        let rest = self.reader.as_ref().map(EventReader::unfinished).unwrap_or_default();
+        let is_end = rest.trim_ascii_end().ends_with(DONE_DATA.as_bytes());
+        StreamPiece { bytes: Bytes::copy_from_slice(if is_end { rest } else { b"" }), events: Vec::new() }
     }
 
     /// The next piece as the provider sent it.
-    async fn arrived(&mut self) -> Option<Result<StreamPiece, Failure>> {
+    async fn arrived(&mut self) -> Option<StreamPiece> {
         let arrived = match &mut self.body {
             StreamBody::Arriving(response) if self.assembler.is_done() => {
                 tokio::time::timeout(CLOSE_TIMEOUT, response.piece()).await.unwrap_or(Ok(None))
@@ -200,59 +219,91 @@ impl Stream {
             StreamBody::Arriving(response) => response.piece().await,
             StreamBody::Whole(bytes, answer) => {
                 let bytes = bytes.take()?;
-                return Some(Ok(StreamPiece { bytes, events: vec![Event::Whole(answer.clone())] }));
+                return Some(StreamPiece { bytes, events: vec![Event::Whole(answer.clone())] });
             }
-            StreamBody::Ended => return None,
+            StreamBody::Arrived { .. } | StreamBody::Ended => return None,
         };
+        let is_cut = arrived.is_err();
         match arrived {
-            Ok(Some(bytes)) => {
-                let events = self.read(&bytes);
-                Some(Ok(StreamPiece { bytes, events }))
-            }
+            Ok(Some(bytes)) => return Some(self.read(bytes)),
             Err(failed) if !self.assembler.is_finished() => {
-                self.body = StreamBody::Ended;
-                let failure = Failure::broken(&self.pending.target, &failed, b"", None);
-                self.failure.get_or_insert_with(|| failure.clone());
-                Some(Err(failure))
+                self.failure.get_or_insert_with(|| Failure::broken(&self.pending.target, &failed, b"", None));
             }
             // Nothing of the answer can be missing.
-            Ok(None) | Err(_) => {
-                self.body = StreamBody::Ended;
-                None
+            Ok(None) | Err(_) => {}
+        }
+        self.body = StreamBody::Arrived { is_cut };
+        None
+    }
+
+    /// The whole events of a piece, up to one by which the answer breaks off. Bytes that cannot be read are passed on all the
+    /// same.
+    fn read(&mut self, piece: Bytes) -> StreamPiece {
+        let Some(reader) = &mut self.reader else { return StreamPiece { bytes: piece, events: Vec::new() } };
+        let read = reader.read(piece.clone());
+        let ReadEvents { mut bytes, events: found, is_cut } = match read {
+            Ok(read) => read,
+            Err(cut) => {
+                self.reader = None;
+                self.failure = Some(match cut {
+                    Truncation::Limit => Failure::answer_too_long(&self.pending.target, self.limit),
+                    Truncation::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
+                });
+                return StreamPiece { bytes: piece, events: Vec::new() };
+            }
+        };
+        if let Some(reader) = self.reader.take_if(|_| is_cut) {
+            // Of what follows, an answer would lack a part in the middle.
+            self.failure = Some(Failure::answer_too_long(&self.pending.target, self.limit));
+            bytes = [&bytes, reader.unfinished()].concat().into();
+        }
+        let (mut events, mut passed) = (Vec::new(), 0);
+        for ParsedEvent { name, data, end } in found {
+            let event = self.event(&name, data);
+            let breaks =
+                self.assembler.error().is_some() || self.assembler.is_done() && !self.assembler.is_finished();
+            if !breaks || self.is_failure_told || self.translator.is_some() {
+                events.extend(event);
+                passed = end;
+            }
+            if breaks {
+                self.body = StreamBody::Arrived { is_cut: false };
+                bytes.truncate(passed);
+                return StreamPiece { bytes: if self.head.encoded { Bytes::new() } else { bytes }, events };
             }
         }
+        StreamPiece { bytes: if self.head.encoded { piece } else { bytes }, events }
     }
 
-    /// The events that end in a piece. Bytes that cannot be parsed are passed on all the same.
-    fn read(&mut self, bytes: &Bytes) -> Vec<Event> {
-        let Some(EventReader { decoder, events }) = &mut self.reading else { return Vec::new() };
-        let (mut plain, mut found) = (Vec::new(), Vec::new());
-        let mut cut = decoder.decode(bytes, &mut plain, self.limit).err();
-        if events.feed(&plain, &mut found).is_err() {
-            cut = Some(Truncation::Limit);
-        }
-        if let Some(cut) = cut {
-            self.reading = None;
-            self.failure = Some(match cut {
-                Truncation::Limit => Failure::answer_too_long(&self.pending.target, self.limit),
-                Truncation::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
-            });
-        }
-        found.into_iter().map(|data| self.event(data)).collect()
-    }
-
-    fn event(&mut self, data: String) -> Event {
+    /// Adds an event to the answer, and returns it; the end of a stream only if the answer came to its end.
+    fn event(&mut self, name: &str, data: String) -> Option<Event> {
         if data == DONE_DATA {
             self.assembler.done();
-            return Event::Done;
+            return self.assembler.is_finished().then_some(Event::Done);
         }
-        match Object::parse(&data) {
-            Ok(chunk) => {
-                self.assembler.add(&chunk);
-                Event::Chunk(chunk)
-            }
-            Err(_) => Event::Data(data),
+        let parsed = Object::parse(&data);
+        if let Ok(chunk) = &parsed {
+            self.assembler.add(chunk);
+            self.is_failure_told = self.pending.sent_api.is_error_event(name, chunk);
         }
+        if name == ERROR_NAME {
+            self.assembler.fail(parsed.as_ref().unwrap_or(&described(&data)));
+        }
+        Some(parsed.map_or(Event::Data(data), Event::Chunk))
+    }
+
+    /// The reason why an answer broke off: what its provider says, else how it ended.
+    fn broken(&self) -> Failure {
+        let PendingRequest { target, key, .. } = &self.pending;
+        if let Some(error) = self.assembler.error() {
+            return Failure::in_stream(target, error, key.as_ref());
+        }
+        // An error after the events that is none itself, as Ollama has it.
+        let rest = self.reader.as_ref().map(EventReader::unfinished).unwrap_or_default();
+        if let Some(error) = Object::parse_bytes(rest).ok().as_ref().and_then(api::reported_error) {
+            return Failure::in_stream(target, &error, key.as_ref());
+        }
+        self.failure.clone().unwrap_or_else(|| Failure::unfinished(target))
     }
 
     /// The line of an event, with `rsv`, which has the trace: none for one that is not part of a stream.
@@ -281,29 +332,28 @@ impl Stream {
 
     /// Hangs up if there is more, and returns the outcome.
     pub fn end(mut self) -> StreamEnd {
-        let PendingRequest { target, key, .. } = &self.pending;
         if let StreamBody::Whole(_, answer) = self.body {
             self.pending.log_answer(&self.diagnostics, &answer);
-            let answer = match self.pending.translated(answer) {
-                Ok(answer) => answer,
-                Err(failure) => return StreamEnd { response: None, failure: Some(failure) },
-            };
-            return StreamEnd {
-                response: Some(self.pending.complete(answer, self.head.status, &self.truncation_detector)),
-                failure: None,
+            return match self.pending.translated(answer) {
+                Ok(answer) => StreamEnd {
+                    response: Some(self.pending.complete(
+                        answer,
+                        self.head.status,
+                        &self.truncation_detector,
+                    )),
+                    failure: None,
+                },
+                Err(failure) => StreamEnd { response: None, failure: Some(failure) },
             };
         }
-        let finished =
-            self.assembler.is_finished() && !self.assembler.is_truncated() && self.failure.is_none();
-        let error = self.assembler.error().map(|event| event.to_json());
-        let failure = match error {
-            Some(event) => Some(Failure::in_stream(target, event.as_bytes(), key.as_ref())),
-            None if self.failure.is_some() => self.failure,
-            None if self.assembler.is_truncated() => Some(Failure::answer_too_long(target, self.limit)),
-            None if !finished => Some(Failure::unfinished(target)),
-            None => None,
+        let failure = if !self.assembler.is_finished() {
+            Some(self.broken())
+        } else if self.assembler.is_truncated() {
+            Some(Failure::answer_too_long(&self.pending.target, self.limit))
+        } else {
+            self.failure
         };
-        if !finished {
+        if failure.is_some() {
             self.pending.rsv.set("partial", "true");
         }
         let response = self.assembler.finish().map(|mut answer| {
@@ -311,6 +361,9 @@ impl Stream {
             // Its events had a choice.
             if let Ok(translated) = self.pending.translated(answer.clone()) {
                 answer = translated;
+            }
+            if failure.is_some() {
+                api::mark_broken(&mut answer);
             }
             mark_kind(&mut answer);
             self.pending.complete(answer, self.head.status, &self.truncation_detector)
@@ -322,10 +375,10 @@ impl Stream {
 /// Waits for all of an answer that is not streamed, and keeps it as it was sent, too.
 async fn whole(
     mut response: Response,
-    mut decoder: Decoder,
     pending: &PendingRequest,
     limit: usize,
 ) -> Result<StreamBody, Failure> {
+    let mut decoder = Decoder::for_encoding(response.content_encoding());
     let (mut sent, mut bytes) = (Vec::new(), Vec::new());
     let cut = loop {
         match response.piece().await {
@@ -340,31 +393,21 @@ async fn whole(
         }
     };
     let answer = read_answer(&pending.target, &http::Body { bytes, cut }, pending.key.as_ref())?;
+    if pending.translation.is_some() {
+        // What is no chat completion is no answer for another API.
+        pending.translated(answer.clone())?;
+    }
     Ok(StreamBody::Whole(Some(sent.into()), answer))
 }
 
-impl Event {
-    /// Whether a stream, or a whole answer, ends with it.
-    pub fn is_last(&self) -> bool {
-        match self {
-            Event::Done | Event::Whole(_) => true,
-            Event::Chunk(chunk) => api::is_last_event(chunk),
-            Event::Data(_) => false,
-        }
-    }
+/// Events of the client's API as a piece.
+fn piece_of(events: Vec<Object>) -> StreamPiece {
+    StreamPiece { bytes: api::to_sse(&events).into(), events: events.into_iter().map(Event::Chunk).collect() }
+}
 
-    /// Appends the text that it adds to the answer, of several to the first.
-    pub fn push_text(&self, to: &mut GrowingText) {
-        let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return };
-        if !chunk.has("choices") {
-            return api::push_event_text(chunk, to);
-        }
-        let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
-        let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
-        let message = first.and_then(|first| {
-            let member = |name| first.object(name).ok().flatten();
-            member("delta").or_else(|| member("message"))
-        });
-        api::push_content(&message.unwrap_or_default(), to);
-    }
+/// An error that is only described.
+fn described(text: &str) -> Object {
+    let mut error = Object::default();
+    error.set_text("message", text);
+    error
 }

@@ -11,18 +11,18 @@ use super::ollama_format::{self, OllamaMethod};
 use super::proxy_config::ProxyConfig;
 use super::relay_headers;
 use super::response::{self, HttpBody, HttpResponse};
-use super::tee::{End, Tee};
+use super::tee::{BodyEnd, End, Last, Tee};
 use super::turn_pipeline::{ActiveTurn, TurnPipeline};
 use super::upstream::{self, Upstream};
 use crate::enrich::Enriched;
 use crate::forward::{self, Failure};
-use crate::http::{Decoder, RelayBody, RelayRequest, RequestBody};
+use crate::http::{Body, Decoder, RelayBody, RelayRequest, RequestBody, RequestError, Truncation};
 use crate::provider::CallerKeys;
 use crate::provider::Target;
 use crate::record::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use hyper::header::CONTENT_ENCODING;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
@@ -127,8 +127,7 @@ impl OllamaApi {
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
         }
-        let mut response = upstream::relayed(answered);
-        let encoding = response.headers().get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
+        let encoding = answered.headers().get(CONTENT_ENCODING);
         let recorder = Recorder {
             config: self.config.clone(),
             pipeline: self.pipeline.clone(),
@@ -138,15 +137,12 @@ impl OllamaApi {
             client,
             rsv: line.object("rsv")?.unwrap_or_default(),
             started_at,
-            decoder: Decoder::for_encoding(encoding),
-            // An encoded stream cannot be added to.
-            takes_error: encoding.is_none() && body.get("stream") != Some("false"),
+            encoding: encoding.map(|encoding| String::from_utf8_lossy(encoding.as_bytes()).into_owned()),
         };
-        let on_end = move |bytes: Vec<u8>, is_whole: bool| recorder.record(&bytes, is_whole);
-        let inner = std::mem::take(response.body_mut());
-        let tee = Tee::new(inner, self.config.settings.max_line(), on_end);
-        *response.body_mut() = HttpBody::new(tee.map_err(Into::into));
-        Ok(response)
+        if body.get("stream") == Some("false") {
+            return recorder.whole(answered).await;
+        }
+        Ok(recorder.stream(upstream::relayed(answered)))
     }
 
     /// Relays a request to Ollama, but for its member `rsv`.
@@ -186,39 +182,84 @@ struct Recorder {
     rsv: Object,
     /// The time at which the request was sent, in milliseconds.
     started_at: i64,
-    decoder: Decoder,
-    /// Whether an error can be appended to the answer.
-    takes_error: bool,
+    /// The encoding of the answer, if it has one.
+    encoding: Option<String>,
 }
 
 impl Recorder {
-    /// Stores the answer of these bytes. The end has the error to append if it came to no end.
-    fn record(mut self, bytes: &[u8], is_whole: bool) -> End {
+    /// Waits for a whole answer, which is passed on as it was sent once it is known to be one.
+    async fn whole(self, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
+        let limit = self.config.settings.max_line();
+        let (head, body) = answered.into_parts();
+        let collected = Limited::new(body, limit).collect().await;
+        let (sent, mut cut) = match collected {
+            Ok(collected) => (collected.to_bytes(), None),
+            Err(error) => {
+                let failed = error.downcast::<RequestError>();
+                (Bytes::new(), Some(failed.map_or(Truncation::Limit, |failed| Truncation::Failed(*failed))))
+            }
+        };
+        let mut bytes = Vec::new();
+        if let Err(failed) = self.decoder().decode(&sent, &mut bytes, limit) {
+            cut.get_or_insert(failed);
+        }
+        forward::read_answer(&self.target, &Body { bytes, cut }, None)?;
+        if let Some(stored) = self.record(&sent, BodyEnd::Ended).after {
+            let _ = stored.await;
+        }
+        let mut response = response::json(head.status, sent);
+        *response.headers_mut() = relay_headers::to_client(head.headers);
+        Ok(response)
+    }
+
+    /// Passes a streamed answer on, line by line, and records it.
+    fn stream(self, mut response: HttpResponse) -> HttpResponse {
+        let limit = self.config.settings.max_line();
+        let by_lines = self.encoding.is_none();
+        let inner = std::mem::take(response.body_mut());
+        // An error may be added to it.
+        response.headers_mut().remove(CONTENT_LENGTH);
+        let on_end = move |bytes: Vec<u8>, how: BodyEnd| self.record(&bytes, how);
+        *response.body_mut() = HttpBody::new(Tee::new(inner, limit, by_lines, on_end));
+        response
+    }
+
+    fn decoder(&self) -> Decoder {
+        Decoder::for_encoding(self.encoding.as_deref())
+    }
+
+    /// Stores the answer of these bytes. The end says that the answer broke off if it came to no end.
+    fn record(mut self, bytes: &[u8], how: BodyEnd) -> End {
         let ProxyConfig { settings, clock, diagnostics, .. } = &*self.config;
         let mut plain = Vec::new();
-        let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
+        let is_garbled = self.decoder().decode(bytes, &mut plain, settings.max_line()).is_err();
         let (mut response, is_partial) = self.method.to_response(&plain);
         forward::log_detail(diagnostics, "the answer of", &self.target, &plain, None);
         self.rsv.set_text("provider", "ollama");
         self.rsv.set("status", "200");
         self.rsv.set("latency_ms", (clock.now() - self.started_at).max(0).to_string());
-        if is_partial || is_garbled || !is_whole {
+        if is_partial || is_garbled {
             self.rsv.set("partial", "true");
         }
         response.set("rsv", self.rsv.to_json());
+        let is_unknown = is_garbled || bytes.len() >= settings.max_line();
+        let is_untold = is_partial && !is_unknown && !ollama_format::ends_in_error(&plain);
+        let last = if is_untold && self.encoding.is_none() {
+            Last::Bytes(response::ollama_error_body("the answer of Ollama broke off before its end").into())
+        } else if is_untold || is_unknown && how == BodyEnd::Cut {
+            // An encoded stream cannot be added to.
+            Last::Broken
+        } else {
+            Last::Rest
+        };
         // A client that got all of it has waited for it.
-        let client = Some(self.client).filter(|_| is_whole);
+        let client = Some(self.client).filter(|_| how != BodyEnd::Left);
         let (pipeline, turn) = (self.pipeline, self.turn);
         let stored = tokio::spawn(async move {
             pipeline.keep(turn, &response).await;
             drop(client);
         });
-        let takes_error = self.takes_error && is_partial && !ollama_format::ends_in_error(&plain);
-        let appended = takes_error.then(|| {
-            let error = response::ollama_error_body("the answer of Ollama broke off before its end");
-            format!("\n{error}").into()
-        });
-        End { appended, after: self.config.stores_first().then_some(stored) }
+        End { last, after: self.config.stores_first().then_some(stored) }
     }
 }
 

@@ -79,7 +79,8 @@ impl OllamaMethod {
         Ok(answer)
     }
 
-    /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is missing.
+    /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is missing, as it
+    /// is after an error.
     pub(super) fn to_response(self, bytes: &[u8]) -> (Object, bool) {
         let (mut text, mut thinking, mut calls) =
             (GrowingText::default(), GrowingText::default(), Vec::new());
@@ -96,6 +97,9 @@ impl OllamaMethod {
             thinking.push_json(member("thinking"));
             calls.extend(message.objects("tool_calls").ok().flatten().unwrap_or_default());
             model = model.or_else(|| piece.text("model").ok().flatten());
+            if piece.has("error") {
+                break;
+            }
             if piece.get("done") == Some("true") {
                 let done = piece.text("done_reason").ok().flatten();
                 reason = Some(done.unwrap_or_else(|| "stop".to_owned()));

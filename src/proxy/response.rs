@@ -24,9 +24,13 @@ pub(super) type HttpBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send
 /// A response to a client.
 pub(super) type HttpResponse = Response<HttpBody>;
 
-/// The message of one of the proxy's own errors, kept in addition to its body.
+/// The message of an error, kept in addition to its body, for clients of other APIs.
 #[derive(Clone)]
-struct ErrorMessage(String);
+struct ErrorMessage {
+    text: String,
+    /// Whether the body has Anthropic's shape already.
+    is_anthropic: bool,
+}
 
 /// The headers of every response, by which a browser takes it for nothing else than it says it is, and shows it to no
 /// page of another origin that may not read it.
@@ -101,7 +105,7 @@ fn whole(body: impl Into<Bytes>) -> HttpBody {
 /// An error of the proxy's own.
 pub(super) fn error(status: StatusCode, code: &str, message: &str) -> HttpResponse {
     let mut response = json(status, openai_error_body(status, code, message));
-    response.extensions_mut().insert(ErrorMessage(message.to_owned()));
+    response.extensions_mut().insert(ErrorMessage { text: message.to_owned(), is_anthropic: false });
     response
 }
 
@@ -122,10 +126,10 @@ pub(super) fn ollama_error_body(message: &str) -> String {
     format!("{{\"error\":{}}}\n", quote(message))
 }
 
-/// The same response for Ollama's clients: one of the proxy's own errors gets Ollama's shape.
+/// The same response for Ollama's clients: an error gets Ollama's shape.
 pub(super) fn for_ollama(mut response: HttpResponse) -> HttpResponse {
-    if let Some(ErrorMessage(message)) = response.extensions_mut().remove() {
-        *response.body_mut() = whole(ollama_error_body(&message));
+    if let Some(ErrorMessage { text, .. }) = response.extensions_mut().remove() {
+        *response.body_mut() = whole(ollama_error_body(&text));
     }
     response
 }
@@ -133,7 +137,9 @@ pub(super) fn for_ollama(mut response: HttpResponse) -> HttpResponse {
 /// The same response for Anthropic's clients: an error gets Anthropic's shape, and the type of its status there.
 pub(super) fn for_anthropic(mut response: HttpResponse) -> HttpResponse {
     let status = response.status();
-    let Some(ErrorMessage(message)) = response.extensions_mut().remove() else { return response };
+    let Some(ErrorMessage { text, is_anthropic: false }) = response.extensions_mut().remove() else {
+        return response;
+    };
     let kind = match status.as_u16() {
         401 => "authentication_error",
         403 => "permission_error",
@@ -145,7 +151,7 @@ pub(super) fn for_anthropic(mut response: HttpResponse) -> HttpResponse {
         529 => "overloaded_error",
         _ => "api_error",
     };
-    *response.body_mut() = whole(Api::Messages.error_body(kind, "", &message));
+    *response.body_mut() = whole(Api::Messages.error_body(kind, "", &text));
     response
 }
 
@@ -154,19 +160,30 @@ pub(super) fn bad_request(error: &Error) -> HttpResponse {
     self::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string())
 }
 
-/// The response to a request that failed. A provider's refusal keeps its own status and body.
+/// The response to a request that failed. A provider's refusal keeps its own status, and its body if the client knows its
+/// shape.
 pub(super) fn failure(failure: &Failure) -> HttpResponse {
     let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let refusal =
         failure.body.as_ref().filter(|body| failure.code == "provider_error" && is_openai_error(body));
     let response = match refusal {
-        Some(body) => json(status, body.to_string() + "\n"),
+        Some(body) => {
+            let mut response = json(status, body.to_string() + "\n");
+            let (text, is_anthropic) = (failure.message.clone(), is_anthropic_error(body));
+            response.extensions_mut().insert(ErrorMessage { text, is_anthropic });
+            response
+        }
         None => error(status, failure.code, &failure.message),
     };
     match &failure.headers {
         Some(headers) => with_provider_headers(response, headers),
         None => response,
     }
+}
+
+/// Whether an error has Anthropic's shape.
+fn is_anthropic_error(body: &str) -> bool {
+    Object::parse(body).is_ok_and(|body| body.get("type") == Some("\"error\""))
 }
 
 /// Whether an error has OpenAI's shape: not every client reads others.

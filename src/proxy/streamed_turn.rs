@@ -5,7 +5,6 @@ use super::chat_request::ChatRequest;
 use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::turn_pipeline::{ActiveTurn, TurnPipeline};
-use crate::api::Api;
 use crate::forward::{Event, Failure, Stream, StreamPiece};
 use crate::record::{Account, Object};
 use bytes::Bytes;
@@ -23,7 +22,7 @@ const BUFFERED_PIECES: usize = 16;
 
 /// The stream ended before its end.
 #[derive(Debug)]
-struct BrokenStream;
+pub(super) struct BrokenStream;
 
 impl std::error::Error for BrokenStream {}
 
@@ -41,7 +40,7 @@ pub(super) async fn run(
     request: ChatRequest,
     client: Arc<()>,
 ) -> (HttpResponse, Option<Account>) {
-    let (api, caller) = (request.api, request.caller.clone());
+    let caller = request.caller.clone();
     let (turn, enriched) = match pipeline.begin(request).await {
         Ok(started) => started,
         Err(failure) => return (response::failure(&failure), None),
@@ -64,15 +63,13 @@ pub(super) async fn run(
     let (sender, mut receiver) = channel(BUFFERED_PIECES);
     let pieces = poll_fn(move |context| receiver.poll_recv(context));
     let response = response::stream(stream.head(), StreamBody::new(pieces.map_ok(Frame::data)));
-    let relay =
-        Relay { api, pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
+    let relay = Relay { pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
     tokio::spawn(relay.run());
     (response, account)
 }
 
 /// A stream on its way to its client.
 struct Relay {
-    api: Api,
     pipeline: Arc<TurnPipeline>,
     turn: ActiveTurn,
     stream: Stream,
@@ -113,7 +110,7 @@ impl Relay {
                     break;
                 }
                 Some(Err(failure)) => {
-                    last.push(Ok(self.api.error_event(failure.code, &failure.message).into()));
+                    last.extend(self.stream.failure_event(&failure).map(|event| Ok(event.into())));
                     break;
                 }
                 None => break,

@@ -1,142 +1,133 @@
 //! A body that is passed on piece by piece and gathered at the same time.
 
+use super::streamed_turn::BrokenStream;
 use bytes::Bytes;
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Frame};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinHandle;
 
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
+/// How a body came to its end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum BodyEnd {
+    /// All of it was passed on.
+    Ended,
+    /// Its provider hung up.
+    Cut,
+    /// It was dropped: its client has left.
+    Left,
+}
+
 /// The end of a body.
-#[derive(Default)]
 pub(super) struct End {
-    /// Bytes to append, if the length of the body was not declared.
-    pub(super) appended: Option<Bytes>,
+    pub(super) last: Last,
     /// A task for which the end of the body waits.
     pub(super) after: Option<JoinHandle<()>>,
 }
 
-/// Passes a body on and gathers it. When the body has ended, or was dropped, `on_end` gets what was gathered, and
-/// whether that is all, once.
+/// What a body ends with.
+pub(super) enum Last {
+    /// What is left of it.
+    Rest,
+    /// Bytes in place of a line that has not ended.
+    Bytes(Bytes),
+    /// An error, so that it does not look whole.
+    Broken,
+}
+
+/// Passes the lines of a body on, or its pieces if it has none, and gathers it. When the body has ended, or was dropped,
+/// `on_end` gets what was gathered and how it ended, once.
 // By hand: futures-util can inspect the pieces of a stream, but does not say that one was dropped before its end.
-pub(super) struct Tee<B: Body, F: FnOnce(Vec<u8>, bool) -> End> {
+pub(super) struct Tee<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> {
     inner: B,
     limit: usize,
     gathered: Vec<u8>,
-    /// Whether more was passed on than was gathered.
-    overflowed: bool,
+    /// The line that has not ended, of a body whose lines are passed on.
+    line: Option<Vec<u8>>,
+    /// None once the body has ended.
     on_end: Option<F>,
-    appended: Option<Bytes>,
-    /// A task, and the last item of the body, which waits for it.
+    /// A task for which the end waits, and what is left to be sent then.
     after: Option<JoinHandle<()>>,
-    last: Option<BodyItem<B>>,
-    /// Whether the length of the body was not declared.
-    is_open: bool,
-    ended: bool,
+    last: Option<Result<Bytes, BoxedError>>,
 }
 
-/// A frame of a body, an error, or its end.
-type BodyItem<B> = Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>;
-
-impl<B: Body, F: FnOnce(Vec<u8>, bool) -> End> Tee<B, F> {
-    /// Gathers at most `limit` bytes; all are passed on.
-    pub(super) fn new(inner: B, limit: usize, on_end: F) -> Tee<B, F> {
-        let is_open = inner.size_hint().exact().is_none();
-        let (gathered, on_end) = (Vec::new(), Some(on_end));
-        Tee {
-            inner,
-            limit,
-            gathered,
-            overflowed: false,
-            on_end,
-            appended: None,
-            after: None,
-            last: None,
-            is_open,
-            ended: false,
-        }
+impl<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> Tee<B, F> {
+    /// Gathers at most `limit` bytes; all are passed on, by lines or as they come.
+    pub(super) fn new(inner: B, limit: usize, by_lines: bool, on_end: F) -> Tee<B, F> {
+        let (line, on_end) = (by_lines.then(Vec::new), Some(on_end));
+        Tee { inner, limit, gathered: Vec::new(), line, on_end, after: None, last: None }
     }
 
-    fn end(&mut self, is_whole: bool) {
+    /// Gathers a piece, and returns what is to be passed on of it and of those before it.
+    fn pass(&mut self, mut piece: Bytes) -> Bytes {
+        let remaining = self.limit - self.gathered.len();
+        self.gathered.extend_from_slice(&piece[..remaining.min(piece.len())]);
+        let Some(line) = &mut self.line else { return piece };
+        let rest = piece.split_off(memchr::memrchr(b'\n', &piece).map_or(0, |at| at + 1));
+        if !piece.is_empty() && !line.is_empty() {
+            line.extend_from_slice(&piece);
+            piece = std::mem::take(line).into();
+        }
+        line.extend_from_slice(&rest);
+        piece
+    }
+
+    /// Ends the body, whose provider may have hung up.
+    fn end(&mut self, cut: Option<BoxedError>) {
         let Some(on_end) = self.on_end.take() else { return };
-        let End { appended, after } =
-            on_end(std::mem::take(&mut self.gathered), is_whole && !self.overflowed);
+        let how = if cut.is_none() { BodyEnd::Ended } else { BodyEnd::Cut };
+        let End { last, after } = on_end(std::mem::take(&mut self.gathered), how);
+        let last = match last {
+            Last::Rest => Ok(self.line.take().unwrap_or_default().into()),
+            Last::Bytes(bytes) => Ok(bytes),
+            Last::Broken => Err(cut.unwrap_or_else(|| BrokenStream.into())),
+        };
+        self.last = Some(last).filter(|last| !last.as_ref().is_ok_and(Bytes::is_empty));
         self.after = after;
-        self.appended = appended.filter(|_| self.is_open && !self.overflowed);
-    }
-}
-
-impl<B, F> Tee<B, F>
-where
-    B: Body<Data = Bytes> + Unpin,
-    F: FnOnce(Vec<u8>, bool) -> End + Unpin,
-{
-    /// The next item, which is gathered.
-    fn poll_item(&mut self, context: &mut Context<'_>) -> Poll<BodyItem<B>> {
-        let item = ready!(Pin::new(&mut self.inner).poll_frame(context));
-        match &item {
-            Some(Ok(frame)) => {
-                let data: &[u8] = frame.data_ref().map_or(&[], |data| data);
-                let remaining = self.limit - self.gathered.len();
-                self.gathered.extend_from_slice(&data[..remaining.min(data.len())]);
-                self.overflowed |= data.len() > remaining;
-                // A body of declared length is not polled for its end.
-                if self.inner.is_end_stream() {
-                    self.end(true);
-                }
-            }
-            Some(Err(_)) => self.end(false),
-            None => self.end(true),
-        }
-        Poll::Ready(item)
     }
 }
 
 impl<B, F> Body for Tee<B, F>
 where
-    B: Body<Data = Bytes, Error: Unpin> + Unpin,
-    F: FnOnce(Vec<u8>, bool) -> End + Unpin,
+    B: Body<Data = Bytes, Error: Into<BoxedError>> + Unpin,
+    F: FnOnce(Vec<u8>, BodyEnd) -> End + Unpin,
 {
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = BoxedError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        let item = match self.last.take() {
-            Some(last) => last,
-            None => ready!(self.poll_item(context)),
-        };
-        if let Some(after) = &mut self.after {
-            if Pin::new(after).poll(context).is_pending() {
-                self.last = Some(item);
-                return Poll::Pending;
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxedError>>> {
+        loop {
+            if self.on_end.is_none() {
+                if let Some(task) = &mut self.after {
+                    // Whether it was stored is no matter of the answer.
+                    let _ = ready!(Pin::new(task).poll(context));
+                    self.after = None;
+                }
+                return Poll::Ready(self.last.take().map(|last| last.map(Frame::data)));
             }
-            self.after = None;
-        }
-        match item {
-            Some(Err(_)) | None if self.appended.is_some() => {
-                self.ended = true;
-                Poll::Ready(self.appended.take().map(|appended| Ok(Frame::data(appended))))
+            match ready!(Pin::new(&mut self.inner).poll_frame(context)) {
+                Some(Ok(frame)) => {
+                    let piece = self.pass(frame.into_data().unwrap_or_default());
+                    if !piece.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(piece))));
+                    }
+                }
+                Some(Err(failed)) => self.end(Some(failed.into())),
+                None => self.end(None),
             }
-            frame => Poll::Ready(frame),
         }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.appended.is_none() && self.last.is_none() && self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }
 
-impl<B: Body, F: FnOnce(Vec<u8>, bool) -> End> Drop for Tee<B, F> {
+impl<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> Drop for Tee<B, F> {
     fn drop(&mut self) {
-        self.end(false);
+        if let Some(on_end) = self.on_end.take() {
+            on_end(std::mem::take(&mut self.gathered), BodyEnd::Left);
+        }
     }
 }
