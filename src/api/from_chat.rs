@@ -73,14 +73,14 @@ impl Call {
         };
     }
 
-    /// Whether there are no arguments; of a call that is still growing, none so far.
-    pub(super) fn lacks_arguments(&self) -> bool {
+    /// Whether a call that is growing has none so far.
+    pub(super) fn may_lack_arguments(&self) -> bool {
         "null".starts_with(self.arguments.trim())
     }
 
     /// Gives it an object for arguments if it has none.
     pub(super) fn complete(&mut self) {
-        if self.lacks_arguments() {
+        if ["", "null"].contains(&self.arguments.trim()) {
             self.arguments = "{}".to_owned();
         }
     }

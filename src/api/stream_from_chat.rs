@@ -32,7 +32,8 @@ struct GrowingPart {
     is_open: bool,
     /// The number of bytes of its text that the client has.
     sent: usize,
-    /// Whether it is a call with whole arguments.
+    /// The number of bytes of its text at which it was found out whether they are whole arguments, and whether they are.
+    checked: usize,
     is_whole: bool,
 }
 
@@ -176,7 +177,8 @@ impl EventTranslator {
             self.writer.open(part);
         }
         if let AnswerPart::Call(call) = part
-            && call.lacks_arguments()
+            && call.may_lack_arguments()
+            && !now
         {
             return;
         }
@@ -204,7 +206,7 @@ impl GrowingPart {
     fn new(part: AnswerPart) -> GrowingPart {
         let arrived = GrowingText::default();
         let (index, id) = (None, String::new());
-        GrowingPart { part, arrived, index, id, is_open: false, sent: 0, is_whole: false }
+        GrowingPart { part, arrived, index, id, is_open: false, sent: 0, checked: 0, is_whole: false }
     }
 
     /// Appends to its text what `push` appends to a text.
@@ -213,7 +215,6 @@ impl GrowingPart {
         let arrived = self.arrived.take();
         if !arrived.is_empty() {
             self.part.text_mut().push_str(&arrived);
-            self.is_whole = self.call().is_some_and(|call| is_whole(&call.arguments));
         }
     }
 
@@ -238,11 +239,15 @@ impl GrowingPart {
     /// Whether it can be opened: a call needs its name and its id, which may be missing once it has arguments.
     fn may_open(&self) -> bool {
         self.call()
-            .is_none_or(|call| !call.name.is_empty() && (!self.id.is_empty() || !call.lacks_arguments()))
+            .is_none_or(|call| !call.name.is_empty() && (!self.id.is_empty() || !call.may_lack_arguments()))
     }
 
     /// Whether nothing can continue it once something follows.
-    fn may_end(&self) -> bool {
+    fn may_end(&mut self) -> bool {
+        let length = self.part.text().len();
+        if std::mem::replace(&mut self.checked, length) != length {
+            self.is_whole = self.call().is_some_and(|call| is_whole(&call.arguments));
+        }
         self.call().is_none() || self.is_open && self.is_whole
     }
 }

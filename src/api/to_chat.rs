@@ -36,7 +36,8 @@ impl Translation {
     /// Of a request of an API, which has so many tokens.
     pub fn new(api: Api, body: &Object, prompt_tokens: usize) -> Translation {
         let mut asked = Object::default();
-        for (name, usual) in [("parallel_tool_calls", "true"), ("tool_choice", "\"auto\""), ("tools", "[]")] {
+        let repeated = [("parallel_tool_calls", "true"), ("tool_choice", "\"auto\""), ("tools", "[]")];
+        for (name, usual) in repeated.into_iter().filter(|_| api == Api::Responses) {
             let json = body.get(name).filter(|json| *json != "null").unwrap_or(usual);
             asked.set(name, json);
         }

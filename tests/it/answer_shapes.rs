@@ -218,11 +218,16 @@ const SHAPES: &[Shape] = &[
         deltas: &[
             r#"{"tool_calls":[{"index":0,"id":"c1","function":{"name":"water","arguments":"all "}},{"index":1,"id":"c2","function":{"name":"weed","arguments":"{\"row\":"}}]}"#,
             r#"{"tool_calls":[{"index":0,"function":{"arguments":"of it"}},{"index":1,"function":{"arguments":"[2"}}]}"#,
-            r#"{"tool_calls":[{"index":2,"id":"c3","function":{"name":"list","arguments":"[1, \"a\"]"}}]}"#,
+            r#"{"tool_calls":[{"index":2,"id":"c3","function":{"name":"list","arguments":"[1, \"a\"]"}},{"index":3,"id":"c4","function":{"name":"now","arguments":"nu"}}]}"#,
         ],
-        message: r#"{"content":null,"tool_calls":[{"id":"c1","function":{"name":"water","arguments":"all of it"}},{"id":"c2","function":{"name":"weed","arguments":"{\"row\":[2"}},{"id":"c3","function":{"name":"list","arguments":"[1, \"a\"]"}}]}"#,
+        message: r#"{"content":null,"tool_calls":[{"id":"c1","function":{"name":"water","arguments":"all of it"}},{"id":"c2","function":{"name":"weed","arguments":"{\"row\":[2"}},{"id":"c3","function":{"name":"list","arguments":"[1, \"a\"]"}},{"id":"c4","function":{"name":"now","arguments":"nu"}}]}"#,
         pieces: &[],
-        calls: &[("c1", "water", "all of it"), ("c2", "weed", "{\"row\":[2"), ("c3", "list", "[1, \"a\"]")],
+        calls: &[
+            ("c1", "water", "all of it"),
+            ("c2", "weed", "{\"row\":[2"),
+            ("c3", "list", "[1, \"a\"]"),
+            ("c4", "now", "nu"),
+        ],
         ..TWO
     },
     Shape {
