@@ -63,6 +63,7 @@ fn is_unseen(c: char) -> bool {
 mod tests {
     use super::fold;
     use proptest::prelude::*;
+    use unicode_normalization::UnicodeNormalization;
 
     #[test]
     fn texts_that_say_the_same_are_folded_into_one() {
