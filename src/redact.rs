@@ -1,11 +1,17 @@
-//! Redaction: provider keys, tokens, private keys and card numbers are replaced by `[redacted:KIND]` before they are
-//! stored. The rules are data (`redact/rules.txt`); users add patterns of their own.
+//! Redaction: keys, tokens, passwords and card numbers are replaced by `[redacted:KIND]` before they are stored. The rules
+//! are data (`redact/rules.txt`); users add patterns of their own.
 
+mod address;
 mod base64;
 mod card;
+mod dotted;
 mod finding;
 mod json;
+mod name;
+mod pem;
 mod rules;
+mod setting;
+mod value;
 
 pub use finding::Finding;
 
@@ -13,6 +19,7 @@ use crate::cli;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::record::{Content, Object, StoredRecord, kind_named};
+use json::CutSecrets;
 use rules::Rules;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,8 +34,8 @@ pub struct Redactor {
     counts: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
-/// The members at the top of a line that name something, or follow from the rest of it: they stay as they are.
-const NAMES: [&str; 21] = [
+/// The members at the top of a line that name something in rsv, or follow from the rest of it: they stay as they are.
+const NAMES: [&str; 19] = [
     "kind",
     "id",
     "trace_id",
@@ -40,8 +47,6 @@ const NAMES: [&str; 21] = [
     "seq",
     "embedding",
     "embedding_model",
-    "uri",
-    "source",
     "sha256",
     "source_sha256",
     "source_id",
@@ -55,6 +60,10 @@ const NAMES: [&str; 21] = [
 const VECTOR: [&str; 2] = ["embedding", "embedding_model"];
 /// The members of a commit that are objects, or lists of them.
 const COMMIT_PARTS: [&str; 3] = ["archive", "memories", "steps"];
+/// The members of the parts of a commit that follow from the names of its session.
+const COMMIT_NAMES: [&str; 2] = ["extracted_from", "uri"];
+/// The kind of a line whose addresses are those of documents.
+const TREE: &str = "tree";
 
 impl Redactor {
     /// The redactor of the settings; `None` unless `ingest.redact` is on. Errors name the place of a bad pattern.
@@ -74,9 +83,12 @@ impl Redactor {
 
     /// The redactor for the patterns of the settings, whether or not it is on.
     pub fn of_patterns(settings: &Settings) -> Result<Redactor> {
-        let file = settings.text("ingest.redact_patterns");
-        let rules = Arc::new(Rules::load(file.as_deref().map(Path::new))?);
-        Ok(Redactor { rules, counts: Arc::default() })
+        Redactor::with_patterns(settings.text("ingest.redact_patterns").as_deref().map(Path::new))
+    }
+
+    /// The redactor for the patterns of a file, if one is given.
+    pub fn with_patterns(file: Option<&Path>) -> Result<Redactor> {
+        Ok(Redactor { rules: Arc::new(Rules::load(file)?), counts: Arc::default() })
     }
 
     /// The secrets in a text, in their order; none overlaps another.
@@ -94,11 +106,14 @@ impl Redactor {
             found.clear();
         }
         for (name, json) in record.members.iter().filter(|(name, _)| !NAMES.contains(name)) {
-            if let Some(redacted) = json::without_secrets(json, &self.rules) {
+            if let Some(redacted) = json::without_secrets(name, json, &self.rules) {
                 members.set(name, redacted.json);
                 found.extend(redacted.secrets.into_iter().map(|(kind, _)| kind));
             }
         }
+        found.extend(
+            self.redact_names(&mut members, |name| NAMES.contains(&name)).into_iter().map(|(kind, _)| kind),
+        );
         let text = self.redacted(&record.text).into_owned();
         (!found.is_empty()).then(|| (StoredRecord { text, members, ..record.clone() }, found))
     }
@@ -115,7 +130,7 @@ impl Redactor {
                 Cow::Borrowed(_) => Content::Text(text),
                 Cow::Owned(redacted) => Content::Text(redacted),
             },
-            Content::Parts(json) => match json::without_secrets(&json, &self.rules) {
+            Content::Parts(json) => match json::without_secrets("content", &json, &self.rules) {
                 Some(redacted) => Content::Parts(redacted.json.into()),
                 None => Content::Parts(json),
             },
@@ -141,7 +156,8 @@ impl Redactor {
     }
 
     /// Replaces the secrets of a line that brings no id of its own, if it is one that is stored, and counts them. A vector
-    /// of a text with secrets goes with them.
+    /// of a text with secrets goes with them. The id of a document follows from the address that is left, for which a tree
+    /// has the same.
     pub fn redact_line(&self, line: &mut Object) {
         if has_id(line) || !is_stored(line) {
             return;
@@ -175,7 +191,7 @@ impl Redactor {
             let mut is_part_changed = false;
             for part in &mut parts {
                 is_part_changed |=
-                    self.redact_members(part, |name| NAMES.contains(&name) || name == "extracted_from");
+                    self.redact_members(part, |name| NAMES.contains(&name) || COMMIT_NAMES.contains(&name));
             }
             if is_part_changed {
                 let parts: Vec<String> = parts.iter().map(Object::to_json).collect();
@@ -186,31 +202,52 @@ impl Redactor {
         is_changed
     }
 
-    /// Replaces the secrets of the members that are not `kept`, and what is left of them where a text was cut off within
-    /// one; whether there were any.
+    /// Replaces the secrets of the members that are not `kept` and of their names, and what is left of them where a text was
+    /// cut off within one; whether there were any.
     fn redact_members(&self, object: &mut Object, kept: impl Fn(&str) -> bool) -> bool {
         let (mut changed, mut secrets) = (Vec::new(), Vec::new());
         for (name, json) in object.iter().filter(|(name, _)| !kept(name)) {
-            if let Some(redacted) = json::without_secrets(json, &self.rules) {
+            if let Some(redacted) = json::without_secrets(name, json, &self.rules) {
                 changed.push((name.to_owned(), redacted.json));
-                self.count(redacted.secrets.iter().map(|(kind, _)| kind.as_str()));
                 secrets.extend(redacted.secrets);
             }
-        }
-        if changed.is_empty() {
-            return false;
         }
         for (name, json) in changed {
             object.set(&name, json);
         }
+        secrets.extend(self.redact_names(object, &kept));
+        if secrets.is_empty() {
+            return false;
+        }
+        self.count(secrets.iter().map(|(kind, _)| kind.as_str()));
+        let secrets = CutSecrets::new(&secrets);
         let cut: Vec<(String, String)> = { object.iter() }
             .filter(|(name, _)| !kept(name))
-            .filter_map(|(name, json)| Some((name.to_owned(), json::without_cut(json, &secrets)?)))
+            .filter_map(|(name, json)| Some((name.to_owned(), secrets.without(json)?)))
             .collect();
         for (name, json) in cut {
             object.set(&name, json);
         }
         true
+    }
+
+    /// Replaces the secrets in the names of the members that are not `kept`; returns their kinds, and these.
+    fn redact_names(&self, object: &mut Object, kept: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+        let has_secret = |name: &str| !kept(name) && !self.find(name).is_empty();
+        if !object.iter().any(|(name, _)| has_secret(name)) {
+            return Vec::new();
+        }
+        let (mut secrets, mut renamed) = (Vec::new(), Object::default());
+        for (name, json) in object.iter() {
+            let found = if kept(name) { Vec::new() } else { self.find(name) };
+            secrets.extend(found.iter().map(|one| (one.kind.to_owned(), name[one.range.clone()].to_owned())));
+            let new = finding::replace(name, &found);
+            let is_taken = |new: &str| renamed.has(new) || new != name && object.has(new);
+            let number = (1..).find(|number| !is_taken(&json::numbered(new.to_string(), *number)));
+            renamed.set(&json::numbered(new.into_owned(), number.unwrap_or(1)), json);
+        }
+        *object = renamed;
+        secrets
     }
 
     fn count<'a>(&self, kinds: impl Iterator<Item = &'a str>) {
@@ -239,10 +276,10 @@ fn has_id(line: &Object) -> bool {
     line.get("id").is_some_and(|json| json.starts_with('"') && json != "\"\"")
 }
 
-/// Whether a line becomes a record, or several.
+/// Whether a line becomes a record, or several, or names their addresses.
 fn is_stored(line: &Object) -> bool {
     match line.text("kind") {
-        Ok(Some(kind)) => kind == "commit" || kind_named(&kind).is_some(),
+        Ok(Some(kind)) => kind == "commit" || kind == TREE || kind_named(&kind).is_some(),
         _ => !line.has("messages") && !line.has("choices"),
     }
 }

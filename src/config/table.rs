@@ -124,7 +124,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the timeout for memory, after which rsv-proxy sends a request without it"),
 
-    row("ingest.redact", &["RSV_INGEST_REDACT"], Boolean, Some("false"), "whether secrets (provider keys, tokens, private keys, numbers of cards) are replaced by [redacted:KIND] before anything is stored"),
+    row("ingest.redact", &["RSV_INGEST_REDACT"], Boolean, Some("false"), "whether secrets (keys, tokens, passwords, numbers of cards) are replaced by [redacted:KIND] before anything is stored"),
     row("ingest.redact_patterns", &["RSV_INGEST_REDACT_PATTERNS"], Text, None, "the path of a file with patterns of secrets of your own, KIND: REGEX on each line; they go beside rsv's own"),
 
     row("memory.prior", &["RSV_MEMORY_PRIOR"], Choice(&["given", "uniform"]), Some("given"), "the confidence in a memory before any signal: given (its own prior) or uniform (0.5, as one observation for it and one against it)"),

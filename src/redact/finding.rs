@@ -1,7 +1,8 @@
 //! The secrets in a text.
 
+use super::base64::Base64Files;
 use super::rules::{CARD, Rules};
-use super::{base64, card};
+use super::{card, dotted};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,17 +17,16 @@ pub struct Finding<'a> {
 
 /// The secrets in a text, in their order; of those that overlap, the first, and of these the longest.
 pub(super) fn find<'a>(rules: &'a Rules, text: &str) -> Vec<Finding<'a>> {
-    let mut found: Vec<Finding> = Vec::new();
-    for rule in rules.candidates(text) {
-        let ranges = rule.find(text);
-        found.extend(ranges.into_iter().map(|range| Finding { range, kind: &rule.kind }));
-    }
+    let by_rules = rules.find(text).into_iter().map(|(range, rule)| Finding { range, kind: &rule.kind });
+    let mut found: Vec<Finding> = by_rules.collect();
+    found.extend(dotted::find(text));
     found.extend(card::find(text).into_iter().map(|range| Finding { range, kind: CARD }));
     if found.is_empty() {
         return found;
     }
-    found.retain(|one| !base64::is_inside(text, &one.range));
     found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
+    let mut files = Base64Files::new(text);
+    found.retain(|one| !files.contain(&one.range));
     let mut end = 0;
     found.retain(|one| {
         let is_first = one.range.start >= end;
@@ -40,8 +40,12 @@ pub(super) fn find<'a>(rules: &'a Rules, text: &str) -> Vec<Finding<'a>> {
 
 /// Whether a value of JSON may have a secret; quickly, and rather too often than too rarely.
 pub(super) fn may_be_in(rules: &Rules, json: &str) -> bool {
-    // Only letters that are written by their numbers hide a keyword.
-    rules.may_match(json) || card::may_be_in(json) || memmem::find(json.as_bytes(), br"\u00").is_some()
+    // Only letters that are written by their numbers, and slashes after a backslash, hide a keyword.
+    rules.may_match(json)
+        || card::may_be_in(json)
+        || dotted::may_be_in(json)
+        || memmem::find(json.as_bytes(), br"\u00").is_some()
+        || memmem::find(json.as_bytes(), br"\/").is_some()
 }
 
 /// The text with a mark in place of each secret.

@@ -1,10 +1,13 @@
 //! The rules by which secrets are known.
 
+use super::name::NameClass;
+use super::value::{self, Place};
+use super::{address, pem, setting};
 use crate::error::{Error, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::{Captures, Regex, RegexBuilder};
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -12,51 +15,91 @@ use std::sync::OnceLock;
 const BUILT_IN: &str = include_str!("rules.txt");
 /// The kind of the numbers of payment cards, which have no pattern.
 pub(super) const CARD: &str = "card";
+/// The pattern of rules whose keywords are parts of names, in any case.
+const NAME: &str = "@name";
+/// The kind whose pattern is the beginning of a secret.
+const PRIVATE_KEY: &str = "private-key";
 
 /// All rules, in the order of the file.
 #[derive(Debug)]
 pub(super) struct Rules {
     rules: Vec<Rule>,
-    /// The keywords of rules, and the position of the rules of each.
+    /// The keywords of rules in lower case, and the rules of each.
     keywords: AhoCorasick,
-    rules_of_keyword: Vec<Vec<usize>>,
+    rules_of_keyword: Vec<Vec<Keyword>>,
     /// The rules of users, which every text is compared with, begin here.
     own: usize,
+}
+
+/// A keyword of a rule.
+#[derive(Clone, Debug)]
+struct Keyword {
+    /// The position of the rule.
+    rule: usize,
+    /// The keyword in its case; `None` if it has any.
+    word: Option<&'static str>,
+    /// Whether the keyword must begin a word.
+    begins_word: bool,
 }
 
 /// What a secret of one kind looks like.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) kind: String,
-    pattern: String,
-    /// Compiled when a text has a keyword of the rule.
-    regex: OnceLock<Option<Regex>>,
-    /// The lowest entropy of a secret, in bits a character.
-    min_entropy: f64,
+    matcher: Matcher,
+    check: Check,
+}
+
+/// How the secrets of a kind are found.
+#[derive(Debug)]
+enum Matcher {
+    /// By a pattern in the whole text, which is compiled when a text has a keyword of the rule.
+    Pattern { pattern: String, regex: OnceLock<Option<Regex>> },
+    /// At each keyword, as the password in an address.
+    Address,
+    /// At each keyword, as the value after a name.
+    Name,
+}
+
+/// What distinguishes a secret from what stands for one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Check {
+    /// The lowest entropy in bits a character.
+    Entropy(f64),
+    Password,
+    Token,
 }
 
 impl Rules {
     /// The rules that come with rsv, and those of a file, if one is given. Errors name the file and the line.
     pub(super) fn load(file: Option<&Path>) -> Result<Rules> {
         let mut rules = Vec::new();
-        let mut keywords: Vec<&str> = Vec::new();
-        let mut rules_of_keyword: Vec<Vec<usize>> = Vec::new();
+        let mut keywords: Vec<String> = Vec::new();
+        let mut rules_of_keyword: Vec<Vec<Keyword>> = Vec::new();
         for line in lines(BUILT_IN).map(|(_, line)| line) {
             let mut parts = line.splitn(4, ' ');
-            let (Some(kind), Some(words), Some(entropy), Some(pattern)) =
+            let (Some(kind), Some(words), Some(check), Some(pattern)) =
                 (parts.next(), parts.next(), parts.next(), parts.next())
             else {
                 continue;
             };
             for word in words.split(',') {
+                let bare = word.strip_prefix(r"\b");
+                let word = bare.unwrap_or(word);
+                let keyword = Keyword {
+                    rule: rules.len(),
+                    word: (pattern != NAME).then_some(word),
+                    begins_word: bare.is_some(),
+                };
+                let word = word.to_ascii_lowercase();
                 let at = keywords.iter().position(|known| *known == word).unwrap_or_else(|| {
                     keywords.push(word);
                     rules_of_keyword.push(Vec::new());
                     keywords.len() - 1
                 });
-                rules_of_keyword[at].push(rules.len());
+                rules_of_keyword[at].push(keyword);
             }
-            rules.push(Rule::new(kind, pattern, entropy.parse().unwrap_or_default()));
+            rules.push(Rule::new(kind, pattern, Check::parse(check)));
         }
         let own = rules.len();
         if let Some(file) = file {
@@ -64,7 +107,8 @@ impl Rules {
             let read = text.and_then(|text| own_rules(&text));
             rules.extend(read.map_err(|error| error.at(file.display()))?);
         }
-        // Every text that is stored is scanned: a DFA takes a third of the time that the other kinds take.
+        // Every text that is stored is scanned: a DFA takes a third of the time that the other kinds take. With small letters
+        // alone it is half as large.
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA));
         let keywords = builder.build(keywords);
@@ -72,30 +116,90 @@ impl Rules {
         Ok(Rules { rules, keywords, rules_of_keyword, own })
     }
 
-    /// Whether a text has a keyword, or there are rules without any.
+    /// Whether a text, or one within it in JSON, may have a secret, or there are rules without keywords.
     pub(super) fn may_match(&self, text: &str) -> bool {
-        self.own < self.rules.len() || self.keywords.is_match(text)
+        let mut may_match = self.own < self.rules.len();
+        self.visit_keywords(text, |at, place| {
+            may_match |= match self.rules[at].matcher {
+                Matcher::Pattern { .. } => true,
+                Matcher::Address => address::may_be_at(text.as_bytes(), &place),
+                Matcher::Name => setting::may_be_at(text, &place),
+            };
+            if may_match { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        may_match
     }
 
-    /// The rules whose secrets a text may have, in their order.
-    pub(super) fn candidates(&self, text: &str) -> impl Iterator<Item = &Rule> {
+    /// The secrets in a text with their rules, in no order but that those which say more of a secret come before those that
+    /// go by what stands before it.
+    pub(super) fn find<'a>(&'a self, text: &str) -> Vec<(Range<usize>, &'a Rule)> {
+        let mut by_context = Vec::new();
         let mut candidates = BTreeSet::new();
-        for found in self.keywords.find_overlapping_iter(text) {
-            candidates.extend(&self.rules_of_keyword[found.pattern().as_usize()]);
+        // What stands within a value is part of it.
+        let mut end = 0;
+        self.visit_keywords(text, |at, place| {
+            let rule = &self.rules[at];
+            let secret = match rule.matcher {
+                Matcher::Pattern { .. } => {
+                    candidates.insert(at);
+                    None
+                }
+                _ if place.start < end => None,
+                Matcher::Address => address::find_at(text, &place),
+                Matcher::Name => rule.check.class().and_then(|class| setting::find_at(text, &place, class)),
+            };
+            if let Some(range) = secret {
+                end = range.end;
+                by_context.push((range, rule));
+            }
+            ControlFlow::Continue(())
+        });
+        let mut found = Vec::new();
+        let own = self.own..self.rules.len();
+        for rule in candidates.into_iter().chain(own).map(|at| &self.rules[at]) {
+            found.extend(rule.find(text).into_iter().map(|range| (range, rule)));
         }
-        candidates.into_iter().chain(self.own..self.rules.len()).map(|at| &self.rules[at])
+        found.extend(by_context);
+        found
+    }
+
+    /// Visits the keywords in a text, each with the position of a rule that it stands for.
+    fn visit_keywords(&self, text: &str, mut visit: impl FnMut(usize, Range<usize>) -> ControlFlow<()>) {
+        for found in self.keywords.find_overlapping_iter(&text.to_ascii_lowercase()) {
+            let of_pattern = &self.rules_of_keyword[found.pattern().as_usize()];
+            for keyword in of_pattern.iter().filter(|keyword| keyword.is_at(text.as_bytes(), &found.range()))
+            {
+                if visit(keyword.rule, found.range()).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Keyword {
+    /// Whether a keyword that stands at a place in some case is this one.
+    fn is_at(&self, bytes: &[u8], place: &Range<usize>) -> bool {
+        self.word.is_none_or(|word| bytes[place.clone()] == *word.as_bytes())
+            && (!self.begins_word || begins_word(&bytes[..place.start]))
     }
 }
 
 impl Rule {
-    fn new(kind: &str, pattern: &str, min_entropy: f64) -> Rule {
-        Rule { kind: kind.to_owned(), pattern: pattern.to_owned(), regex: OnceLock::new(), min_entropy }
+    fn new(kind: &str, pattern: &str, check: Check) -> Rule {
+        let matcher = match pattern {
+            "@address" => Matcher::Address,
+            NAME => Matcher::Name,
+            _ => Matcher::Pattern { pattern: pattern.to_owned(), regex: OnceLock::new() },
+        };
+        Rule { kind: kind.to_owned(), matcher, check }
     }
 
-    /// The secrets of this kind in a text.
-    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+    /// The secrets of this kind in a text, by the pattern.
+    fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let Matcher::Pattern { pattern, regex } = &self.matcher else { return Vec::new() };
         // Those of users are compiled when they are read; a test compiles the others.
-        let Some(regex) = self.regex.get_or_init(|| built_in(&self.pattern).ok()) else {
+        let Some(regex) = regex.get_or_init(|| built_in(pattern).ok()) else {
             return Vec::new();
         };
         let secret = |groups: Captures| {
@@ -103,17 +207,59 @@ impl Rule {
             Some(group.range())
         };
         let is_secret = |range: &Range<usize>| {
-            let is_unlike_placeholder =
-                |secret| self.min_entropy == 0.0 || self.is_unlike_placeholder(secret);
-            !range.is_empty() && text.get(range.clone()).is_some_and(is_unlike_placeholder)
+            !range.is_empty() && text.get(range.clone()).is_some_and(|secret| self.check.passes(secret))
         };
-        regex.captures_iter(text.as_bytes()).filter_map(secret).filter(is_secret).collect()
+        let found = regex.captures_iter(text.as_bytes()).filter_map(secret).filter(is_secret);
+        if self.kind == PRIVATE_KEY {
+            return found.filter_map(|opening| Some(opening.start..pem::end(text, opening.end)?)).collect();
+        }
+        found.collect()
+    }
+}
+
+impl Check {
+    fn parse(text: &str) -> Check {
+        match text {
+            "password" => Check::Password,
+            "token" => Check::Token,
+            entropy => Check::Entropy(entropy.parse().unwrap_or_default()),
+        }
     }
 
-    fn is_unlike_placeholder(&self, secret: &str) -> bool {
-        /// The shortest secret that a rule finds by what stands before it.
-        const MIN_CHARS: usize = 12;
-        secret.len() >= MIN_CHARS && entropy(secret) >= self.min_entropy
+    /// What a name must say, of whose value this is the check.
+    fn class(self) -> Option<NameClass> {
+        match self {
+            Check::Entropy(_) => None,
+            Check::Password => Some(NameClass::Password),
+            Check::Token => Some(NameClass::Token),
+        }
+    }
+
+    fn passes(self, secret: &str) -> bool {
+        match self {
+            Check::Entropy(0.0) => true,
+            Check::Entropy(min) => is_unlike_placeholder(secret, min),
+            Check::Password => value::is_password(secret, Place::Setting),
+            Check::Token => value::is_token(secret, Place::Setting),
+        }
+    }
+}
+
+fn is_unlike_placeholder(secret: &str, min_entropy: f64) -> bool {
+    /// The shortest secret that a rule finds by what stands before it.
+    const MIN_CHARS: usize = 12;
+    /// The entropy from which on a secret has a digit.
+    const WITH_DIGIT: f64 = 3.0;
+    secret.len() >= MIN_CHARS
+        && entropy(secret) >= min_entropy
+        && (min_entropy < WITH_DIGIT || secret.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a word may begin after some bytes, the last of which may be those of an escape of JSON.
+fn begins_word(before: &[u8]) -> bool {
+    match before {
+        [.., b'\\', _] | [] => true,
+        [.., byte] => !byte.is_ascii_alphanumeric() && *byte != b'_',
     }
 }
 
@@ -137,9 +283,8 @@ fn own_rules(text: &str) -> Result<Vec<Rule>> {
         }
         let regex = Regex::new(pattern)
             .map_err(|error| Error::new("the pattern").because(in_a_line(&error)).at(at))?;
-        let rule = Rule::new(kind, pattern, 0.0);
-        let _ = rule.regex.set(Some(regex));
-        Ok(rule)
+        let matcher = Matcher::Pattern { pattern: String::new(), regex: OnceLock::from(Some(regex)) };
+        Ok(Rule { kind: kind.to_owned(), matcher, check: Check::Entropy(0.0) })
     };
     lines(text).map(rule).collect()
 }
@@ -170,17 +315,71 @@ pub(super) fn entropy(text: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use regex_syntax::ParserBuilder;
+    use regex_syntax::hir::{Hir, HirKind};
 
     #[test]
     fn every_rule_that_comes_with_rsv_is_whole() {
         let rules = Rules::load(None).unwrap();
-        assert!(rules.rules.len() > 90);
+        assert!(rules.rules.len() > 180);
         assert_eq!(rules.rules.len(), lines(BUILT_IN).count());
         for rule in &rules.rules {
-            built_in(&rule.pattern).unwrap_or_else(|error| panic!("{}: {error}", rule.kind));
-            assert!((0.0..=4.0).contains(&rule.min_entropy), "{}", rule.kind);
+            match &rule.matcher {
+                Matcher::Pattern { pattern, .. } => {
+                    built_in(pattern).unwrap_or_else(|error| panic!("{}: {error}", rule.kind));
+                }
+                Matcher::Address | Matcher::Name => assert!(rule.check.class().is_some(), "{}", rule.kind),
+            }
+            assert!(
+                !matches!(rule.check, Check::Entropy(min) if !(0.0..=4.0).contains(&min)),
+                "{}",
+                rule.kind
+            );
         }
-        let all: Vec<usize> = rules.rules_of_keyword.concat();
+        let all: Vec<usize> =
+            rules.rules_of_keyword.concat().into_iter().map(|keyword| keyword.rule).collect();
         assert!((0..rules.rules.len()).all(|at| all.contains(&at)));
+    }
+
+    /// Whether nothing stands after a repetition without a bound that must follow it: a match that fails there would be
+    /// looked for again from each opening before it.
+    fn is_linear(pattern: &Hir) -> bool {
+        match pattern.kind() {
+            HirKind::Concat(parts) => parts.iter().enumerate().all(|(at, part)| {
+                let is_optional =
+                    |part: &Hir| part.properties().minimum_len().is_none_or(|length| length == 0);
+                is_linear(part) && (!is_unbounded(part) || parts[at + 1..].iter().all(is_optional))
+            }),
+            HirKind::Alternation(parts) => parts.iter().all(is_linear),
+            HirKind::Capture(capture) => is_linear(&capture.sub),
+            // In a repetition, a repetition is one before another.
+            HirKind::Repetition(repetition) => {
+                is_linear(&repetition.sub) && (repetition.max == Some(1) || !is_unbounded(&repetition.sub))
+            }
+            HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => true,
+        }
+    }
+
+    fn is_unbounded(pattern: &Hir) -> bool {
+        pattern.properties().maximum_len().is_none()
+    }
+
+    fn parsed(pattern: &str) -> Hir {
+        ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern).unwrap()
+    }
+
+    #[test]
+    fn every_rule_takes_linear_time() {
+        let mut count = 0;
+        for rule in Rules::load(None).unwrap().rules {
+            if let Matcher::Pattern { pattern, .. } = &rule.matcher {
+                assert!(is_linear(&parsed(pattern)), "{}: {pattern}", rule.kind);
+                count += 1;
+            }
+        }
+        assert!(count > 180);
+        for quadratic in [r"BEGIN[\s\S]*?END|BEGIN\w*", r"a\w+\.\w+", r"(?:a\w*)+", r"(a\w*)b"] {
+            assert!(!is_linear(&parsed(quadratic)), "{quadratic}");
+        }
     }
 }

@@ -112,6 +112,7 @@ mod proxy_storing;
 mod proxy_stream;
 mod redact;
 mod redact_inputs;
+mod redact_shapes;
 mod repair;
 mod request_shapes;
 mod reservoir;

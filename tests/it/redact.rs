@@ -240,11 +240,13 @@ fn what_is_stored_already_is_found_and_forgotten() {
         }
         let memory = json!({"kind": "memory", "partition": "p", "title": "Key", "content": all[0].1, "outcome": "success"});
         let document = json!({"kind": "document", "partition": "p", "uri": "viking://resources/env", "content": all[1].1});
-        home.ingest(&["-q"], &format!("{memory}\n{document}\n"));
+        let address = json!({"kind": "document", "partition": "p", "content": "Owls",
+            "uri": format!("viking://resources/{}", all[2].1)});
+        home.ingest(&["-q"], &format!("{memory}\n{document}\n{address}\n"));
         home.ingest(&["-p", "p"], "Owls see well.");
         let found = home.run("rsv-search", &["-p", "p", "--secrets"], "");
         let hits = lines_of(&found.stdout);
-        assert_eq!(hits.len(), all.len() + 2, "{found}");
+        assert_eq!(hits.len(), all.len() + 3, "{found}");
         for (_, secret) in &all {
             assert!(!found.stdout.contains(secret.lines().nth(1).unwrap_or(secret)), "a hit has the secret");
         }

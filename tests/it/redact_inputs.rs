@@ -289,3 +289,83 @@ fn documents_and_what_is_cut_off_are_redacted() {
     assert_eq!(messages(&home).len(), 0);
     assert_ne!(token(1, 20), token(2, 20));
 }
+
+#[test]
+fn addresses_sources_and_names_of_members_are_redacted_and_ids_follow() {
+    let (key, _) = key_and_home("");
+    let tree = |key: &str| {
+        let uri = "viking://resources/tree";
+        [
+            json!({"kind": "document", "uri": format!("{uri}/{key}"), "title": "A", "content": "", "children": 1,
+                "source": format!("/home/owl/{key}")}),
+            json!({"kind": "document", "uri": format!("{uri}/{key}/b"), "content": "Owls", "source": "https://owl:Hun7er!x9@e.org/b"}),
+            json!({"kind": "tree", "uri": format!("{uri}/{key}"), "nodes": 2, "complete": true}),
+        ]
+        .map(|line| format!("{line}\n"))
+        .concat()
+    };
+    for home in Home::of_each_store() {
+        let home = home.env("RSV_INGEST_REDACT", "true");
+        let ingest = |lines: &str| home.run("rsv-ingest", &["-p", "p", "--mirror"], lines);
+        let ran = ingest(&tree(&key));
+        assert_eq!((ran.status, told(&ran).len()), (0, 1), "{ran}");
+        let there = home.export();
+        let source = |name: &str| {
+            let documents = lines_of(&there);
+            let document = documents
+                .iter()
+                .find(|document| document["uri"] == format!("viking://resources/tree/{name}"));
+            document.unwrap_or_else(|| panic!("{there}"))["source"].clone()
+        };
+        assert_eq!(source(MARK), format!("/home/owl/{MARK}"));
+        assert_eq!(source(&format!("{MARK}/b")), "https://owl:[redacted:url-password]@e.org/b");
+        assert_nowhere(&home, &key);
+        // A mirror of the same tree takes nothing away, and the ids are those of the addresses that are left.
+        ingest(&tree(&key));
+        assert_eq!(home.export(), there);
+        ingest(&tree(MARK));
+        assert_eq!(home.export(), there);
+        // What a part of the tree keeps is named by its address.
+        let kept = json!({"kind": "tree", "uri": format!("viking://resources/tree/{key}"), "nodes": 2, "complete": true,
+            "kept": [format!("viking://resources/tree/{key}"), format!("viking://resources/tree/{key}/b")]});
+        let ran = ingest(&format!("{kept}\n"));
+        assert!(ran.status == 0 && !ran.stdout.contains(&key), "{ran}");
+        assert_eq!(home.export(), there);
+        // Names of members, at the top of a line and below; of two that are the same then, each has its number.
+        let other = secrets().remove(1).1;
+        let mut line = json!({"role": "user", "content": "Owls", "note": {key.clone(): 1, other.clone(): 2}});
+        line[&key] = json!("mine");
+        line[&other] = json!("yours");
+        let stored = &lines_of(&home.run("rsv-ingest", &["-q", "-p", "p"], line.to_string()).ok())[0];
+        let second = format!("{MARK} 2");
+        let names: Vec<&String> =
+            stored.as_object().unwrap().keys().filter(|name| name.contains(MARK)).collect();
+        assert_eq!(names, [MARK, &second], "{stored}");
+        assert_eq!(
+            stored["note"].as_object().unwrap().keys().collect::<Vec<_>>(),
+            [MARK, &second],
+            "{stored}"
+        );
+        assert_nowhere(&home, &key);
+        assert_nowhere(&home, &other);
+    }
+}
+
+#[test]
+fn what_a_member_of_json_names_a_secret_is_one() {
+    let home = Home::new().env("RSV_INGEST_REDACT", "true");
+    let line = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "function": {"name": "connect",
+        "arguments": {"host": "db", "password": "Kd9#x2Lp", "api_key": token(7, 32), "port": 5432, "options":
+        {"passwords": ["Kd9#x2Lp"], "user": "owl2024", "cache_key": token(8, 32)}}}}], "db_password": "Hun7er!x9"});
+    let stored = &lines_of(&home.run("rsv-ingest", &["-q"], line.to_string()).ok())[0];
+    let arguments = &stored["tool_calls"][0]["function"]["arguments"];
+    assert_eq!(arguments["password"], "[redacted:password]");
+    assert_eq!(arguments["api_key"], "[redacted:secret]");
+    assert_eq!(stored["db_password"], "[redacted:password]");
+    for kept in ["user", "cache_key"] {
+        assert_eq!(
+            arguments["options"][kept],
+            line["tool_calls"][0]["function"]["arguments"]["options"][kept]
+        );
+    }
+}
