@@ -68,6 +68,15 @@ fn spooled(home: &Home) -> Vec<String> {
     entries.into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+/// Waits until nothing is in the spool: what is stored leaves it a moment later.
+fn until_spool_is_empty(home: &Home) {
+    let begin = Instant::now();
+    while !spooled(home).is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", spooled(home));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 fn documents(home: &Home, partition: &str) -> Vec<Value> {
     let exported = lines_of(&home.run("rsv-export", &["-p", partition, "--kind", "document"], "").ok());
     exported.into_iter().filter(|line| line["kind"] == "document").collect()
@@ -91,7 +100,7 @@ fn an_upload_becomes_documents_of_its_user_and_of_no_other() {
         assert_eq!(stored.len(), 1);
         assert_eq!((&stored[0]["uri"], &stored[0]["source"]), (&uri.as_str().into(), &"notes.md".into()));
         assert_eq!(stored[0]["content"], NOTES.trim_end());
-        assert!(spooled(&home).is_empty(), "{:?}", spooled(&home));
+        until_spool_is_empty(&home);
 
         let path = format!("/api/documents/{doc_id}");
         let by_path = format!("/partition/ann{path}");
@@ -140,6 +149,7 @@ fn the_form_may_name_the_user_after_the_file() {
     assert_eq!((status, &entry["user_id"]), (202, &"cem".into()));
     let ready = settled(&proxy, "X-User-Id: cem\r\n", entry["doc_id"].as_str().unwrap());
     assert_eq!(ready["state"], "ready", "{ready}");
+    until_spool_is_empty(&home);
     let (status, _) = json(proxy.raw(&form_of("/api/documents/upload", "", &[file, (user.0, &b"a/b"[..])])));
     assert_eq!((status, spooled(&home).len()), (400, 0));
 }
@@ -205,9 +215,7 @@ fn names_of_files_name_no_other_place() {
         let ready = settled(&proxy, "", taken["doc_id"].as_str().unwrap());
         assert_eq!((&ready["state"], &ready["name"]), (&"ready".into(), &kept.into()), "{ready}");
     }
-    while !spooled(&home).is_empty() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until_spool_is_empty(&home);
     assert!(!home.path("canary").exists());
 }
 
@@ -244,11 +252,7 @@ fn a_proxy_that_is_killed_leaves_no_upload_behind() {
         let proxy = Proxy::start(&home);
         let ready = settled(&proxy, "", &doc_id);
         assert_eq!(ready["state"], "ready", "{ready}");
-        let begin = Instant::now();
-        while !spooled(&home).is_empty() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", spooled(&home));
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until_spool_is_empty(&home);
         let path = format!("/api/documents/{doc_id}");
         assert_eq!(proxy.raw(&asked("DELETE", &path, "")).0, 200);
         assert!(documents(&home, "default").is_empty());
