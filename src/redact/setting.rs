@@ -254,7 +254,8 @@ fn unquoted(text: &str, assignment: &Assignment, at: usize, rest: &[u8]) -> (usi
         // Signs are part of a password, unless another setting follows.
         let is_list =
             rest[cut..].contains(&b'=') && rest[cut..].iter().any(|byte| matches!(byte, b'&' | b';'));
-        let after = text[at + rest.len()..].trim_start_matches([' ', '\t']);
+        // A value that is too long may be cut off within a character.
+        let after = text.get(at + rest.len()..).unwrap_or_default().trim_start_matches([' ', '\t']);
         let is_variable = bytes[at - 1] == b'=' && is_variable(&text[assignment.name.clone()]);
         let is_last = is_variable || after.is_empty() || after.starts_with(['\n', '\r', '#']);
         return (

@@ -200,6 +200,12 @@ fn no_secret_is_left_among_openings_of_others() {
                         lines += &sample.text;
                     }
                     1 => lines += "the tide comes in at nine",
+                    // A long value, which may be cut off within a character.
+                    2 => {
+                        lines += OPENINGS[dice.below(OPENINGS.len())];
+                        lines += ["", "a"][dice.below(2)];
+                        lines += &["é", "漢", "🦉"][dice.below(3)].repeat(dice.below(900));
+                    }
                     _ => (0..=dice.below(3)).for_each(|_| lines += OPENINGS[dice.below(OPENINGS.len())]),
                 }
                 lines.push('\n');
