@@ -323,10 +323,13 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
 }
 
 /// Makes the missing vectors of memories, by which they are compared, if there is a model. Memories that cannot have one are
-/// named. Errors if the model of the settings or of the store cannot be used.
+/// named. Errors if the model of the settings cannot be used, or the store has another.
 fn embed_memories(store: &mut dyn Store, settings: &Settings, scopes: &[Scopes], io: &mut Io) -> Result<()> {
-    let Some(mut embedder) = backfill::optional(store, settings, Workload::Many, &io.diagnostics())? else {
-        return Ok(());
+    let mut embedder = match backfill::optional(store, settings, Workload::Many, &io.diagnostics()) {
+        Ok(Some(embedder)) => embedder,
+        Err(error) if settings.text("embed.model").is_some() => return Err(error),
+        // Nobody chose a model, and that of the store is not installed.
+        Ok(None) | Err(_) => return Ok(()),
     };
     if let Some(model) = backfill::model_of(store)?.filter(|model| model != embedder.model()) {
         let error = Error::new(format!("the vectors of this store are of {model}, which is not installed"));
