@@ -1,7 +1,7 @@
 //! The rules by which secrets are known.
 
 use super::name::NameClass;
-use super::value::{self, Place};
+use super::value::{self, Place, entropy};
 use super::{address, pem, setting};
 use crate::error::{Error, Result};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -299,17 +299,6 @@ fn in_a_line(error: &regex::Error) -> Error {
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-}
-
-/// Shannon's entropy of the bytes of a text, in bits each.
-pub(super) fn entropy(text: &str) -> f64 {
-    let mut counts = [0_usize; 256];
-    for byte in text.bytes() {
-        counts[usize::from(byte)] += 1;
-    }
-    let total = text.len() as f64;
-    let share = |count: &usize| *count as f64 / total;
-    counts.iter().filter(|count| **count > 0).map(share).map(|share| -share * share.log2()).sum()
 }
 
 #[cfg(test)]

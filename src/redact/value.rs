@@ -1,6 +1,5 @@
 //! Whether what a name or an address says to be a secret is one, and not a placeholder, code, or a word.
 
-use super::rules::entropy;
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;
 
@@ -295,4 +294,15 @@ fn has_many_signs(value: &str) -> bool {
         && value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
         && value.as_bytes().iter().filter(|byte| is_rare(byte)).count() >= 3
+}
+
+/// Shannon's entropy of the bytes of a text, in bits each.
+pub(super) fn entropy(text: &str) -> f64 {
+    let mut counts = [0_usize; 256];
+    for byte in text.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let total = text.len() as f64;
+    let share = |count: &usize| *count as f64 / total;
+    counts.iter().filter(|count| **count > 0).map(share).map(|share| -share * share.log2()).sum()
 }
