@@ -84,7 +84,7 @@ pub fn same_words(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTree
     select(store, &Select { only: Some(found), ..Select::records(kinds(), Scopes::All) })
 }
 
-/// What some records of a kind and a partition say, by digest, and when.
+/// The folded digests of some records of a kind and a partition, and their times.
 #[derive(Default)]
 struct SaidWords {
     digests: BTreeSet<String>,

@@ -12,6 +12,7 @@ mod pem;
 mod rules;
 mod setting;
 mod value;
+mod words;
 
 pub use finding::Finding;
 

@@ -16,7 +16,7 @@ pub struct KnownCall<'a> {
     pub arguments: &'a str,
 }
 
-/// What a piece does.
+/// The effect of a piece.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum CallPiece {
     /// It continues the call at this place.
@@ -28,7 +28,7 @@ pub enum CallPiece {
 }
 
 impl CallPiece {
-    /// What a piece of an array `tool_calls` does, after these calls.
+    /// The effect of a piece of an array `tool_calls` after these calls.
     ///
     /// It continues the call with its index and its id; where it has no index, that with its id, and with neither the
     /// last. It begins a call if it names a function of another id or of another name, or if it has arguments where

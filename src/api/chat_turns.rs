@@ -9,7 +9,7 @@ use crate::record::{Object, quote};
 /// The parameter of a tool that takes a text, as a function.
 pub(super) const TEXT_PARAMETER: &str = "input";
 
-/// What the result of a tool that failed begins with: chat completions have no other sign of it.
+/// The beginning of the result of a tool that failed: chat completions have no other sign of it.
 const FAILED: &str = "Error";
 
 /// The blocks of an assistant that chat completions have, and its reasoning, which is of use to its own provider alone.
@@ -40,7 +40,7 @@ impl Turns {
         self.turns.push(turn);
     }
 
-    /// Adds a turn of the user's. What tools returned comes before the words.
+    /// Adds a turn of the user's. The results of tools come before the words.
     fn push_user(&mut self, parts: Vec<Object>) {
         let mut all = std::mem::take(&mut self.from_tools);
         all.extend(parts);

@@ -145,7 +145,7 @@ impl EventWriter {
                 return self.add_of(part, "response.output_text.delta", &[("delta", json), no_logprobs()]);
             }
             AnswerPart::Refusal(_) => "response.refusal.delta",
-            // What the tool gets stands in the arguments, and is known when they are whole.
+            // The input of the tool stands in the arguments, and is known when they are whole.
             AnswerPart::Call(call) if self.takes_text(call) => return,
             AnswerPart::Call(_) => "response.function_call_arguments.delta",
         };
@@ -191,7 +191,7 @@ impl EventWriter {
             return self.add(&format!("response.{}", end.status()), &[("response", whole.to_json())]);
         }
         let delta = format!("{{\"stop_reason\":\"{}\",\"stop_sequence\":null}}", end.stop_reason());
-        // What the beginning told holds if the provider counts nothing.
+        // The count of the beginning holds if the provider counts nothing.
         let usage = if self.head.has("usage") {
             usage_of(Api::Messages, &self.head)
         } else {

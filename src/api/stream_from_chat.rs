@@ -24,7 +24,7 @@ pub struct EventTranslator {
 /// A part that grows.
 struct GrowingPart {
     part: AnswerPart,
-    /// What has arrived in halves of characters, and is not in the part yet.
+    /// Halves of characters that have arrived and are not in the part yet.
     arrived: GrowingText,
     /// The index of a call, as JSON text, and its id as the provider gives it.
     index: Option<String>,
@@ -230,7 +230,7 @@ impl GrowingPart {
         }
     }
 
-    /// What tells a call from others.
+    /// The members that distinguish a call from others.
     fn known(&self) -> Option<KnownCall<'_>> {
         let Call { name, arguments, .. } = self.call()?;
         Some(KnownCall { index: self.index.as_deref(), id: &self.id, name, arguments })

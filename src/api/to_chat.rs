@@ -20,7 +20,7 @@ const UNSAYABLE_INCLUDED: &str = "message.output_text.logprobs";
 const TEXT_PARAMETERS: &str =
     r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}"#;
 
-/// What the answer to a request that was translated needs to know of it.
+/// The parts of a translated request that its answer depends on.
 #[derive(Clone, Debug)]
 pub struct Translation {
     pub(super) api: Api,

@@ -364,7 +364,7 @@ pub(super) fn print_error(tool: &str, error: &Error) {
     }
 }
 
-/// What an answer that is neither yes nor no is answered with.
+/// The reply to an answer that is neither yes nor no.
 const NEITHER: &str = "please answer y or n\n";
 
 /// Whether an answer is yes or no, as people write them; `None` if it is neither.

@@ -77,7 +77,7 @@ impl Settings {
     pub fn spool_directory(&self) -> Result<PathBuf> {
         let store = self.store()?;
         if let Some(path) = store.path() {
-            // What a link names may be another file tomorrow.
+            // A link may name another file tomorrow.
             let target = if path.is_symlink() { fs::canonicalize(path).ok() } else { None };
             let mut name = target.unwrap_or_else(|| path.to_owned()).into_os_string();
             name.push(".uploads");

@@ -312,7 +312,7 @@ fn merge_call(calls: &mut Vec<GrowingValue>, json: &str) {
     }
 }
 
-/// What tells a call from others.
+/// The members that distinguish a call from others.
 fn known_call(call: &GrowingValue) -> KnownCall<'_> {
     let function = call.member("function");
     KnownCall {
@@ -377,6 +377,43 @@ mod tests {
             r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":"bB"},"finish_reason":null}]}"#
         );
         assert_eq!(assembled(&[r#"{"choices":[],"usage":{}}"#]), "");
+    }
+
+    #[test]
+    fn an_answer_is_finished_by_its_reason() {
+        let finished = |choices: &[&str], is_done: bool| {
+            let mut assembler = Assembler::new(None);
+            for choice in choices {
+                assembler.add(&Object::parse(&format!("{{\"choices\":[{{{choice}}}]}}")).unwrap());
+            }
+            if is_done {
+                assembler.done();
+            }
+            assembler.is_finished()
+        };
+        let (unnamed, no_reason, empty, reason) = (
+            "\"delta\":{}",
+            "\"finish_reason\":null",
+            "\"finish_reason\":\"\"",
+            "\"finish_reason\":\"stop\"",
+        );
+        for (choices, without_end, with_end) in [
+            (&[][..], false, false),
+            (&[unnamed], false, true),
+            (&[no_reason], false, false),
+            (&[empty], false, false),
+            (&[no_reason, reason], true, true),
+            (&[reason, "\"index\":1"], false, false),
+            (&[reason, "\"finish_reason\":\"error\""], false, false),
+        ] {
+            assert_eq!(
+                (finished(choices, false), finished(choices, true)),
+                (without_end, with_end),
+                "{choices:?}"
+            );
+        }
+        let twice = format!("{{\"choices\":[{{{reason}}}]}}");
+        assert!(assembled(&[&twice, &twice]).contains("\"finish_reason\":\"stop\""));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) struct EventReader {
     limit: usize,
 }
 
-/// What a piece adds to a stream.
+/// The part of a stream that a piece adds.
 pub(super) struct ReadEvents {
     /// The decoded bytes from the end of the last event before it to the end of the last event in it.
     pub(super) bytes: Bytes,

@@ -21,7 +21,7 @@ struct Batch {
     answers: Vec<String>,
 }
 
-/// What a line has.
+/// The contents of a line.
 #[derive(Default)]
 pub(super) struct Reading {
     pub(super) messages: Vec<RxJsonRpcMessage<RoleServer>>,

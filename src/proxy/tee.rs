@@ -27,7 +27,7 @@ pub(super) struct End {
     pub(super) after: Option<JoinHandle<()>>,
 }
 
-/// What a body ends with.
+/// The end of a body.
 pub(super) enum Last {
     /// What is left of it.
     Rest,

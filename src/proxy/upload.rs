@@ -84,7 +84,7 @@ impl std::fmt::Display for BrokenBody {
 struct Unparsed(Arc<AtomicUsize>);
 
 impl Unparsed {
-    /// What comes out of the parser.
+    /// The parts that come out of the parser.
     async fn parse<T>(&self, step: impl Future<Output = multer::Result<T>>) -> multer::Result<T> {
         let parsed = step.await;
         self.0.store(0, Ordering::Relaxed);
@@ -211,7 +211,7 @@ pub(super) fn cannot_keep(error: &Error) -> HttpResponse {
 /// The pieces of a body on their way to the parser.
 struct Pieces {
     frames: BodyDataStream<Incoming>,
-    /// What has arrived and is for the pieces to come.
+    /// Bytes that have arrived and belong to the pieces to come.
     rest: Bytes,
     timer: BodyTimer,
     unparsed: Unparsed,

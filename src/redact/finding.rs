@@ -3,7 +3,6 @@
 use super::base64::Base64Files;
 use super::rules::{CARD, Rules};
 use super::{card, dotted};
-use memchr::memmem;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ pub struct Finding<'a> {
 pub(super) fn find<'a>(rules: &'a Rules, text: &str) -> Vec<Finding<'a>> {
     let by_rules = rules.find(text).into_iter().map(|(range, rule)| Finding { range, kind: &rule.kind });
     let mut found: Vec<Finding> = by_rules.collect();
-    found.extend(dotted::find(text));
+    found.extend(dotted::find(text).into_iter().map(|(range, kind)| Finding { range, kind }));
     found.extend(card::find(text).into_iter().map(|range| Finding { range, kind: CARD }));
     if found.is_empty() {
         return found;
@@ -40,12 +39,14 @@ pub(super) fn find<'a>(rules: &'a Rules, text: &str) -> Vec<Finding<'a>> {
 
 /// Whether a value of JSON may have a secret; quickly, and rather too often than too rarely.
 pub(super) fn may_be_in(rules: &Rules, json: &str) -> bool {
-    // Only letters that are written by their numbers, and slashes after a backslash, hide a keyword.
-    rules.may_match(json)
-        || card::may_be_in(json)
-        || dotted::may_be_in(json)
-        || memmem::find(json.as_bytes(), br"\u00").is_some()
-        || memmem::find(json.as_bytes(), br"\/").is_some()
+    rules.may_match(json) || card::may_be_in(json) || dotted::may_be_in(json) || hides_letters(json)
+}
+
+/// Whether JSON has letters that are written by their numbers, or slashes after a backslash, which hide a keyword.
+fn hides_letters(json: &str) -> bool {
+    let bytes = json.as_bytes();
+    let after = |at: usize| bytes.get(at + 1..).unwrap_or_default();
+    memchr::memchr_iter(b'\\', bytes).any(|at| matches!(after(at), [b'/', ..] | [b'u', b'0', b'0', ..]))
 }
 
 /// The text with a mark in place of each secret.

@@ -1,8 +1,9 @@
-//! What the name of a setting says of its value.
+//! The class of value that the name of a setting implies.
 
+use super::words::Words;
 use std::ops::Range;
 
-/// What a name says of its value.
+/// The class of the value that a name implies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NameClass {
     /// People make it up.
@@ -11,7 +12,7 @@ pub(super) enum NameClass {
     Token,
 }
 
-/// What the last words of a name say of its value.
+/// The class of the value that the last words of a name imply.
 pub(super) fn class_of(name: &str) -> Option<NameClass> {
     const AFTER: [&str; 9] =
         ["base", "data", "value", "string", "prod", "production", "live", "dev", "staging"];
@@ -26,6 +27,12 @@ pub(super) fn class_of(name: &str) -> Option<NameClass> {
         "credentials",
         "passkey",
     ];
+    // Most names have none of the words, and no other name is taken apart.
+    static PARTS: Words =
+        Words::of(&["pass", "pwd", "pw", "psk", "secret", "token", "key", "cred", "auth", "pat", "sid"]);
+    if !PARTS.are_in(name) {
+        return None;
+    }
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = words(name).into_iter().map(|word| &lower[word]).collect();
     let is_after = |word: &&str| AFTER.contains(word) || word.bytes().all(|byte| byte.is_ascii_digit());

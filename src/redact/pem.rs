@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-/// What stands around each of the two lines.
+/// The marks around each of the two lines.
 const DASHES: &[u8] = b"-----";
 /// The length of what stands between the dashes, in bytes, at most.
 const MAX_LABEL_BYTES: usize = 120;

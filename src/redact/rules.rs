@@ -135,7 +135,7 @@ impl Rules {
     pub(super) fn find<'a>(&'a self, text: &str) -> Vec<(Range<usize>, &'a Rule)> {
         let mut by_context = Vec::new();
         let mut candidates = BTreeSet::new();
-        // What stands within a value is part of it.
+        // A name within a value is part of it.
         let mut end = 0;
         self.visit_keywords(text, |at, place| {
             let rule = &self.rules[at];

@@ -11,7 +11,7 @@ const MAX_TOKEN_BYTES: usize = 2048;
 /// The number of blanks before or after a sign, at most: settings are aligned.
 const MAX_BLANKS: usize = 40;
 
-/// What stands between a name and its value.
+/// The sign between a name and its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// `=`, `:` and their kin.

@@ -1,7 +1,6 @@
 //! Whether what a name or an address says to be a secret is one, and not a placeholder, code, or a word.
 
-use aho_corasick::AhoCorasick;
-use std::sync::OnceLock;
+use super::words::Words;
 
 /// How a value stands in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,9 +68,14 @@ pub(super) fn is_address_password(value: &str, user: &str) -> bool {
         && !USUAL.contains(&lower.as_str())
         && !value.bytes().all(|byte| byte.is_ascii_digit())
         && !is_placeholder(value)
-        && !(NAMES.are_in(value) && is_words(value))
-        && !value.contains(['{', '}', '$', '[', ']', '(', ')', '`', '|'])
-        && !value.starts_with('%')
+        && (!NAMES.are_in(value) || !is_words(value))
+        && !value.contains(['{', '}', '[', ']', '`', '|'])
+        && !is_format(value)
+}
+
+/// Whether a value is what `printf` or Python puts another in place of.
+fn is_format(value: &str) -> bool {
+    value.starts_with("%(") || value.len() == 2 && value.starts_with('%')
 }
 
 /// Whether a value after a word for a token or a key is one: letters and digits as they come by chance.
@@ -142,24 +146,6 @@ static NAMES: Words = Words::of(&[
     "pass_",
     "confirm",
 ]);
-
-/// Words that are looked for in any case, all at once.
-struct Words {
-    words: &'static [&'static str],
-    searcher: OnceLock<Option<AhoCorasick>>,
-}
-
-impl Words {
-    const fn of(words: &'static [&'static str]) -> Words {
-        Words { words, searcher: OnceLock::new() }
-    }
-
-    /// Whether one of them is in a value.
-    fn are_in(&self, value: &str) -> bool {
-        let build = || AhoCorasick::builder().ascii_case_insensitive(true).build(self.words).ok();
-        self.searcher.get_or_init(build).as_ref().is_some_and(|searcher| searcher.is_match(value))
-    }
-}
 
 /// Whether a value is an expression, a path, an address, or a pattern.
 fn is_code(value: &str, place: Place) -> bool {

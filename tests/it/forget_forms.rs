@@ -359,7 +359,7 @@ fn no_form_of_a_forgotten_document_is_mirrored_again() {
         assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran}");
         for (n, other) in others(SAID).iter().enumerate() {
             home.ingest(&[], &line(name, other));
-            assert_eq!(stored(&home, "document"), [other.clone()], "{n}");
+            assert_eq!(stored(&home, "document"), std::slice::from_ref(other), "{n}");
         }
         // It is somewhere else.
         home.ingest(&[], &line("notes/other.md", SAID));

@@ -163,7 +163,9 @@ pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResul
     let mut are_kept_out = Vec::with_capacity(records.len());
     for some in records.chunks(FETCH_SIZE) {
         let (mut of, mut contents) = (BTreeSet::new(), Contents::default());
-        some.iter().for_each(|record| add_digests(record, &mut of, &mut contents));
+        for record in some {
+            add_digests(record, &mut of, &mut contents);
+        }
         let rows = digests_params(&of, &contents)
             .map_or_else(|| Ok(Vec::new()), |params| server.rows(statements::TOMBSTONES_BY_DIGEST, params))?;
         let there = Tombstones::of_rows(&rows)?;
