@@ -19,7 +19,7 @@ pub use blocking_client::{BlockingClient, FullResponse};
 pub use body::{Body, Truncation};
 pub use client::{Client, MAX_IDLE_TIME, RequestOptions, max_idle_of_server};
 pub use decoder::{Decoder, accepted_encodings};
-pub use error_text::{error_message, redact_key};
+pub use error_text::{error_message, excerpt, redact_key};
 pub use event_loops::{EventLoops, run, serve};
 pub use fetch::Fetched;
 pub use headers::Headers;

@@ -112,19 +112,33 @@ fn call(id: &Option<String>, name: &Option<String>, arguments: &str) -> Object {
     call
 }
 
+/// The reasons by which a provider of chat completions says that it gave up: those of Mistral and OpenRouter, of vLLM and
+/// SGLang, of DeepSeek, and of Zhipu.
+const FAILURES: [&str; 7] = [
+    "\"error\"",
+    "\"abort\"",
+    "\"aborted\"",
+    "\"cancelled\"",
+    "\"canceled\"",
+    "\"insufficient_system_resource\"",
+    "\"network_error\"",
+];
+
 /// The error that an answer of chat completions, or a chunk of one, reports in place of its end: the object whose
 /// member `error` or `message` describes it. It is the answer itself if that has the member `error` or is an object of
-/// the kind `error`, as older servers send it; else a choice with such a member, or with the reason `error`, as Mistral
-/// and OpenRouter have it.
+/// the kind `error`, as older servers send it; else a choice with such a member, or with one of the reasons `FAILURES`.
 pub fn reported_error(answer: &Object) -> Option<Object> {
     let reports = |object: &Object| object.get("error").is_some_and(|error| error != "null");
     if reports(answer) || answer.get("object") == Some("\"error\"") {
         return Some(answer.clone());
     }
+    let json = answer.get("choices")?.as_bytes();
     // Few do: the others are not read for it.
-    memchr::memmem::find(answer.get("choices")?.as_bytes(), b"\"error\"")?;
+    FAILURES.iter().find(|sign| memchr::memmem::find(json, sign.as_bytes()).is_some())?;
     let mut choices = answer.objects("choices").ok().flatten().unwrap_or_default().into_iter();
-    choices.find(|choice| reports(choice) || choice.get("finish_reason") == Some("\"error\""))
+    let failed =
+        |choice: &Object| choice.get("finish_reason").is_some_and(|reason| FAILURES.contains(&reason));
+    choices.find(|choice| reports(choice) || failed(choice))
 }
 
 /// Whether a whole answer says of itself that it is none: a response that failed or was cancelled.

@@ -28,12 +28,13 @@ pub enum CallPiece {
 }
 
 impl CallPiece {
-    /// The effect of a piece of an array `tool_calls` after these calls.
+    /// The effect of a piece of an array `tool_calls` after these calls, of which those from `new` on began in the same
+    /// array.
     ///
     /// It continues the call with its index and its id; where it has no index, that with its id, and with neither the
-    /// last. It begins a call if it names a function of another id or of another name, or if it has arguments where
-    /// those of its call are whole.
-    pub fn of<'a>(piece: &Object, calls: impl Iterator<Item = KnownCall<'a>>) -> CallPiece {
+    /// last. It begins a call if it names a function of another id or of another name, one that its array has named
+    /// before, or one whose call has whole arguments; that call may turn out to be repeated, see `is_repeated`.
+    pub fn of<'a>(piece: &Object, calls: impl Iterator<Item = KnownCall<'a>>, new: usize) -> CallPiece {
         let calls: Vec<KnownCall> = calls.collect();
         let function = piece.object("function").ok().flatten().unwrap_or_default();
         let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
@@ -52,9 +53,11 @@ impl CallPiece {
             return if is_empty { CallPiece::Nothing } else { CallPiece::Begins };
         };
         let call = &calls[at];
-        let names_another = !name.is_empty() && !call.name.is_empty() && name != call.name;
-        let names_again = !name.is_empty() && !arguments.is_empty() && is_whole(call.arguments);
-        if names_again && same_id(call) && name == call.name && arguments == call.arguments {
+        let both_named = !name.is_empty() && !call.name.is_empty();
+        let names_another = both_named && (name != call.name || at >= new);
+        let names_again =
+            (both_named || !name.is_empty() && !arguments.is_empty()) && is_whole(call.arguments);
+        if names_again && !names_another && same_id(call) && arguments == call.arguments {
             CallPiece::Nothing
         } else if names_another || names_again {
             CallPiece::Begins
@@ -62,6 +65,15 @@ impl CallPiece {
             CallPiece::Continues(at)
         }
     }
+}
+
+/// Whether a call that got no arguments only names an `earlier` one again: providers that give id and name with each
+/// piece may end with one that has nothing else.
+pub fn is_repeated<'a>(call: &KnownCall, mut earlier: impl Iterator<Item = KnownCall<'a>>) -> bool {
+    let is_same = |known: &KnownCall| known.id == call.id && known.name == call.name;
+    call.arguments.is_empty()
+        && !call.id.is_empty()
+        && earlier.any(|known| is_same(&known) && is_whole(known.arguments))
 }
 
 /// The arguments of a function: a text, or the object that stands in its place at some providers.

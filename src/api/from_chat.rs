@@ -9,9 +9,8 @@ use crate::record::{GrowingText, Object, quote};
 /// The answer of a request that was sent as one for chat completions, in the shape of the API of its client.
 pub fn from_chat(translation: &Translation, answer: &Object) -> Result<Object> {
     let message = chat::answer(answer)?;
-    let choice = answer.objects("choices")?.unwrap_or_default().into_iter().next().unwrap_or_default();
     let parts = parts_of(answer, &message);
-    let end = AnswerEnd::new(&choice.text("finish_reason").ok().flatten().unwrap_or_default(), &parts);
+    let end = AnswerEnd::new(&first_reason(answer), &parts);
     Ok(match translation.api {
         Api::Chat => answer.clone(),
         Api::Messages => message_of(answer, &parts, &end),
@@ -24,6 +23,12 @@ pub fn from_chat(translation: &Translation, answer: &Object) -> Result<Object> {
             response(translation, answer, &items.collect::<Vec<_>>(), &end)
         }
     })
+}
+
+/// The reason why the first choice of an answer ended; empty if it has none.
+pub(super) fn first_reason(answer: &Object) -> String {
+    let choices = answer.objects("choices").ok().flatten().unwrap_or_default();
+    choices.first().and_then(|choice| choice.text("finish_reason").ok()?).unwrap_or_default()
 }
 
 /// A part of an answer.
@@ -87,7 +92,7 @@ impl Call {
 }
 
 /// The parts of a message: its text, its refusal, its calls; an empty text if it has none of them.
-fn parts_of(answer: &Object, message: &Object) -> Vec<AnswerPart> {
+pub(super) fn parts_of(answer: &Object, message: &Object) -> Vec<AnswerPart> {
     let mut text = GrowingText::default();
     push_content(message, &mut text);
     let mut refusal = GrowingText::default();

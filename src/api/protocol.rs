@@ -84,6 +84,15 @@ impl Api {
         }
     }
 
+    /// The member of an answer that has what was said: what is without it is none.
+    pub fn answer_member(self) -> &'static str {
+        match self {
+            Api::Chat => "choices",
+            Api::Messages => "content",
+            Api::Responses => "output",
+        }
+    }
+
     /// An error in the shape of this API, as a line.
     pub fn error_body(self, kind: &str, code: &str, message: &str) -> String {
         let (message, code) = (quote(message), quote(code));

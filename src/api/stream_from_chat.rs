@@ -5,10 +5,14 @@
 //! where something follows it and its arguments are whole, and all end with the answer.
 
 use super::answer::reported_error;
-use super::call_piece::{CallPiece, KnownCall, is_whole};
+use super::call_piece::{CallPiece, KnownCall, is_repeated, is_whole};
 use super::event_writer::EventWriter;
-use super::from_chat::{AnswerEnd, AnswerPart, COMPLETED, Call, call_objects, push_arguments, push_content};
+use super::from_chat::{
+    AnswerEnd, AnswerPart, COMPLETED, Call, call_objects, first_reason, parts_of, push_arguments,
+    push_content,
+};
 use super::to_chat::Translation;
+use crate::chat;
 use crate::record::{GrowingText, Object};
 
 /// Turns chunks into events. Feeds come first, then one `finish`, or `fail` if the answer broke off.
@@ -67,8 +71,9 @@ impl EventTranslator {
             self.add_text(AnswerPart::Text(String::new()), |text| push_content(&delta, text));
             let refusal = delta.get("refusal").unwrap_or("null");
             self.add_text(AnswerPart::Refusal(String::new()), |text| text.push_json(refusal));
+            let known = self.parts.iter().filter(|part| part.call().is_some()).count();
             for piece in call_objects(&delta) {
-                self.add_call(&piece);
+                self.add_call(&piece, known);
             }
             let reason = choice.text("finish_reason").ok().flatten();
             if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
@@ -79,12 +84,24 @@ impl EventTranslator {
         self.writer.take()
     }
 
+    /// The events of a whole answer in place of chunks, with those of the end. Its calls are no pieces: each is one.
+    pub fn whole(&mut self, answer: &Object) -> Vec<Object> {
+        self.writer.read_head(answer);
+        self.writer.begin();
+        if let Ok(message) = chat::answer(answer) {
+            self.parts = parts_of(answer, &message).into_iter().map(GrowingPart::new).collect();
+        }
+        self.reason = first_reason(answer);
+        self.finish()
+    }
+
     /// The events of the end, once.
     pub fn finish(&mut self) -> Vec<Object> {
         if self.is_ended || !self.writer.is_begun() {
             return Vec::new();
         }
         self.is_ended = true;
+        self.drop_repeated();
         if self.parts.is_empty() {
             self.parts.push(GrowingPart::new(AnswerPart::Text(String::new())));
         }
@@ -120,10 +137,23 @@ impl EventTranslator {
         }
     }
 
-    /// Adds a piece of a call.
-    fn add_call(&mut self, piece: &Object) {
+    /// Drops the calls that turned out to be repeated, of which the client knows nothing.
+    fn drop_repeated(&mut self) {
+        let mut at = self.current;
+        while at < self.parts.len() {
+            let (before, rest) = self.parts.split_at(at);
+            if !rest[0].is_open && rest[0].is_repeated(before) {
+                self.parts.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Adds a piece of a call; so many were `known` before its chunk.
+    fn add_call(&mut self, piece: &Object, known: usize) {
         let calls: Vec<usize> = (0..self.parts.len()).filter(|at| self.parts[*at].call().is_some()).collect();
-        let place = match CallPiece::of(piece, self.parts.iter().filter_map(GrowingPart::known)) {
+        let place = match CallPiece::of(piece, self.parts.iter().filter_map(GrowingPart::known), known) {
             CallPiece::Nothing => return,
             CallPiece::Continues(number) => calls[number],
             CallPiece::Begins => {
@@ -164,7 +194,8 @@ impl EventTranslator {
     /// can come.
     fn send(&mut self, now: bool) {
         let (before, rest) = self.parts.split_at_mut(self.current);
-        let Some(current) = rest.first_mut().filter(|part| part.is_open || part.may_open() || now) else {
+        let may_open = |part: &GrowingPart| part.may_open() && !part.is_repeated(before);
+        let Some(current) = rest.first_mut().filter(|part| part.is_open || now || may_open(part)) else {
             return;
         };
         let GrowingPart { part, id, is_open, sent, .. } = current;
@@ -205,7 +236,11 @@ impl EventTranslator {
 impl GrowingPart {
     fn new(part: AnswerPart) -> GrowingPart {
         let arrived = GrowingText::default();
-        let (index, id) = (None, String::new());
+        let id = match &part {
+            AnswerPart::Call(call) => call.id.clone(),
+            _ => String::new(),
+        };
+        let index = None;
         GrowingPart { part, arrived, index, id, is_open: false, sent: 0, checked: 0, is_whole: false }
     }
 
@@ -234,6 +269,11 @@ impl GrowingPart {
     fn known(&self) -> Option<KnownCall<'_>> {
         let Call { name, arguments, .. } = self.call()?;
         Some(KnownCall { index: self.index.as_deref(), id: &self.id, name, arguments })
+    }
+
+    /// Whether it only names a call `before` it again, as far as is known.
+    fn is_repeated(&self, before: &[GrowingPart]) -> bool {
+        self.known().is_some_and(|call| is_repeated(&call, before.iter().filter_map(GrowingPart::known)))
     }
 
     /// Whether it can be opened: a call needs its name and its id, which may be missing once it has arguments.

@@ -3,27 +3,50 @@
 use super::failure::Failure;
 use crate::api;
 use crate::config::Secret;
-use crate::http::{Body, Truncation};
+use crate::http::{Body, Truncation, error_message, excerpt};
 use crate::provider::Target;
 use crate::record::{Object, shape};
 
-/// Reads the body of an answer whose status is 200 to 299. Errors if it reports an error; a response that failed says so
-/// itself.
-pub fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
-    let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
+/// Reads the body of an answer whose status is 200 to 299. Errors if it reports an error, or lacks the `member` that has
+/// what was said; a response that failed says so itself.
+pub fn read_answer(
+    target: &Target,
+    member: &str,
+    body: &Body,
+    key: Option<&Secret>,
+) -> Result<Object, Failure> {
+    let invalid = |fault: &str| Failure::invalid(target, fault, &body.bytes, key);
     match &body.cut {
         Some(Truncation::Limit) => return Err(Failure::answer_too_long(target, body.bytes.len())),
         Some(Truncation::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
-        None if body.bytes.trim_ascii().is_empty() => return Err(invalid("empty")),
+        None if body.bytes.trim_ascii().is_empty() => return Err(invalid("is empty")),
         None => {}
     }
     let mut answer =
-        Object::parse_bytes(&body.bytes).map_err(|e| invalid(&format!("no JSON object: {e}")))?;
-    if api::reported_error(&answer).is_some() && !api::is_failed(&answer) {
-        return Err(Failure::reported(target, &answer, key));
+        Object::parse_bytes(&body.bytes).map_err(|e| invalid(&format!("is no JSON object: {e}")))?;
+    if !api::is_failed(&answer) {
+        if api::reported_error(&answer).is_some() {
+            return Err(Failure::reported(target, &answer, key));
+        }
+        if lacks(&answer, member) {
+            let words = error_message(&body.bytes, key);
+            let words = words.unwrap_or_else(|| excerpt(&String::from_utf8_lossy(&body.bytes), key));
+            return Err(invalid(&format!("has no {member}: {words}")));
+        }
     }
     mark_kind(&mut answer);
     Ok(answer)
+}
+
+/// Whether an answer lacks the member that has what was said. A message or a response may be empty, but there is always a
+/// choice; a `message` of words is an error of some servers.
+fn lacks(answer: &Object, member: &str) -> bool {
+    match (member, answer.get(member)) {
+        (_, None | Some("null")) => true,
+        ("choices", _) => answer.objects(member).ok().flatten().unwrap_or_default().is_empty(),
+        ("message", Some(json)) => !json.starts_with('{'),
+        _ => false,
+    }
 }
 
 /// Sets the `kind` of an answer that could pass for something else: whatever a provider sends, the next tool must

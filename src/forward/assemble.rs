@@ -1,6 +1,6 @@
 //! Assembles the chunks of a streamed answer into the response that it would have been without streaming.
 
-use crate::api::{CallPiece, KnownCall, reported_error};
+use crate::api::{CallPiece, KnownCall, is_repeated, reported_error};
 use crate::chat::array;
 use crate::record::{GrowingText, Object, quote};
 
@@ -9,6 +9,8 @@ pub(super) struct Assembler {
     /// The members other than the choices, as JSON text.
     head: Vec<(String, String)>,
     choices: Vec<Choice>,
+    /// The number of choices that were asked for.
+    asked: usize,
     /// The number of bytes of JSON that may still be gathered; `None` if nothing is to be gathered.
     remaining: Option<usize>,
     /// Whether the limit was reached, so that a part is missing.
@@ -42,11 +44,13 @@ const UNREPEATED_MEMBERS: [&str; 6] = ["id", "type", "role", "name", "index", "f
 const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
 
 impl Assembler {
-    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected.
-    pub(super) fn new(remaining: Option<usize>) -> Assembler {
+    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected. The request asks for so
+    /// many choices.
+    pub(super) fn new(asked: usize, remaining: Option<usize>) -> Assembler {
         Assembler {
             head: Vec::new(),
             choices: Vec::new(),
+            asked,
             remaining,
             truncated: false,
             done: false,
@@ -61,11 +65,13 @@ impl Assembler {
     }
 
     /// Whether the answer came to its end: every choice has a reason why it finished. The end of the stream alone is
-    /// enough only if the provider names no reasons: gateways end a stream in the same way when it broke off.
+    /// enough only if the provider names no reasons: gateways end a stream in the same way when it broke off. Fewer choices
+    /// than were asked for are all if the stream ended: not every provider gives more than one.
     pub(super) fn is_finished(&self) -> bool {
         let finished = |choice: &Choice| choice.more.iter().any(|(name, _)| name == "finish_reason");
         let are_ended = self.choices.iter().all(finished) || self.done && !self.names_reasons;
-        self.error.is_none() && !self.choices.is_empty() && are_ended
+        let are_all = self.done || self.choices.len() >= self.asked;
+        self.error.is_none() && !self.choices.is_empty() && are_ended && are_all
     }
 
     /// Whether the provider ended the stream.
@@ -113,8 +119,8 @@ impl Assembler {
             self.choices.len() - 1
         });
         self.names_reasons |= choice.has("finish_reason");
-        // Some providers have an empty one in every chunk.
-        let is_reason = |reason: &&str| !["null", "\"\""].contains(reason);
+        // Some providers have an empty one in every chunk, or one that is no text.
+        let is_reason = |reason: &&str| reason.starts_with('"') && *reason != "\"\"";
         if let Some(finish) = choice.get("finish_reason").filter(is_reason) {
             merge(&mut self.choices[at].more, "finish_reason", finish);
         }
@@ -210,7 +216,10 @@ impl GrowingValue {
         match self {
             GrowingValue::Json(json) => json,
             GrowingValue::Text(text) => quote(&text.into_text()),
-            GrowingValue::List(parts) => {
+            GrowingValue::List(mut parts) => {
+                if name == "tool_calls" {
+                    drop_repeated(&mut parts);
+                }
                 let parts: Vec<String> = parts.into_iter().map(|part| part.finish(name)).collect();
                 format!("[{}]", parts.join(","))
             }
@@ -246,11 +255,11 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
         let part = match name {
             "tool_calls" => {
                 let mut calls = Vec::new();
-                for call in elements(json) {
-                    merge_call(&mut calls, &call);
-                }
+                merge_calls(&mut calls, json);
                 GrowingValue::List(calls)
             }
+            // Arguments that are an object come whole.
+            "arguments" if json.starts_with('{') => GrowingValue::Json(json.to_owned()),
             _ => GrowingValue::new(json),
         };
         return members.push((name.to_owned(), part));
@@ -261,9 +270,7 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
             if UNREPEATED_MEMBERS.contains(&name) && !text.text().is_empty() => {}
         (GrowingValue::Text(text), GrowingValue::Text(_)) => text.push_json(json),
         (GrowingValue::List(calls), GrowingValue::List(_)) if name == "tool_calls" => {
-            for call in elements(json) {
-                merge_call(calls, &call);
-            }
+            merge_calls(calls, json)
         }
         (GrowingValue::List(parts), GrowingValue::List(more)) => parts.extend(more),
         // Content of which some comes as text and some as parts.
@@ -294,10 +301,18 @@ fn text_part(text: GrowingText) -> GrowingValue {
     ])
 }
 
-/// Adds a piece of a tool call to the call that it belongs to.
-fn merge_call(calls: &mut Vec<GrowingValue>, json: &str) {
+/// Adds the pieces of an array `tool_calls`.
+fn merge_calls(calls: &mut Vec<GrowingValue>, json: &str) {
+    let known = calls.len();
+    for piece in elements(json) {
+        merge_call(calls, known, &piece);
+    }
+}
+
+/// Adds a piece of a tool call to the call that it belongs to; so many were `known` before its array.
+fn merge_call(calls: &mut Vec<GrowingValue>, known: usize, json: &str) {
     let Ok(piece) = Object::parse(json) else { return };
-    let at = match CallPiece::of(&piece, calls.iter().map(known_call)) {
+    let at = match CallPiece::of(&piece, calls.iter().map(known_call), known) {
         CallPiece::Continues(at) => at,
         CallPiece::Begins => {
             calls.push(GrowingValue::Members(Vec::new()));
@@ -312,6 +327,18 @@ fn merge_call(calls: &mut Vec<GrowingValue>, json: &str) {
     }
 }
 
+/// Drops the calls that turned out to be repeated.
+fn drop_repeated(calls: &mut Vec<GrowingValue>) {
+    let mut at = 0;
+    while at < calls.len() {
+        if is_repeated(&known_call(&calls[at]), calls[..at].iter().map(known_call)) {
+            calls.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
 /// The members that distinguish a call from others.
 fn known_call(call: &GrowingValue) -> KnownCall<'_> {
     let function = call.member("function");
@@ -322,7 +349,11 @@ fn known_call(call: &GrowingValue) -> KnownCall<'_> {
         },
         id: call.text_of("id"),
         name: function.map_or("", |function| function.text_of("name")),
-        arguments: function.map_or("", |function| function.text_of("arguments")),
+        arguments: match function.and_then(|function| function.member("arguments")) {
+            Some(GrowingValue::Text(arguments)) => arguments.text(),
+            Some(GrowingValue::Json(arguments)) if arguments != "null" => arguments,
+            _ => "",
+        },
     }
 }
 
@@ -337,7 +368,7 @@ mod tests {
     use super::*;
 
     fn assembled(chunks: &[&str]) -> String {
-        let mut assembler = Assembler::new(Some(10_000));
+        let mut assembler = Assembler::new(1, Some(10_000));
         for chunk in chunks {
             assembler.add(&Object::parse(chunk).unwrap());
         }
@@ -382,7 +413,7 @@ mod tests {
     #[test]
     fn an_answer_is_finished_by_its_reason() {
         let finished = |choices: &[&str], is_done: bool| {
-            let mut assembler = Assembler::new(None);
+            let mut assembler = Assembler::new(1, None);
             for choice in choices {
                 assembler.add(&Object::parse(&format!("{{\"choices\":[{{{choice}}}]}}")).unwrap());
             }
@@ -405,6 +436,9 @@ mod tests {
             (&[no_reason, reason], true, true),
             (&[reason, "\"index\":1"], false, false),
             (&[reason, "\"finish_reason\":\"error\""], false, false),
+            (&["\"finish_reason\":\"abort\""], false, false),
+            (&["\"finish_reason\":false"], false, false),
+            (&["\"finish_reason\":0"], false, false),
         ] {
             assert_eq!(
                 (finished(choices, false), finished(choices, true)),
@@ -412,6 +446,11 @@ mod tests {
                 "{choices:?}"
             );
         }
+        let mut one_of_two = Assembler::new(2, None);
+        one_of_two.add(&Object::parse(&format!("{{\"choices\":[{{{reason}}}]}}")).unwrap());
+        assert!(!one_of_two.is_finished());
+        one_of_two.done();
+        assert!(one_of_two.is_finished());
         let twice = format!("{{\"choices\":[{{{reason}}}]}}");
         assert!(assembled(&[&twice, &twice]).contains("\"finish_reason\":\"stop\""));
     }
@@ -477,14 +516,14 @@ mod tests {
     fn no_more_is_gathered_than_there_is_room_for() {
         let chunk = Object::parse(r#"{"choices":[{"delta":{"content":"12345678"}}]}"#).unwrap();
         let end = Object::parse(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).unwrap();
-        let mut assembler = Assembler::new(Some(25));
+        let mut assembler = Assembler::new(1, Some(25));
         for _ in 0..5 {
             assembler.add(&chunk);
         }
         assembler.add(&end);
         assert!(assembler.is_truncated() && assembler.is_finished());
         assert!(assembler.finish().unwrap().to_json().contains(r#""1234567812345678""#));
-        let mut none = Assembler::new(None);
+        let mut none = Assembler::new(1, None);
         none.add(&chunk);
         assert!(!none.is_finished() && !none.is_truncated());
         none.add(&end);

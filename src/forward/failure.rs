@@ -116,9 +116,9 @@ impl Failure {
         }
     }
 
-    /// The error for an answer with a status of success that is invalid; `is` describes it.
-    pub(super) fn invalid(target: &Target, is: &str, body: &[u8], key: Option<&Secret>) -> Failure {
-        let message = format!("the answer of {} is {is}", target.title());
+    /// The error for an answer with a status of success that is invalid; `fault` says that of it, such as `is empty`.
+    pub(super) fn invalid(target: &Target, fault: &str, body: &[u8], key: Option<&Secret>) -> Failure {
+        let message = format!("the answer of {} {fault}", target.title());
         Failure::new(502, "invalid_answer", message)
             .body(body, key)
             .hint(&format!("does {} give the address of chat completions?", target.address_setting()))
@@ -166,7 +166,9 @@ impl Failure {
 
     fn of_error(target: &Target, is: &str, error: &Object, body: &Object, key: Option<&Secret>) -> Failure {
         let detail = error_message(error.to_json().as_bytes(), key);
-        let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+        let reason =
+            || error.text("finish_reason").ok().flatten().map(|reason| format!("finish_reason is {reason}"));
+        let detail = detail.or_else(reason).map_or(String::new(), |detail| format!(": {detail}"));
         let message = format!("the answer of {} {is}{detail}", target.title());
         Failure::new(502, "provider_error", message).body(body.to_json().as_bytes(), key)
     }

@@ -80,7 +80,7 @@ impl Forwarder {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.body(self.limit).await;
         log_detail(&self.diagnostics, "the answer of", target, &body.bytes, key.as_ref());
-        let answer = read_answer(target, &body, key.as_ref())?;
+        let answer = read_answer(target, pending.sent_api.answer_member(), &body, key.as_ref())?;
         let answer = pending.translated(answer)?;
         Ok((pending.complete(answer, status, &self.truncation_detector), headers))
     }
@@ -128,6 +128,7 @@ impl Forwarder {
             request = translated;
         }
         let is_translated = translation.is_some();
+        let choices = request.integer("n").ok().flatten().and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();
         let body = request.into_json().into_bytes();
@@ -143,7 +144,8 @@ impl Forwarder {
             body: body.into(),
         };
         let begin = clock.now();
-        Ok((PendingRequest { target, key, rsv, clock: *clock, begin, sent_api, translation }, outgoing))
+        let clock = *clock;
+        Ok((PendingRequest { target, key, rsv, clock, begin, sent_api, choices, translation }, outgoing))
     }
 
     /// Completes a request from the settings, and finds its provider.

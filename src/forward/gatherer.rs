@@ -11,10 +11,11 @@ pub(super) enum Gatherer {
 }
 
 impl Gatherer {
-    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected.
-    pub(super) fn new(api: Api, remaining: Option<usize>) -> Gatherer {
+    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected. The request asks for so
+    /// many `choices`.
+    pub(super) fn new(api: Api, choices: usize, remaining: Option<usize>) -> Gatherer {
         match api {
-            Api::Chat => Gatherer::Chat(Assembler::new(remaining)),
+            Api::Chat => Gatherer::Chat(Assembler::new(choices, remaining)),
             Api::Messages | Api::Responses => Gatherer::Other(AnswerEvents::new(remaining)),
         }
     }

@@ -20,6 +20,8 @@ pub(super) struct PendingRequest {
     pub(super) begin: i64,
     /// The API of the request that was sent.
     pub(super) sent_api: Api,
+    /// The number of choices that the request asks for.
+    pub(super) choices: usize,
     /// How the request was translated, if it was.
     pub(super) translation: Option<Translation>,
 }
@@ -29,8 +31,8 @@ impl PendingRequest {
     pub(super) fn translated(&self, answer: Object) -> Result<Object, Failure> {
         let Some(translation) = &self.translation else { return Ok(answer) };
         let invalid = |error: Error| {
-            let is = format!("no chat completion: {error}");
-            Failure::invalid(&self.target, &is, answer.to_json().as_bytes(), self.key.as_ref())
+            let fault = format!("is no chat completion: {error}");
+            Failure::invalid(&self.target, &fault, answer.to_json().as_bytes(), self.key.as_ref())
         };
         api::from_chat(translation, &answer).map_err(invalid)
     }

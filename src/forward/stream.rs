@@ -115,7 +115,7 @@ impl Stream {
         } else {
             (whole(response, &pending, limit).await?, None)
         };
-        let assembler = Gatherer::new(pending.sent_api, Some(limit));
+        let assembler = Gatherer::new(pending.sent_api, pending.choices, Some(limit));
         Ok(Stream {
             head,
             body,
@@ -138,7 +138,7 @@ impl Stream {
 
     /// Keeps nothing of the answer, which may then be of any length. In the end there is no response.
     pub fn discard_answer(&mut self) {
-        self.assembler = Gatherer::new(self.pending.sent_api, None);
+        self.assembler = Gatherer::new(self.pending.sent_api, self.pending.choices, None);
     }
 
     /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer broke off,
@@ -171,10 +171,7 @@ impl Stream {
         for event in &piece.events {
             match event {
                 Event::Chunk(chunk) => events.extend(translator.chunk(chunk)),
-                Event::Whole(answer) => {
-                    events.extend(translator.chunk(answer));
-                    events.extend(translator.finish());
-                }
+                Event::Whole(answer) => events.extend(translator.whole(answer)),
                 Event::Done => events.extend(translator.finish()),
                 Event::Data(_) => {}
             }
@@ -392,7 +389,8 @@ async fn whole(
             Err(failed) => break Some(Truncation::Failed(failed)),
         }
     };
-    let answer = read_answer(&pending.target, &http::Body { bytes, cut }, pending.key.as_ref())?;
+    let (member, body) = (pending.sent_api.answer_member(), http::Body { bytes, cut });
+    let answer = read_answer(&pending.target, member, &body, pending.key.as_ref())?;
     if pending.translation.is_some() {
         // What is no chat completion is no answer for another API.
         pending.translated(answer.clone())?;

@@ -7,20 +7,29 @@ use crate::record::Object;
 const MAX_QUOTED: usize = 300;
 
 /// The server's own words in the body of an error, cut where they are long and without the key:
-/// `error.message` as OpenAI has it, `error` as Ollama does, `message` as others do.
+/// `error.message` as OpenAI has it, `error` as Ollama does, `message`, `detail` or the first of `errors` as others do.
 pub fn error_message(body: &[u8], key: Option<&Secret>) -> Option<String> {
     let body = Object::parse_bytes(body).ok()?;
     let text = |object: &Object, name| object.text(name).ok().flatten();
     let error_message = match body.object("error").ok().flatten() {
         Some(error) => text(&error, "message"),
-        None => text(&body, "error").or_else(|| text(&body, "message")),
+        None => {
+            let first = || text(body.objects("errors").ok().flatten()?.first()?, "message");
+            let words = ["error", "message", "detail"].into_iter().find_map(|name| text(&body, name));
+            words.or_else(first)
+        }
     }?;
-    let error_message = redact_key(key, &error_message);
-    let mut quoted: String = error_message.chars().take(MAX_QUOTED).collect();
-    if quoted.len() < error_message.len() {
-        quoted.push('…');
+    Some(excerpt(&error_message, key))
+}
+
+/// A text of a server's, cut where it is long and without the key.
+pub fn excerpt(text: &str, key: Option<&Secret>) -> String {
+    let text = redact_key(key, text);
+    let mut excerpt: String = text.chars().take(MAX_QUOTED).collect();
+    if excerpt.len() < text.len() {
+        excerpt.push('…');
     }
-    Some(quoted)
+    excerpt
 }
 
 /// Removes the key from a text: a server may quote the request.

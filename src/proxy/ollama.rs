@@ -203,7 +203,7 @@ impl Recorder {
         if let Err(failed) = self.decoder().decode(&sent, &mut bytes, limit) {
             cut.get_or_insert(failed);
         }
-        forward::read_answer(&self.target, &Body { bytes, cut }, None)?;
+        forward::read_answer(&self.target, self.method.answer_member(), &Body { bytes, cut }, None)?;
         if let Some(stored) = self.record(&sent, BodyEnd::Ended).after {
             let _ = stored.await;
         }
@@ -212,15 +212,15 @@ impl Recorder {
         Ok(response)
     }
 
-    /// Passes a streamed answer on, line by line, and records it.
+    /// Passes a streamed answer on, line by line up to an error, and records it.
     fn stream(self, mut response: HttpResponse) -> HttpResponse {
         let limit = self.config.settings.max_line();
-        let by_lines = self.encoding.is_none();
+        let is_last = self.encoding.is_none().then_some(ollama_format::is_error as fn(&[u8]) -> bool);
         let inner = std::mem::take(response.body_mut());
         // An error may be added to it.
         response.headers_mut().remove(CONTENT_LENGTH);
         let on_end = move |bytes: Vec<u8>, how: BodyEnd| self.record(&bytes, how);
-        *response.body_mut() = HttpBody::new(Tee::new(inner, limit, by_lines, on_end));
+        *response.body_mut() = HttpBody::new(Tee::new(inner, limit, is_last, on_end));
         response
     }
 

@@ -23,6 +23,14 @@ impl OllamaMethod {
         }
     }
 
+    /// The member of an answer that has what was said: what is without it is none.
+    pub(super) fn answer_member(self) -> &'static str {
+        match self {
+            OllamaMethod::Chat => "message",
+            OllamaMethod::Generate => "response",
+        }
+    }
+
     /// The request in the format that enrichment knows. `None` for one without a message, such as to load a model, and
     /// for one that is no conversation.
     pub(super) fn to_chat_request(self, body: &Object) -> Result<Option<Object>> {
@@ -97,7 +105,7 @@ impl OllamaMethod {
             thinking.push_json(member("thinking"));
             calls.extend(message.objects("tool_calls").ok().flatten().unwrap_or_default());
             model = model.or_else(|| piece.text("model").ok().flatten());
-            if piece.has("error") {
+            if reports_error(&piece) {
                 break;
             }
             if piece.get("done") == Some("true") {
@@ -149,7 +157,17 @@ pub(super) fn without_rsv(bytes: Bytes) -> Bytes {
 /// Whether the last piece is an error.
 pub(super) fn ends_in_error(pieces: &[u8]) -> bool {
     let last = pieces.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
-    last.is_some_and(|last| Object::parse_bytes(last).is_ok_and(|piece| piece.has("error")))
+    last.is_some_and(is_error)
+}
+
+/// Whether a piece, as a line, is an error, which ends an answer.
+pub(super) fn is_error(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"\"error\"").is_some()
+        && Object::parse_bytes(line).is_ok_and(|piece| reports_error(&piece))
+}
+
+fn reports_error(piece: &Object) -> bool {
+    piece.get("error").is_some_and(|error| error != "null")
 }
 
 fn message(role: &str, text: &str) -> Object {

@@ -44,6 +44,17 @@ const TWO: Shape = Shape {
     ends: CALLING,
 };
 
+/// Two calls of one function without ids.
+const SAME_FUNCTION: Shape = Shape {
+    message: r#"{"content":null,"tool_calls":[{"function":{"name":"water","arguments":"{\"bed\":1}"}},{"function":{"name":"water","arguments":"{\"bed\":2}"}}]}"#,
+    pieces: &[
+        r#"{"tool_calls":[{"function":{"name":"water","arguments":{"bed":1}}}]}"#,
+        r#"{"tool_calls":[{"function":{"name":"water","arguments":{"bed":2}}}]}"#,
+    ],
+    calls: &[("call_cc_0", "water", "{\"bed\":1}"), ("call_cc_1", "water", "{\"bed\":2}")],
+    ..TWO
+};
+
 const SHAPES: &[Shape] = &[
     Shape {
         name: "pieces of two calls in turn",
@@ -184,6 +195,92 @@ const SHAPES: &[Shape] = &[
             ("call_cc_1", "water", "{\"bed\":2}"),
             ("call_cc_2", "weed", "{}"),
         ],
+        ..TWO
+    },
+    Shape {
+        name: "one function twice, each announced before its arguments, with one id",
+        deltas: &[
+            r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"water","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"bed\":"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"water","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"bed\":"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"2}"}}]}"#,
+        ],
+        message: r#"{"content":null,"tool_calls":[{"id":"c","function":{"name":"water","arguments":"{\"bed\":1}"}},{"id":"c","function":{"name":"water","arguments":"{\"bed\":2}"}}]}"#,
+        pieces: &[
+            r#"{"tool_calls":[{"function":{"name":"water","arguments":{"bed":1}}}]}"#,
+            r#"{"tool_calls":[{"function":{"name":"water","arguments":{"bed":2}}}]}"#,
+        ],
+        calls: &[("c", "water", "{\"bed\":1}"), ("c_1", "water", "{\"bed\":2}")],
+        ..TWO
+    },
+    Shape {
+        name: "one function twice, each announced before its arguments, without ids",
+        deltas: &[
+            r#"{"tool_calls":[{"function":{"name":"water","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"function":{"arguments":"{\"bed\":"}}]}"#,
+            r#"{"tool_calls":[{"function":{"arguments":"1}"}}]}"#,
+            r#"{"tool_calls":[{"function":{"name":"water"}}]}"#,
+            r#"{"tool_calls":[{"function":{"arguments":"{\"bed\":2}"}}]}"#,
+        ],
+        ..SAME_FUNCTION
+    },
+    Shape {
+        name: "one function twice, each announced before its arguments, all numbered 0 without ids",
+        deltas: &[
+            r#"{"tool_calls":[{"index":0,"function":{"name":"water","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"bed\":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"name":"water","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"bed\":2}"}}]}"#,
+        ],
+        ..SAME_FUNCTION
+    },
+    Shape {
+        name: "one function twice, with objects for arguments",
+        deltas: &[
+            r#"{"tool_calls":[{"function":{"name":"water","arguments":{"bed":1}}}]}"#,
+            r#"{"tool_calls":[{"function":{"name":"water","arguments":{"bed":2}}}]}"#,
+        ],
+        message: r#"{"content":null,"tool_calls":[{"function":{"name":"water","arguments":{"bed":1}}},{"function":{"name":"water","arguments":{"bed":2}}}]}"#,
+        ..SAME_FUNCTION
+    },
+    Shape {
+        name: "id and name with each piece, and nothing else in the last",
+        deltas: &[
+            r#"{"tool_calls":[{"index":0,"id":"c1","function":{"name":"water","arguments":"{\"bed\":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"c1","function":{"name":"water","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"c2","function":{"name":"weed","arguments":"{\"row\":2}"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"c2","function":{"name":"weed"}}]}"#,
+        ],
+        ..TWO
+    },
+    Shape {
+        name: "one call twice in one chunk",
+        deltas: &[
+            r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"water","arguments":"{\"bed\":1}"}},{"index":0,"id":"c","function":{"name":"water","arguments":"{\"bed\":1}"}}]}"#,
+        ],
+        message: r#"{"content":null,"tool_calls":[{"index":0,"id":"c","function":{"name":"water","arguments":"{\"bed\":1}"}},{"index":0,"id":"c","function":{"name":"water","arguments":"{\"bed\":1}"}}]}"#,
+        pieces: &[],
+        calls: &[("c", "water", "{\"bed\":1}"), ("c_1", "water", "{\"bed\":1}")],
+        ..TWO
+    },
+    Shape {
+        name: "one function twice without arguments and ids in one chunk",
+        deltas: &[r#"{"tool_calls":[{"function":{"name":"now"}},{"function":{"name":"now"}}]}"#],
+        message: r#"{"content":null,"tool_calls":[{"function":{"name":"now"}},{"function":{"name":"now"}}]}"#,
+        pieces: &[],
+        calls: &[("call_cc_0", "now", "{}"), ("call_cc_1", "now", "{}")],
+        ..TWO
+    },
+    Shape {
+        name: "one function twice without arguments in one chunk, numbered 0 with one id",
+        deltas: &[
+            r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"now"}},{"index":0,"id":"c","function":{"name":"now"}}]}"#,
+        ],
+        message: r#"{"content":null,"tool_calls":[{"index":0,"id":"c","function":{"name":"now"}},{"index":0,"id":"c","function":{"name":"now"}}]}"#,
+        pieces: &[],
+        calls: &[("c", "now", "{}"), ("c_1", "now", "{}")],
         ..TWO
     },
     Shape {
@@ -617,6 +714,30 @@ fn a_client_gets_exactly_what_a_provider_of_chat_completions_answers() {
             assert_eq!(stored(true).len(), 1 + usize::from(is_stored), "{}", shape.name);
             assert_eq!(stored(true), stored(false), "{}", shape.name);
         }
+    }
+}
+
+#[test]
+fn a_whole_answer_in_place_of_a_stream_is_told_as_it_is() {
+    let provider = Fake::answering(|seen| {
+        let request: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
+        let asked = text(&request["messages"][0]["content"]);
+        let Some(number) = asked.strip_prefix("shape ") else { return Answer::new(404, "{}") };
+        Answer::new(200, SHAPES[number.parse::<usize>().unwrap()].whole())
+    });
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    for (number, shape) in SHAPES.iter().enumerate() {
+        let ask = |path: &str, turns: &str| {
+            let (status, body) =
+                proxy.post(path, "x-rsv-memory: readonly\r\n", &request(number, turns, true));
+            assert_eq!(status, 200, "{}: {body}", shape.name);
+            events(&body)
+        };
+        let message = message_of(&ask("/v1/messages", "messages"));
+        assert_eq!(got_of_message(&message), wanted(shape), "{}", shape.name);
+        let response = response_of(&ask("/v1/responses", "input"));
+        assert_eq!(got_of_response(&response, shape.ends), wanted(shape), "{}", shape.name);
     }
 }
 

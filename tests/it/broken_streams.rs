@@ -128,6 +128,14 @@ struct Shape {
 const FIRST: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"llama3.1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"By the\"},\"finish_reason\":null}]}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
 
+/// A stream that ends by a reason which says that its provider gave up.
+fn gives_up(name: &'static str, reason: &'static str) -> Shape {
+    let event = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{reason}\"}}]}}\n\n{DONE}"
+    );
+    Shape { name, events: event, end: End::Length, says: reason }
+}
+
 fn shapes() -> Vec<Shape> {
     let error = "data: {\"error\":{\"message\":\"at sea\",\"code\":503}}\n\n";
     let shape = |name, events: &str, end, says| Shape { name, events: events.to_owned(), end, says };
@@ -180,6 +188,17 @@ fn shapes() -> Vec<Shape> {
             ),
             End::Length,
             "broke off",
+        ),
+        gives_up("a reason that is an abort", "abort"),
+        gives_up("a reason that is a cancellation", "cancelled"),
+        gives_up("a reason that is a lack", "insufficient_system_resource"),
+        shape(
+            "a reason that is no text",
+            &format!(
+                "data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":false}}]}}\n\n{DONE}"
+            ),
+            End::Length,
+            unended,
         ),
         shape(
             "an empty reason",
@@ -235,8 +254,9 @@ fn each_shape_of_a_broken_stream_is_an_error_for_each_client() {
             assert!(text(&error["message"]).contains(shape.says), "{at}: {error}");
             assert_eq!(response["rsv"]["partial"], true, "{at}: {response}");
             let shown = events.iter().chain([response]).map(Value::to_string).collect::<String>();
-            let shown =
-                shown.replace("\"finish_reason\":\"error\"", "").replace("\"finish_reason\":\"\"", "");
+            let shown = ["", "error", "abort", "cancelled", "insufficient_system_resource"]
+                .iter()
+                .fold(shown, |shown, reason| shown.replace(&format!("\"finish_reason\":\"{reason}\""), ""));
             for whole in ["end_turn", "response.completed", "\"finish_reason\":\"", "message_stop"] {
                 assert!(!shown.contains(whole), "{at}: {shown}");
             }
@@ -307,6 +327,14 @@ fn streams_in_other_apis_that_break_off_end_in_one_error() {
             Ollama,
             "llama3.1",
             piece,
+            format!("{{\"error\":\"at sea\"}}\n{piece}{}", piece.replace("false", "true")),
+            "at sea",
+            true,
+        ),
+        (
+            Ollama,
+            "llama3.1",
+            piece,
             "{\"message\":{\"content\":\" wall".to_owned(),
             "broke off before its end",
             false,
@@ -353,6 +381,8 @@ fn what_takes_the_place_of_an_answer_is_an_error_for_each_client() {
         "error": {"message": "no credit left"}});
     let of_choice = json!({"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "By the"},
         "finish_reason": "error", "error": {"code": 402, "message": "no credit left"}}]});
+    let mut aborted = of_choice.clone();
+    aborted["choices"][0] = json!({"index": 0, "message": {"content": "By the"}, "finish_reason": "abort"});
     for (name, body, end, says) in [
         (
             "an error",
@@ -367,6 +397,22 @@ fn what_takes_the_place_of_an_answer_is_an_error_for_each_client() {
             End::Close,
             "no credit left",
         ),
+        ("a detail", "{\"detail\":\"no credit left\"}".to_owned(), End::Length, "no credit left"),
+        (
+            "a message",
+            "{\"message\":\"no credit left\",\"code\":500}".to_owned(),
+            End::Close,
+            "no credit left",
+        ),
+        (
+            "errors",
+            "{\"errors\":[{\"message\":\"no credit left\"}]}".to_owned(),
+            End::Length,
+            "no credit left",
+        ),
+        ("no choices", "{\"id\":\"c\",\"choices\":[]}".to_owned(), End::Length, "has no "),
+        ("another object", "{\"balance\":\"no credit left\"}".to_owned(), End::Length, "no credit left"),
+        ("an answer that was aborted", aborted.to_string(), End::Length, "finish_reason is abort"),
         ("an answer with an error", with_choices.to_string(), End::Length, "no credit left"),
         ("a choice with an error", of_choice.to_string(), End::Length, "no credit left"),
         ("a cut answer", "{\"choices\":[{\"index\":0,\"message\":".to_owned(), End::Cut, "broke off"),
@@ -407,6 +453,14 @@ fn what_takes_the_place_of_an_answer_is_an_error_for_each_client() {
                 assert_eq!(stored(&home), [], "{at}");
             }
         }
+        let chatting = home(&url);
+        let proxy = Proxy::start(&chatting);
+        let request = json!({"message": "Where?", "model": "llama3.1", "user_id": "ann"}).to_string();
+        let (status, body) = ask(&proxy, "/api/ai/chat", "", &request);
+        assert!(status == 502 && body.contains(says), "{name}: {status} {body}");
+        let (_, body) = ask(&proxy, "/api/ai/chat/stream", "", &request);
+        assert!(body.contains("event: error") && !body.contains("event: done"), "{name}: {body}");
+        assert_eq!(stored(&chatting), [], "{name}");
     }
 }
 
@@ -438,16 +492,33 @@ fn the_usage_so_far_reaches_the_client_of_a_broken_stream() {
 }
 
 #[test]
-fn an_answer_without_choices_is_none_in_another_api() {
+fn what_has_nothing_of_an_answer_in_its_own_api_is_an_error() {
     let provider = Fake::answering(|_| Answer::new(200, "{\"detail\":\"what is this?\"}"));
     let home = home(&provider.url());
     let proxy = Proxy::start(&home);
-    for client in [Messages, Responses] {
+    for (client, model, says) in [
+        (Messages, "claude-x", "has no content: what is this?"),
+        (Responses, "gpt-5", "has no output: what is this?"),
+        (Messages, "llama3.1", "has no choices: what is this?"),
+    ] {
         for streams in [false, true] {
-            let (status, body) =
-                ask(&proxy, client.path(), "", &client.request("llama3.1", "Where?", streams));
-            assert!(status == 502 && client.refusal(&body).contains("no chat completion"), "{status} {body}");
+            let (status, body) = ask(&proxy, client.path(), "", &client.request(model, "Where?", streams));
+            assert!(status == 502 && client.refusal(&body).contains(says), "{status} {body}");
         }
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_before_its_second_choice_is_no_whole_one() {
+    let one = FIRST.replace("\"finish_reason\":null", "\"finish_reason\":\"stop\"");
+    for (events, is_whole) in [(one.clone(), false), (one.clone() + DONE, true)] {
+        let url = provider(move |_| End::Close.answer("text/event-stream", events.as_bytes()));
+        let home = home(&url);
+        let proxy = Proxy::start(&home);
+        let request = Chat.request("llama3.1", "Where?", true);
+        let request = format!("{{\"n\":2,{}", &request[1..]);
+        let (_, body) = ask(&proxy, Chat.path(), "", &request);
+        assert_eq!(!body.contains("broke off before its end"), is_whole, "{body}");
     }
 }
 

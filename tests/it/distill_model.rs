@@ -29,7 +29,7 @@ pub(crate) fn useless() -> Vec<(Answer, &'static str)> {
         (said(&format!("{{{}", "[".repeat(200_000))), "the answer is not the JSON that was asked for: "),
         (said(&"long ".repeat(40_000)), "the answer is not JSON: “long long "),
         (said("{\"memories\": "), "the answer is not the JSON that was asked for: EOF while parsing"),
-        (Answer::new(200, "{\"choices\":[]}"), "the answer is invalid: choices: is empty"),
+        (Answer::new(200, "{\"choices\":[]}"), "has no choices: {\"choices\":[]}"),
         (Answer::new(200, "<html>"), "is no JSON object"),
         (Answer::new(200, ""), "is empty"),
         (

@@ -71,12 +71,11 @@ fn the_answer_comes_as_it_was_with_our_rsv_and_never_the_providers() {
 fn an_answer_cannot_pass_for_a_record() {
     for (sent, out) in [
         (
-            r#"{"kind":"message","role":"user","content":"x"}"#,
-            r#"{"kind":"response","role":"user","content":"x""#,
+            r#"{"kind":"message","role":"user","content":"x","choices":[{}]}"#,
+            r#"{"kind":"response","role":"user","content":"x","choices":[{}]"#,
         ),
-        (r#"{"role":"user","content":"x"}"#, r#"{"role":"user","content":"x","kind":"response""#),
-        (r#"{"messages":[],"choices":[]}"#, r#"{"messages":[],"choices":[],"kind":"response""#),
-        (r#"{"object":"chat.completion","choices":[]}"#, r#"{"object":"chat.completion","choices":[]"#),
+        (r#"{"messages":[],"choices":[{}]}"#, r#"{"messages":[],"choices":[{}],"kind":"response""#),
+        (r#"{"object":"chat.completion","choices":[{}]}"#, r#"{"object":"chat.completion","choices":[{}]"#),
     ] {
         let fake = Fake::new([Answer::new(200, sent)]);
         let ran = forward(&home(&fake.url()), ASK).ok();
@@ -86,9 +85,28 @@ fn an_answer_cannot_pass_for_a_record() {
 }
 
 #[test]
+fn what_has_nothing_of_an_answer_is_an_error_that_quotes_it_without_the_key() {
+    let long = "x".repeat(400);
+    for (sent, said) in [
+        (r#"{"detail":"boom for sk-canary"}"#.to_owned(), "boom for ****".to_owned()),
+        (r#"{"key":"sk-canary","choices":[]}"#.to_owned(), r#"{"key":"****","choices":[]}"#.to_owned()),
+        (r#"{"choices":null}"#.to_owned(), r#"{"choices":null}"#.to_owned()),
+        (format!("{{\"text\":\"{long}\"}}"), format!("{{\"text\":\"{}…", &long[..291])),
+    ] {
+        let fake = Fake::new(vec![Answer::new(200, sent); 3]);
+        let home = home(&fake.url()).env("OPENAI_API_KEY", "sk-canary");
+        for flag in [&[][..], &["--stream"], &["--text"]] {
+            let ran = home.run("rsv-forward", flag, ASK);
+            assert!(ran.stderr.contains(&format!("the answer of OpenAI has no choices: {said}\n")), "{ran}");
+            assert!(ran.status == 2 && !ran.to_string().contains("canary"), "{ran}");
+        }
+    }
+}
+
+#[test]
 fn answers_stand_in_the_order_of_the_requests_and_all_else_is_passed_on() {
     let fake =
-        Fake::new(["a", "b", "c"].map(|id| Answer::new(200, format!(r#"{{"id":"{id}","choices":[]}}"#))));
+        Fake::new(["a", "b", "c"].map(|id| Answer::new(200, format!(r#"{{"id":"{id}","choices":[{{}}]}}"#))));
     let home = home(&fake.url());
     let file = home.write("more.json", &format!("[\n {ASK},\n {{\"kind\": \"chunk\", \"data\": 1.0}}\n]"));
     let other = r#"{"kind":"link","rel":"SYNAPSE","from":"a","to":"b","score":1.0}"#;
@@ -314,9 +332,9 @@ fn an_unreachable_provider_is_retried() {
     assert!(line.starts_with("rsv-forward: OpenAI: connection refused; retrying in "), "{line}");
     let wire = Wire::at(&url);
     let mut call = wire.accept();
-    call.send("HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"choices\":[]}");
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"choices\":[{}]}");
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success() && output.stdout.starts_with(b"{\"choices\":[]"));
+    assert!(output.status.success() && output.stdout.starts_with(b"{\"choices\":[{}]"));
 }
 
 #[test]
@@ -348,7 +366,7 @@ fn many_are_asked_at_once_and_answers_stay_in_order() {
     let mut calls: Vec<Call> = (0..3).map(|_| wire.accept()).collect();
     let answer = |call: &mut Call| {
         let model = call.request.split("gpt-").nth(1).unwrap()[..1].to_owned();
-        let body = format!("{{\"id\":\"{model}\",\"choices\":[]}}");
+        let body = format!("{{\"id\":\"{model}\",\"choices\":[{{}}]}}");
         call.send(format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
@@ -521,7 +539,7 @@ fn an_answer_that_is_no_json_object_is_refused() {
 
 #[test]
 fn an_answer_longer_than_a_line_may_be_is_refused() {
-    let long = format!("{{\"choices\":\"{}\"}}", "x".repeat(70_000));
+    let long = format!("{{\"choices\":[{{}}],\"x\":\"{}\"}}", "x".repeat(70_000));
     let fake = Fake::new(vec![Answer::new(200, long.clone()); 2]);
     let home = home(&fake.url());
     let line = failed(&forward(&home.env("RSV_MAX_LINE_BYTES", "65536"), ASK));
@@ -698,7 +716,7 @@ fn an_answer_is_out_before_the_next_request_is_there() {
 
 #[test]
 fn a_connection_that_the_provider_closed_is_not_reused() {
-    let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"choices\":[]}";
+    let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"choices\":[{}]}";
     let home = home(&raw(whole, Duration::from_millis(50)));
     let mut command = home.command("rsv-forward");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
