@@ -23,7 +23,7 @@ use crate::record::{Content, Object, StoredRecord, kind_named};
 use json::CutSecrets;
 use rules::Rules;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -102,16 +102,15 @@ impl Redactor {
         let mut found: Vec<String> = self.find(&record.text).iter().map(|one| one.kind.to_owned()).collect();
         let mut members = record.members.clone();
         // The text of parts is in their member too.
-        let has_text = record.members.has("content");
-        if has_text {
+        if members.has("content") {
             found.clear();
         }
-        for (name, json) in record.members.iter().filter(|(name, _)| !NAMES.contains(name)) {
-            if let Some(redacted) = json::without_secrets(name, json, &self.rules) {
-                members.set(name, redacted.json);
-                found.extend(redacted.secrets.into_iter().map(|(kind, _)| kind));
-            }
-        }
+        change_values(&mut members, |name, json| {
+            let is_kept = NAMES.contains(&name);
+            let redacted = if is_kept { None } else { json::without_secrets(name, json, &self.rules) }?;
+            found.extend(redacted.secrets.into_iter().map(|(kind, _)| kind));
+            Some(redacted.json)
+        });
         found.extend(
             self.redact_names(&mut members, |name| NAMES.contains(&name)).into_iter().map(|(kind, _)| kind),
         );
@@ -206,48 +205,49 @@ impl Redactor {
     /// Replaces the secrets of the members that are not `kept` and of their names, and what is left of them where a text was
     /// cut off within one; whether there were any.
     fn redact_members(&self, object: &mut Object, kept: impl Fn(&str) -> bool) -> bool {
-        let (mut changed, mut secrets) = (Vec::new(), Vec::new());
-        for (name, json) in object.iter().filter(|(name, _)| !kept(name)) {
-            if let Some(redacted) = json::without_secrets(name, json, &self.rules) {
-                changed.push((name.to_owned(), redacted.json));
-                secrets.extend(redacted.secrets);
-            }
-        }
-        for (name, json) in changed {
-            object.set(&name, json);
-        }
+        let mut secrets = Vec::new();
+        change_values(object, |name, json| {
+            let redacted = if kept(name) { None } else { json::without_secrets(name, json, &self.rules) }?;
+            secrets.extend(redacted.secrets);
+            Some(redacted.json)
+        });
         secrets.extend(self.redact_names(object, &kept));
         if secrets.is_empty() {
             return false;
         }
         self.count(secrets.iter().map(|(kind, _)| kind.as_str()));
         let secrets = CutSecrets::new(&secrets);
-        let cut: Vec<(String, String)> = { object.iter() }
-            .filter(|(name, _)| !kept(name))
-            .filter_map(|(name, json)| Some((name.to_owned(), secrets.without(json)?)))
-            .collect();
-        for (name, json) in cut {
-            object.set(&name, json);
-        }
+        change_values(object, |name, json| if kept(name) { None } else { secrets.without(json) });
         true
     }
 
     /// Replaces the secrets in the names of the members that are not `kept`; returns their kinds, and these.
     fn redact_names(&self, object: &mut Object, kept: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-        let has_secret = |name: &str| !kept(name) && !self.find(name).is_empty();
-        if !object.iter().any(|(name, _)| has_secret(name)) {
-            return Vec::new();
+        let find = |name: &str| if kept(name) { Vec::new() } else { self.find(name) };
+        let found: Vec<Vec<Finding>> = object.iter().map(|(name, _)| find(name)).collect();
+        let (mut secrets, mut members) = (Vec::new(), Vec::new());
+        if found.iter().all(Vec::is_empty) {
+            return secrets;
         }
-        let (mut secrets, mut renamed) = (Vec::new(), Object::default());
-        for (name, json) in object.iter() {
-            let found = if kept(name) { Vec::new() } else { self.find(name) };
-            secrets.extend(found.iter().map(|one| (one.kind.to_owned(), name[one.range.clone()].to_owned())));
-            let new = finding::replace(name, &found);
-            let is_taken = |new: &str| renamed.has(new) || new != name && object.has(new);
-            let number = (1..).find(|number| !is_taken(&json::numbered(new.to_string(), *number)));
-            renamed.set(&json::numbered(new.into_owned(), number.unwrap_or(1)), json);
+        let mut taken: HashSet<Cow<str>> = object.iter().map(|(name, _)| name.into()).collect();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        for ((name, json), found) in object.iter().zip(&found) {
+            let mut new = Cow::Borrowed(name);
+            if !found.is_empty() {
+                secrets.extend(
+                    found.iter().map(|one| (one.kind.to_owned(), name[one.range.clone()].to_owned())),
+                );
+                let redacted = finding::replace(name, found).into_owned();
+                let number = numbers.entry(redacted.clone()).or_default();
+                while taken.contains(&new) {
+                    *number += 1;
+                    new = json::numbered(redacted.clone(), *number).into();
+                }
+                taken.insert(new.clone());
+            }
+            members.push((new, Cow::Borrowed(json)));
         }
-        *object = renamed;
+        *object = Object::of(members);
         secrets
     }
 
@@ -269,6 +269,16 @@ impl Redactor {
         let secrets = if total == 1 { "1 secret was" } else { &format!("{total} secrets were") };
         let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         (total > 0).then(|| format!("{secrets} redacted before storing: {}", kinds.join(", ")))
+    }
+}
+
+/// Puts other values in the place of those of some members, for which `change` returns one, given its name and value.
+fn change_values(object: &mut Object, mut change: impl FnMut(&str, &str) -> Option<String>) {
+    let changed: Vec<Option<String>> = object.iter().map(|(name, json)| change(name, json)).collect();
+    if changed.iter().any(Option::is_some) {
+        let members = object.iter().zip(changed);
+        *object =
+            Object::of(members.map(|((name, json), new)| (name.into(), new.map_or(json.into(), Cow::Owned))));
     }
 }
 

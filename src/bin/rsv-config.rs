@@ -359,12 +359,16 @@ fn ask_for_model(settings: &Settings, io: &Io) -> Result<Option<String>> {
     let there = settings.text("model").unwrap_or_default();
     loop {
         let answer = io.ask(question, &there)?;
-        // A line that was typed for another question is not taken for a name.
-        if cli::yes_or_no(&answer).is_none() && !answer.contains(char::is_whitespace) {
+        if is_value(&answer) {
             return Ok(Some(answer).filter(|answer| !answer.is_empty()));
         }
         io.diagnostics().fault(&Error::new(format!("{answer:?} is no name of a model")));
     }
+}
+
+/// Whether an answer can be a name or a key: a line that was typed for another question is not taken for one.
+fn is_value(answer: &str) -> bool {
+    cli::yes_or_no(answer).is_none() && !answer.contains(|c: char| c.is_whitespace() || c == '?')
 }
 
 /// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
@@ -379,8 +383,13 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
         return Ok(None);
     };
     let question = format!("Key for {} (not shown; leave empty to use {variable}):", target.title());
-    let key = io.ask_secret(&question)?;
-    Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
+    loop {
+        let key = io.ask_secret(&question)?;
+        if is_value(&key) {
+            return Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()));
+        }
+        io.diagnostics().fault(&Error::new("what was typed is no key"));
+    }
 }
 
 /// Says what was set, in which file, and whether secrets are kept out of the store.

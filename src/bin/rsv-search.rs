@@ -378,7 +378,9 @@ impl<'a> Search<'a> {
             Ok(())
         })?;
         if rank > 0 && self.format.layout().is_some() {
-            io.note("the hits are printed without their secrets; to remove them: rsv-search --secrets | rsv-forget");
+            io.note(
+                "the hits are printed without their secrets; to remove them, add to this command: | rsv-forget --all",
+            );
         }
         io.out.flush().map(|()| rank > 0)
     }

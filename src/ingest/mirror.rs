@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::error::{Error, Result};
 use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, URI, texts};
 use crate::store::{Below, Select, Store};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The outcome of a mirror.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(super) struct Mirror {
     ends: Vec<Tree>,
     /// The trees whose last line has not come.
     parts: Vec<Tree>,
-    /// The partitions of the documents that no end of a tree follows.
-    partitions: BTreeSet<String>,
+    /// The addresses of the documents that no end of a tree follows, by partition.
+    without_end: BTreeMap<String, Vec<String>>,
     has_bad_lines: bool,
 }
 
@@ -60,11 +60,10 @@ fn nothing_is_taken(why: &str) -> Error {
 impl Mirror {
     /// Notes a document.
     pub(super) fn add(&mut self, document: &StoredRecord) {
-        let came = self.came.entry(document.scope.partition.clone()).or_default();
-        came.insert(document.member_text(URI));
-        if !self.partitions.contains(&document.scope.partition) {
-            self.partitions.insert(document.scope.partition.clone());
-        }
+        let partition = &document.scope.partition;
+        let uri = document.member_text(URI);
+        self.without_end.entry(partition.clone()).or_default().push(uri.clone());
+        self.came.entry(partition.clone()).or_default().insert(uri);
     }
 
     /// Notes a line that could not be read.
@@ -98,9 +97,13 @@ impl Mirror {
         tree.kept.extend(kept.iter().map(Address::to_string));
         tree.unread.extend(unread);
         if line.get("complete") == Some("true") {
-            let partitions = std::mem::take(&mut self.partitions);
-            tree.has_documents = partitions.contains(&tree.partition);
-            if let Some(other) = partitions.first().filter(|_| !tree.has_documents) {
+            let came = std::mem::take(&mut self.without_end);
+            let (root, below) = (tree.uri.to_string(), tree.uri.below());
+            let is_within = |uri: &String| *uri == root || uri.starts_with(&below);
+            let mut partitions =
+                came.iter().filter(|(_, uris)| uris.iter().any(is_within)).map(|(name, _)| name);
+            tree.has_documents = came.get(&tree.partition).is_some_and(|uris| uris.iter().any(is_within));
+            if let Some(other) = partitions.next().filter(|_| !tree.has_documents) {
                 let error = format!(
                     "partition: no document of this tree is in {}, but in {other} there are some",
                     tree.partition
@@ -136,7 +139,7 @@ impl Mirror {
         if self.has_bad_lines {
             return Ok(Some(nothing_is_taken("a line of the input is bad").hint(PARSE_AGAIN)));
         }
-        if self.ends.is_empty() || !self.partitions.is_empty() || !self.parts.is_empty() {
+        if self.ends.is_empty() || !self.without_end.is_empty() || !self.parts.is_empty() {
             return Ok(Some(no_tree()));
         }
         for end in &self.ends {

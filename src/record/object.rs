@@ -41,6 +41,15 @@ impl Object {
         Object { text: Arc::new(String::with_capacity(bytes)), members: Vec::with_capacity(16) }
     }
 
+    /// An object of members, whose names must differ, with the JSON texts of their values.
+    pub fn of<'a>(members: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Object {
+        let mut object = Object::default();
+        for (name, json) in members {
+            object.push(&name, &json);
+        }
+        object
+    }
+
     /// The number of bytes of its names and values, of which some may be gone.
     pub(super) fn text_len(&self) -> usize {
         self.text.len()

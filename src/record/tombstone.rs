@@ -110,6 +110,24 @@ impl Tombstone {
         Tombstone { state: TombstoneState::Returned, timestamp, ..self.clone() }
     }
 
+    /// The tombstone that goes on keeping out the words of this one where another of the same record takes its place, as
+    /// after a version that says something else: the same under a digest of its own. `None` where there is nothing to keep
+    /// out, or the other does.
+    pub fn of_other_words(&self, other: &Tombstone) -> Option<Tombstone> {
+        let is_other = match other.folded() {
+            Some(folded) => self.folded() != Some(folded),
+            None => other.state == TombstoneState::Removed,
+        };
+        let of = self.words_digest().filter(|_| self.state == TombstoneState::Forgotten && is_other)?;
+        Some(Tombstone { of, ..self.clone() })
+    }
+
+    /// The digest of [`Tombstone::of_other_words`]: SHA-256 over `words`, its own digest and that of its words, as in
+    /// [`identity_digest`].
+    pub fn words_digest(&self) -> Option<String> {
+        Some(digest::of(&["words", &self.of, &self.folded()?]))
+    }
+
     /// Whether it replaces another tombstone of its record.
     pub fn supersedes(&self, other: &Tombstone) -> bool {
         (self.timestamp, self.state) > (other.timestamp, other.state)

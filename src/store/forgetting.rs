@@ -2,6 +2,7 @@
 
 use super::identity::Written;
 use crate::record::{RecordKind, StoredRecord, Tombstone, identity_digest, kind_named};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// The treatment of forgotten records in a write.
@@ -94,7 +95,7 @@ impl<'a> Targets<'a> {
 
 /// The tombstones of a batch: those that hold from now on, and the outcome of each.
 pub(super) struct Received {
-    /// The newest of each record, if it replaces the stored one; by digest.
+    /// The newest of each record, if it replaces the stored one, and those that keep out the words of others; by digest.
     pub(super) newer: Vec<Tombstone>,
     /// By digest.
     written: HashMap<String, Written>,
@@ -106,20 +107,29 @@ impl Received {
         batch: impl Iterator<Item = &'a Tombstone>,
         mut there: impl FnMut(&str) -> Result<Option<Tombstone>, E>,
     ) -> Result<Received, E> {
-        let mut newest: BTreeMap<&str, &Tombstone> = BTreeMap::new();
+        let mut by_record: BTreeMap<&str, Vec<Tombstone>> = BTreeMap::new();
         for one in batch {
-            if newest.get(one.of.as_str()).is_none_or(|other| one.supersedes(other)) {
-                newest.insert(&one.of, one);
-            }
+            by_record.entry(&one.of).or_default().push(one.clone());
         }
-        let (mut newer, mut written) = (Vec::new(), HashMap::new());
-        for (of, one) in newest {
-            let is_newer = there(of)?.is_none_or(|there| one.supersedes(&there));
+        let (mut newer, mut written) = (BTreeMap::new(), HashMap::new());
+        for (of, received) in by_record {
+            let stored = there(of)?;
+            let mut all: Vec<Tombstone> = stored.clone().into_iter().chain(received).collect();
+            all.sort_by_key(|one| Reverse((one.timestamp, one.state)));
+            let Some((newest, older)) = all.split_first() else { continue };
+            let is_newer = stored.as_ref().is_none_or(|there| newest.supersedes(there));
             let outcome = if is_newer { Written::New } else { Written::Same(of.to_owned()) };
             written.insert(of.to_owned(), outcome);
-            newer.extend(is_newer.then(|| one.clone()));
+            if is_newer {
+                newer.insert(of.to_owned(), newest.clone());
+            }
+            for words in older.iter().filter_map(|one| one.of_other_words(newest)) {
+                if there(&words.of)?.is_none_or(|there| words.supersedes(&there)) {
+                    newer.insert(words.of.clone(), words);
+                }
+            }
         }
-        Ok(Received { newer, written })
+        Ok(Received { newer: newer.into_values().collect(), written })
     }
 
     /// Counts a record that is removed because of the tombstone of this digest.

@@ -370,6 +370,49 @@ fn no_form_of_a_forgotten_document_is_mirrored_again() {
 }
 
 #[test]
+fn each_version_that_was_forgotten_stays_out() {
+    for home in Home::of_each_store() {
+        let line = |said: &str, sha256: char| {
+            let uri = "viking://resources/notes/code.md";
+            let sha256 = sha256.to_string().repeat(64);
+            format!("{}\n", json!({"kind": "document", "uri": uri, "content": said, "source_sha256": sha256}))
+        };
+        let forget = |home: &Home| home.run("rsv-forget", &["viking://resources/notes/code.md"], "").ok();
+        let [first, second, third] = [line(SAID, 'a'), line("A draft", 'b'), line("Another", 'c')];
+        home.ingest(&[], &first);
+        let gone = forget(&home);
+        let before = home.export();
+        home.ingest(&[], &second);
+        forget(&home);
+        home.ingest(&[], &third);
+        forget(&home);
+        let all = [first.clone(), second, third, line(&SAID.to_uppercase(), 'd')];
+        for line in &all {
+            home.run("rsv-ingest", &[], line);
+            assert_eq!(stored(&home, "document"), Vec::<String>::new(), "{line}");
+        }
+        // So it is in another store, whichever of the tombstones comes first.
+        let exports = [before, home.export()];
+        for order in [[0, 1], [1, 0]] {
+            let other = Home::new();
+            for at in order {
+                other.run("rsv-import", &[], &exports[at]).ok();
+            }
+            assert_eq!(other.export(), exports[1]);
+            for line in &all {
+                other.run("rsv-ingest", &[], line);
+                assert_eq!(stored(&other, "document"), Vec::<String>::new(), "{line}");
+            }
+            other.check();
+        }
+        // What returns is forgotten no more; the others are.
+        home.run("rsv-import", &["--allow-return"], gone).ok();
+        assert_eq!(stored(&home, "document"), [SAID]);
+        home.check();
+    }
+}
+
+#[test]
 fn a_forgotten_directory_comes_back_with_something_in_it() {
     let notes = "viking://resources/notes";
     for home in Home::of_each_store() {

@@ -58,7 +58,12 @@ fn bury(
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &Contents::default())?;
     for record in &records {
-        there.new.put_tombstone(&Tombstone::of(record, state, at, before.get(&digest(record))));
+        let before = before.get(&digest(record));
+        let tombstone = Tombstone::of(record, state, at, before);
+        if let Some(words) = before.and_then(|before| before.of_other_words(&tombstone)) {
+            there.new.put_tombstone(&words);
+        }
+        there.new.put_tombstone(&tombstone);
     }
     there.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
     Ok(())
@@ -76,10 +81,14 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
         })
     };
     let mut stored = Tombstones::default();
-    let digests: Vec<&str> = of_batch().map(|one| one.of.as_str()).collect();
-    for some in digests.chunks(ROWS) {
-        let some = some.iter().map(|of| (*of).to_owned()).collect();
-        stored.extend(Tombstones::read(transaction, &some, &Contents::default())?);
+    let batched: Vec<&Tombstone> = of_batch().collect();
+    for some in batched.chunks(ROWS) {
+        let of_records = some.iter().map(|one| one.of.clone()).collect();
+        let there = Tombstones::read(transaction, &of_records, &Contents::default())?;
+        let all = of_records.iter().filter_map(|of| there.get(of)).chain(some.iter().copied());
+        let of_words = all.filter_map(Tombstone::words_digest).collect();
+        stored.extend(Tombstones::read(transaction, &of_words, &Contents::default())?);
+        stored.extend(there);
     }
     let mut received = Received::compare(of_batch(), |of| DbResult::Ok(stored.get(of).cloned()))?;
     let mut removed = Vec::new();

@@ -40,7 +40,11 @@ pub(super) fn remove_all(
             ids.extend(records_about(connection, &there)?);
             if let Some((state, at)) = tombstone {
                 let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
-                tombstones::put(connection, &Tombstone::of(&there, state, at, before.as_ref()))?;
+                let tombstone = Tombstone::of(&there, state, at, before.as_ref());
+                if let Some(words) = before.and_then(|before| before.of_other_words(&tombstone)) {
+                    tombstones::put(connection, &words)?;
+                }
+                tombstones::put(connection, &tombstone)?;
             }
             removed.add(connection, &record, &there)?;
             for end in ["source", "target"] {
