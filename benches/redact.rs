@@ -1,10 +1,11 @@
 //! Measures whether redaction takes linear time: for each rule, the beginnings of its secrets, and whole ones, repeated to
-//! 1 MB and to 100 KB. Prints the greatest ratio of each kind, and the time for 1 MB in milliseconds; ends with 1 if a
+//! 1 MB and to 100 KB, and objects that have secrets for names. Prints the greatest ratio of each kind, and the time for 1 MB in milliseconds; ends with 1 if a
 //! ratio exceeds 12. Run it by `cargo bench --bench redact`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
+use rsv::record::Object;
 use rsv::redact::Redactor;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -20,7 +21,7 @@ const RUNS: usize = 2;
 /// How often a ratio that is too great is measured again.
 const RETRIES: usize = 3;
 /// What stands between two openings.
-const SEPARATORS: [&str; 3] = ["", "\n", "/"];
+const SEPARATORS: [&str; 4] = ["", "\n", "/", ":"];
 
 fn main() -> ExitCode {
     let redactor = Redactor::with_patterns(None).unwrap();
@@ -50,7 +51,32 @@ fn main() -> ExitCode {
         is_linear &= worst <= MAX_RATIO;
         println!("{kind:<36} {worst:>6.1} {:>9.1}{mark}", slowest * 1e3);
     }
+    let names = [SHORT_BYTES, LONG_BYTES].map(with_secret_names);
+    let (short, long) =
+        (redact_time(&redactor, &names[0], TIMES) / TIMES as f64, redact_time(&redactor, &names[1], 1));
+    println!("{:<36} {:>6.1} {:>9.1}", "names of members", long / short, long * 1e3);
+    is_linear &= long / short <= MAX_RATIO;
     if is_linear { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A message with so many bytes of names that are secrets.
+fn with_secret_names(bytes: usize) -> Object {
+    const MIX: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let names = (1..bytes as u128 / 40).map(|n| format!("\"ghp_{:036x}\":1", n.wrapping_mul(MIX)));
+    Object::parse(&format!("{{{}}}", names.collect::<Vec<_>>().join(","))).unwrap()
+}
+
+/// The seconds for as many copies of a message, the least of `RUNS`.
+fn redact_time(redactor: &Redactor, message: &Object, times: usize) -> f64 {
+    let run = |_| {
+        let mut copies = vec![message.clone(); times];
+        let begin = Instant::now();
+        for copy in &mut copies {
+            redactor.redact_message(copy);
+        }
+        begin.elapsed().as_secs_f64()
+    };
+    (0..RUNS).map(run).fold(f64::INFINITY, f64::min)
 }
 
 /// The keywords of a rule, as they stand and before a value, a shortest secret, and one that lacks its end.

@@ -71,12 +71,15 @@ const CONTROL_TOKENS: [&str; 56] = [
 
 /// The names of the tags between which models and the programs of agents put calls of tools, their results, thoughts,
 /// and what a program says itself. A tag may have a namespace, such as `antml:`, and attributes.
-const CONTROL_TAGS: [&str; 35] = [
+const CONTROL_TAGS: [&str; 40] = [
     "AVAILABLE_TOOLS",
     "TOOLCALL",
     "arg_key",
     "arg_value",
     "bos",
+    "command-args",
+    "command-message",
+    "command-name",
     "environment_context",
     "eos",
     "function",
@@ -86,6 +89,7 @@ const CONTROL_TAGS: [&str; 35] = [
     "function_result",
     "function_results",
     "invoke",
+    "local-command-stdout",
     "parameter",
     "reasoning",
     "system-reminder",
@@ -106,6 +110,7 @@ const CONTROL_TAGS: [&str; 35] = [
     "tool_results",
     "tool_use",
     "tools",
+    "user-prompt-submit-hook",
     "user_instructions",
 ];
 /// The namespaces whose tags are all of this kind.
@@ -181,7 +186,7 @@ mod tests {
             "<minimax:tool_call> <seed:think> </seed:tool_call> <steptml:invoke> ]~!b[ ]~b] [e~[ <SPECIAL_11> <role>",
             "<AVAILABLE_TOOLS> <TOOLCALL> <TOOL_RESPONSE> [|user|] [|endofturn|]",
             "<function_calls> </function_calls> <function_results> <invoke> </invoke> <parameter> <thinking>",
-            "<system-reminder> </system-reminder> <SYSTEM-REMINDER> <system_reminder> <environment_context> <tool_use/>",
+            "<system-reminder> </system-reminder> <SYSTEM-REMINDER> <system_reminder> <environment_context> <tool_use/> <command-name> <local-command-stdout>",
         ];
         for token in families.iter().flat_map(|family| family.split(' ')) {
             let escaped = escape_control_tokens(token).into_owned();

@@ -1,6 +1,7 @@
 //! The rules by which secrets are known.
 
 use super::name::NameClass;
+use super::setting::NameRun;
 use super::value::{self, Place, entropy};
 use super::{address, pem, setting};
 use crate::error::{Error, Result};
@@ -136,7 +137,7 @@ impl Rules {
         let mut by_context = Vec::new();
         let mut candidates = BTreeSet::new();
         // A name within a value is part of it.
-        let mut end = 0;
+        let (mut end, mut run) = (0, NameRun::default());
         self.visit_keywords(text, |at, place| {
             let rule = &self.rules[at];
             let secret = match rule.matcher {
@@ -146,6 +147,7 @@ impl Rules {
                 }
                 _ if place.start < end => None,
                 Matcher::Address => address::find_at(text, &place),
+                Matcher::Name if !run.admits(text, &place) => None,
                 Matcher::Name => rule.check.class().and_then(|class| setting::find_at(text, &place, class)),
             };
             if let Some(range) = secret {

@@ -36,6 +36,29 @@ struct Assignment {
     end: usize,
 }
 
+/// The names that follow each other without a blank or a quote between them. Each of their values may be as long as all of
+/// them, so that only the first ones count: no file of settings has more.
+#[derive(Default)]
+pub(super) struct NameRun {
+    end: usize,
+    names: usize,
+}
+
+impl NameRun {
+    const MAX_NAMES: usize = 32;
+
+    /// Whether the name that has a word at `word`, which comes after those before, is one of the first.
+    pub(super) fn admits(&mut self, text: &str, word: &Range<usize>) -> bool {
+        if word.start >= self.end {
+            let is_of_run = |byte: u8| !byte.is_ascii_whitespace() && !is_quote(byte);
+            let length = count(text.as_bytes(), word.start, MAX_TOKEN_BYTES, is_of_run);
+            *self = NameRun { end: word.start + length, names: 0 };
+        }
+        self.names += 1;
+        self.names <= NameRun::MAX_NAMES
+    }
+}
+
 /// The secret of this class after the name that has a word at `word`.
 pub(super) fn find_at(text: &str, word: &Range<usize>, class: NameClass) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
@@ -271,7 +294,11 @@ fn unquoted(text: &str, assignment: &Assignment, at: usize, rest: &[u8]) -> (usi
 /// The length without the punctuation of a sentence.
 fn before_punctuation(bytes: &[u8]) -> usize {
     bytes.len()
-        - bytes.iter().rev().take_while(|byte| matches!(byte, b'.' | b',' | b';' | b':' | b')')).count()
+        - bytes
+            .iter()
+            .rev()
+            .take_while(|byte| matches!(byte, b'.' | b',' | b';' | b':' | b')' | b'?'))
+            .count()
 }
 
 /// Whether a line begins with a name, or with what stands before one in files of settings.

@@ -348,6 +348,13 @@ fn addresses_sources_and_names_of_members_are_redacted_and_ids_follow() {
         );
         assert_nowhere(&home, &key);
         assert_nowhere(&home, &other);
+        // Of very many too.
+        let key = |n: u128| format!("ghp_{:036x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+        let many: Vec<String> = (1..=3000).map(|n| format!("\"{}\":{n}", key(n))).collect();
+        let line = format!("{{\"role\":\"user\",\"content\":\"Owls\",{}}}", many.join(","));
+        let stored = &lines_of(&home.run("rsv-ingest", &["-q", "-p", "p"], line).ok())[0];
+        let mark = "[redacted:github-token]";
+        assert_eq!((&stored[mark], &stored[format!("{mark} 3000")]), (&json!(1), &json!(3000)));
     }
 }
 
