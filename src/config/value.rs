@@ -180,9 +180,10 @@ impl ValueType {
             ValueType::Secret => return Error::new("expected one line of text"),
             ValueType::Store => {
                 let error = "expected the path of a file, sqlite:PATH, or the address of a server, found";
+                let error = Error::new(format!("{error} {}", cut(found)));
                 let hint = "no store is in memory, where it would end with the tool; one that is thrown away: \
                     --store \"$(mktemp -d)/store.db\"";
-                return Error::new(format!("{error} {}", cut(found))).hint(hint);
+                return if found.contains("mem") { error.hint(hint) } else { error };
             }
             ValueType::Variable => {
                 return Error::new("expected the name of an environment variable");
