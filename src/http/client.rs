@@ -33,6 +33,8 @@ pub struct Client {
     /// A permit for each answer that may be in transit.
     permits: Arc<Semaphore>,
     max_idle: usize,
+    /// The age at which a search for idle connections closes one.
+    idle_connection: Duration,
     /// For each transport, one client an event loop.
     clients: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
 }
@@ -77,6 +79,7 @@ impl Client {
             whole: time("request_timeout", 600),
             permits: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             max_idle: MAX_IDLE,
+            idle_connection: IDLE_CONNECTION_TIMEOUT,
             clients: [const { Mutex::new(Vec::new()) }; 3],
         }
     }
@@ -179,7 +182,7 @@ impl Client {
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .pool_max_idle_per_host(self.max_idle)
-            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
+            .pool_idle_timeout(self.idle_connection)
             .connect_timeout(self.connect);
         match transport {
             Transport::Plain => builder.no_proxy().tls_certs_only([]),
@@ -222,4 +225,42 @@ fn bearer(key: &Secret) -> Result<HeaderValue, RequestError> {
     })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_connection_that_nobody_uses_is_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let mut request = BufReader::new(stream.try_clone().unwrap());
+            while request.read_line(&mut String::new()).unwrap() > "\r\n".len() {}
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+            request.read(&mut [0]).unwrap()
+        });
+        let minute = Duration::from_secs(60);
+        let client = Client {
+            connect: minute,
+            first_byte: minute,
+            idle: minute,
+            whole: minute,
+            permits: Arc::new(Semaphore::new(1)),
+            max_idle: MAX_IDLE,
+            idle_connection: Duration::from_millis(1),
+            clients: [const { Mutex::new(Vec::new()) }; 3],
+        };
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let address = Address::parse(&url).unwrap();
+        let answer = runtime.block_on(async { client.get(&address, None).await.map(drop) });
+        assert!(answer.is_ok());
+        assert_eq!(server.join().unwrap(), 0, "the connection is open");
+    }
 }

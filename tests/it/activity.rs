@@ -1,6 +1,6 @@
 //! How much was said each day, and what recall cost, as text and as a picture.
 
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, on_each_store};
 use serde_json::{Value, json};
 
 /// Milliseconds of a day and of an hour.
@@ -65,16 +65,10 @@ fn activity_looks_as_it_did() {
     assert!(garden.starts_with("60 messages · ") && !garden.contains("recall"), "{garden}");
 }
 
-#[test]
-fn every_store_has_the_same_activity() {
-    let pictures: Vec<[String; 2]> = Home::of_each_store()
-        .map(furnished)
-        .map(|home| ["text", "svg"].map(|format| drawn(&home, format, &[])))
-        .collect();
-    let again = furnished(Home::new());
-    for picture in pictures {
-        assert_eq!(picture, ["text", "svg"].map(|format| drawn(&again, format, &[])));
-    }
+on_each_store!(every_store_has_the_same_activity);
+fn every_store_has_the_same_activity(home: Home) {
+    let picture = |home: &Home| ["text", "svg"].map(|format| drawn(home, format, &[]));
+    assert_eq!(picture(&furnished(home)), picture(&furnished(Home::new())));
 }
 
 #[test]

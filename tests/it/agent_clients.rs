@@ -3,11 +3,10 @@
 
 use crate::api_clients::provider;
 use crate::apis::{MESSAGES, RESPONSES, Shape, home_at, said};
-use crate::chat_sessions::wait_for;
 use crate::clients::clients;
 use crate::docs::{is_installed, report_unchecked};
 use crate::fake::{Answer, Fake, Seen};
-use crate::support::{Home, Ran, lines_of, text};
+use crate::support::{Home, Ran, lines_of, text, wait_for};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! scripts/rsv-backup and scripts/rsv-restore: what is backed up comes back to the byte, and only what is whole has a name.
 
 use crate::docs::{is_installed, report_unchecked};
-use crate::support::{Dice, Home, Ran, lines_of, number_from};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -75,30 +75,29 @@ fn write(home: &Home, n: usize) {
     home.run("rsv-import", &["-q"], format!("{memory}\n{message}\n")).ok();
 }
 
-#[test]
-fn what_is_backed_up_comes_back_to_the_byte() {
-    for home in Home::of_each_store() {
-        write(&home, 1);
-        let ran = backup(&home, &[BACKUPS]);
-        assert!(ran.stderr.ends_with(" bytes, restored and compared\n"), "{ran}");
-        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (0, "", 1));
+on_each_store!(what_is_backed_up_comes_back_to_the_byte);
+fn what_is_backed_up_comes_back_to_the_byte(home: Home) {
+    write(&home, 1);
+    let ran = backup(&home, &[BACKUPS]);
+    assert!(ran.stderr.ends_with(" bytes, restored and compared\n"), "{ran}");
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (0, "", 1));
+    assert_eq!(restored(&home), home.export());
+    for step in 2..4 {
+        next_second(&home);
+        write(&home, step);
+        home.run("rsv-forget", &["--all", "m1"], "");
+        backup(&home, &["-q", "--changes", BACKUPS]).ok();
+        assert!(newest(&home).to_str().unwrap().contains(".changes."));
         assert_eq!(restored(&home), home.export());
-        for step in 2..4 {
-            next_second(&home);
-            write(&home, step);
-            home.run("rsv-forget", &["--all", "m1"], "");
-            backup(&home, &["-q", "--changes", BACKUPS]).ok();
-            assert!(newest(&home).to_str().unwrap().contains(".changes."));
-            assert_eq!(restored(&home), home.export());
-        }
-        // A store that has records is not changed, unless it is said.
-        let file = newest(&home).display().to_string();
-        home.run("rsv-ingest", &["--store", "restored.db", "Hello"], "").ok();
-        let said = restore(&home, &["--store", "restored.db", &file]).trouble();
-        let wanted = "rsv-restore: error: the store has 1 records that the backup has not, or has in an older version\n";
-        assert!(said.starts_with(wanted), "{said}");
-        restore(&home, &["-q", "--merge", "--store", "restored.db", &file]).ok();
     }
+    // A store that has records is not changed, unless it is said.
+    let file = newest(&home).display().to_string();
+    home.run("rsv-ingest", &["--store", "restored.db", "Hello"], "").ok();
+    let said = restore(&home, &["--store", "restored.db", &file]).trouble();
+    let wanted =
+        "rsv-restore: error: the store has 1 records that the backup has not, or has in an older version\n";
+    assert!(said.starts_with(wanted), "{said}");
+    restore(&home, &["-q", "--merge", "--store", "restored.db", &file]).ok();
 }
 
 #[test]
@@ -231,33 +230,30 @@ fn a_restore_that_is_killed_is_run_again() {
     }
 }
 
-#[test]
-fn only_what_is_older_is_restored_over_unless_it_is_said() {
-    for home in Home::of_each_store() {
-        let document = |text: &str| {
-            json!({"kind": "document", "uri": "viking://resources/a", "content": text}).to_string()
-        };
-        write(&home, 1);
-        home.ingest(&["-p", "p"], &document("First"));
-        let older = home.run("rsv-export", &["--vectors"], "").ok();
-        write(&home, 2);
-        home.ingest(&["-p", "p"], &document("Second"));
-        home.run("rsv-forget", &["-q", "--all", "m1"], "").ok();
-        backup(&home, &["-q", BACKUPS]).ok();
-        let (file, exported) = (newest(&home).display().to_string(), home.export());
-        // A store as it was before is older, also in what the backup has forgotten since or changed.
-        let over = ["-q", "--store", "over.db", &file];
-        home.run("rsv-import", &["-q", "--store", "over.db"], older).ok();
-        let message = restore(&home, &over).trouble();
-        assert!(message.contains("the store has 1 records that the backup has not"), "{message}");
-        restore(&home, &["-q", "--merge", "--store", "over.db", &file]).ok();
-        assert_eq!(home.run("rsv-export", &["--vectors", "--store", "over.db"], "").ok(), exported);
-        // Once it has all, nothing is in the way.
-        restore(&home, &over).ok();
-        // A later version is.
-        home.run("rsv-ingest", &["-q", "-p", "p", "--store", "over.db"], document("Third")).ok();
-        assert!(restore(&home, &over).trouble().contains("has 1 records that the backup has not"));
-    }
+on_each_store!(only_what_is_older_is_restored_over_unless_it_is_said);
+fn only_what_is_older_is_restored_over_unless_it_is_said(home: Home) {
+    let document =
+        |text: &str| json!({"kind": "document", "uri": "viking://resources/a", "content": text}).to_string();
+    write(&home, 1);
+    home.ingest(&["-p", "p"], &document("First"));
+    let older = home.run("rsv-export", &["--vectors"], "").ok();
+    write(&home, 2);
+    home.ingest(&["-p", "p"], &document("Second"));
+    home.run("rsv-forget", &["-q", "--all", "m1"], "").ok();
+    backup(&home, &["-q", BACKUPS]).ok();
+    let (file, exported) = (newest(&home).display().to_string(), home.export());
+    // A store as it was before is older, also in what the backup has forgotten since or changed.
+    let over = ["-q", "--store", "over.db", &file];
+    home.run("rsv-import", &["-q", "--store", "over.db"], older).ok();
+    let message = restore(&home, &over).trouble();
+    assert!(message.contains("the store has 1 records that the backup has not"), "{message}");
+    restore(&home, &["-q", "--merge", "--store", "over.db", &file]).ok();
+    assert_eq!(home.run("rsv-export", &["--vectors", "--store", "over.db"], "").ok(), exported);
+    // Once it has all, nothing is in the way.
+    restore(&home, &over).ok();
+    // A later version is.
+    home.run("rsv-ingest", &["-q", "-p", "p", "--store", "over.db"], document("Third")).ok();
+    assert!(restore(&home, &over).trouble().contains("has 1 records that the backup has not"));
 }
 
 #[test]
@@ -328,55 +324,50 @@ fn a_really_full_disk(home: &Home) {
     assert!(ran.status == 2 && ran.stdout.is_empty() && ran.stderr.contains("rsv-backup: error: "), "{ran}");
 }
 
-#[test]
-fn a_backup_while_four_write_is_one_moment_and_what_follows_is_in_the_next() {
-    for home in Home::of_each_store() {
-        write(&home, 1);
-        let mut writers: Vec<Child> = (0..4)
-            .map(|writer| {
-                let mut process = home.command("rsv-ingest");
-                process.args(["-q", "-p", "p"]).stdin(Stdio::piped()).stdout(Stdio::null());
-                let mut process = process.spawn().unwrap();
-                let mut input = process.stdin.take().unwrap();
-                std::thread::spawn(move || {
-                    for n in 0..400 {
-                        let line = json!({"role": "user", "content": format!("Owl {n} of {writer}"), "trace_id": format!("t{writer}")});
-                        if writeln!(input, "{line}").is_err() {
-                            return;
-                        }
+on_each_store!(a_backup_while_four_write_is_one_moment_and_what_follows_is_in_the_next);
+fn a_backup_while_four_write_is_one_moment_and_what_follows_is_in_the_next(home: Home) {
+    write(&home, 1);
+    let mut writers: Vec<Child> = (0..4)
+        .map(|writer| {
+            let mut process = home.command("rsv-ingest");
+            process.args(["-q", "-p", "p"]).stdin(Stdio::piped()).stdout(Stdio::null());
+            let mut process = process.spawn().unwrap();
+            let mut input = process.stdin.take().unwrap();
+            std::thread::spawn(move || {
+                for n in 0..400 {
+                    let line = json!({"role": "user", "content": format!("Owl {n} of {writer}"), "trace_id": format!("t{writer}")});
+                    if writeln!(input, "{line}").is_err() {
+                        return;
                     }
-                });
-                process
-            })
-            .collect();
-        let ran = backup(&home, &[BACKUPS]);
-        assert!(ran.status == 0 && ran.stderr.contains("restored and compared"), "{ran}");
-        // Of each writer, the lines up to one are in it, and no other.
-        let lines = lines_of(&restored(&home));
-        for writer in 0..4 {
-            let suffix = format!(" of {writer}");
-            let own = lines
-                .iter()
-                .filter_map(|line| line["content"].as_str())
-                .filter(|text| text.ends_with(&suffix));
-            let numbers: Vec<usize> =
-                own.map(|text| text.split(' ').nth(1).unwrap().parse().unwrap()).collect();
-            assert_eq!(numbers, (0..numbers.len()).collect::<Vec<_>>());
-        }
-        for writer in &mut writers {
-            assert!(writer.wait().unwrap().success());
-        }
-        next_second(&home);
-        backup(&home, &["-q", "--changes", BACKUPS]).ok();
-        assert_eq!(restored(&home), home.export());
-        // Nothing new is no backup.
-        let (before, ran) = (names(&home), backup(&home, &["--changes", BACKUPS]));
-        assert_eq!(
-            (ran.status, ran.stderr.as_str()),
-            (0, "rsv-backup: nothing has changed since the backup before\n")
-        );
-        assert_eq!(names(&home), before);
+                }
+            });
+            process
+        })
+        .collect();
+    let ran = backup(&home, &[BACKUPS]);
+    assert!(ran.status == 0 && ran.stderr.contains("restored and compared"), "{ran}");
+    // Of each writer, the lines up to one are in it, and no other.
+    let lines = lines_of(&restored(&home));
+    for writer in 0..4 {
+        let suffix = format!(" of {writer}");
+        let own =
+            lines.iter().filter_map(|line| line["content"].as_str()).filter(|text| text.ends_with(&suffix));
+        let numbers: Vec<usize> = own.map(|text| text.split(' ').nth(1).unwrap().parse().unwrap()).collect();
+        assert_eq!(numbers, (0..numbers.len()).collect::<Vec<_>>());
     }
+    for writer in &mut writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    next_second(&home);
+    backup(&home, &["-q", "--changes", BACKUPS]).ok();
+    assert_eq!(restored(&home), home.export());
+    // Nothing new is no backup.
+    let (before, ran) = (names(&home), backup(&home, &["--changes", BACKUPS]));
+    assert_eq!(
+        (ran.status, ran.stderr.as_str()),
+        (0, "rsv-backup: nothing has changed since the backup before\n")
+    );
+    assert_eq!(names(&home), before);
 }
 
 /// The scripts beside the tools, as they are installed, in a directory whose name has spaces.

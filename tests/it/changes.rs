@@ -1,7 +1,7 @@
 //! A store whose records change: whatever is written, replaced and removed, it answers as if what is there now had
 //! been written alone; and a process that is killed leaves every change whole or undone.
 
-use crate::support::{Dice, Home, is_test_process, number_from};
+use crate::support::{Dice, Home, is_test_process, number_from, on_each_store};
 use rsv::cli::Common;
 use rsv::config;
 use rsv::record::{
@@ -12,7 +12,6 @@ use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, WriteRules, W
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 const MODEL: &str = "m";
 const RELATED: &str = "RELATED";
@@ -523,35 +522,27 @@ fn everything(store: &mut dyn Store) -> Everything {
     all
 }
 
-/// How many steps are done where nobody says it, and how long they may take at a server, of which so many are done
-/// however slow it is.
-const STEPS: usize = 2000;
-const STEPS_IN_MANY_SCOPES: usize = 500;
-const TIME_AT_SERVER: Duration = Duration::from_secs(20);
-const STEPS_AT_SERVER: usize = 300;
+/// The steps of a run, unless `RSV_TEST_STEPS` gives their number; fewer at a server.
+const STEPS: usize = 600;
+const STEPS_AT_SERVER: usize = 60;
+const STEPS_IN_MANY_SCOPES: usize = 200;
 
+on_each_store!(random_changes_leave_the_store_as_a_fresh_one);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn random_changes_leave_the_store_as_a_fresh_one() {
-    let steps = number_from("RSV_TEST_STEPS").map(|steps| steps as usize);
+fn random_changes_leave_the_store_as_a_fresh_one(home: Home) {
+    let short = if home.is_at_server() { STEPS_AT_SERVER } else { STEPS };
+    let steps = number_from("RSV_TEST_STEPS").map_or(short, |steps| steps as usize);
     let seed = number_from("RSV_TEST_SEED").unwrap_or(41);
-    for home in Home::of_each_store() {
-        println!("RSV_TEST_SEED={seed}");
-        let (begun, at_server) = (Instant::now(), home.is_at_server());
-        let (store, pooled, dice) = (home.open(), pooled(&home), Dice(seed));
-        let (model, scopes) = (Model::default(), scopes_of_a_partition());
-        let mut changed =
-            Changed { home: &home, store, pooled, model, dice, step: 0, scopes, ids: 150, times: 1 };
-        for step in 0..steps.unwrap_or(STEPS) {
-            let slow = at_server && steps.is_none() && begun.elapsed() > TIME_AT_SERVER;
-            if slow && step >= STEPS_AT_SERVER {
-                break;
-            }
-            changed.change();
-            changed.ask();
-        }
-        changed.end();
+    println!("RSV_TEST_SEED={seed}");
+    let (store, pooled, dice) = (home.open(), pooled(&home), Dice(seed));
+    let (model, scopes) = (Model::default(), scopes_of_a_partition());
+    let mut changed =
+        Changed { home: &home, store, pooled, model, dice, step: 0, scopes, ids: 150, times: 1 };
+    for _ in 0..steps {
+        changed.change();
+        changed.ask();
     }
+    changed.end();
 }
 
 /// In many small scopes, most records are indexed together with those of other scopes.
@@ -699,28 +690,26 @@ fn check_pairs(home: &Home) {
     home.check();
 }
 
+on_each_store!(a_kill_leaves_every_change_whole_or_undone);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn a_kill_leaves_every_change_whole_or_undone() {
-    let kills = number_from("RSV_TEST_KILLS").unwrap_or(8);
+fn a_kill_leaves_every_change_whole_or_undone(home: Home) {
+    let kills = home.kills();
     let seed = number_from("RSV_TEST_SEED").unwrap_or(17);
     println!("RSV_TEST_SEED={seed}");
-    for home in Home::of_each_store() {
-        let mut dice = Dice(seed);
-        for round in 1..=kills {
-            let test = "changes::a_process_that_changes_records_until_it_is_killed";
-            let mut command = home.test_process(test);
-            command.env("RSV_TEST_SEED", round.to_string());
-            let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-            let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-            let mut changes = dice.below(120);
-            while changes > 0 {
-                let line = lines.next().expect("the process ended by itself").unwrap();
-                changes -= usize::from(line.starts_with("changed "));
-            }
-            process.kill().unwrap();
-            process.wait().unwrap();
-            check_pairs(&home);
+    let mut dice = Dice(seed);
+    for round in 1..=kills {
+        let test = "changes::a_process_that_changes_records_until_it_is_killed";
+        let mut command = home.test_process(test);
+        command.env("RSV_TEST_SEED", round.to_string());
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut changes = dice.below(120);
+        while changes > 0 {
+            let line = lines.next().expect("the process ended by itself").unwrap();
+            changes -= usize::from(line.starts_with("changed "));
         }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        check_pairs(&home);
     }
 }

@@ -3,7 +3,7 @@
 use crate::chat_uploads::{settled, upload};
 use crate::fake::{Answer, Call, Fake, Wire, dead};
 use crate::proxy::{Proxy, answer, asked, home, post};
-use crate::support::{Home, lines_of, text};
+use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -263,60 +263,57 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
     }
 }
 
-#[test]
-fn a_document_of_the_user_is_the_context_and_no_others() {
+on_each_store!(a_document_of_the_user_is_the_context_and_no_others);
+fn a_document_of_the_user_is_the_context_and_no_others(home: Home) {
     let fake = provider();
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
-        let proxy = Proxy::start(&home);
-        let (ann, bob) = ("X-User-Id: ann\r\n", "X-User-Id: bob\r\n");
-        let garden = text(&upload(&proxy, ann, "garden.md", GARDEN.as_bytes())["doc_id"]);
-        let house =
-            text(&upload(&proxy, ann, "house.md", b"The key of the house is under the stone.")["doc_id"]);
-        for id in [&garden, &house] {
-            assert_eq!(settled(&proxy, ann, id)["state"], "ready");
-        }
-        let question = "Where do the tomatoes stand?";
-        let (_, body) = chat(&proxy, ann, question, json!({"doc_id": garden, "debug_search_trace": true}));
-        let context = &body["context"][0];
-        assert_eq!(members(context), ["chunk_id", "doc_id", "score", "source", "text", "uri"], "{body}");
-        assert_eq!((&context["doc_id"], &context["source"]), (&garden.as_str().into(), &"semantic".into()));
-        assert!(text(&context["text"]).contains("warm wall") && context["score"].as_f64().unwrap() > 0.0);
-        assert_eq!(context["uri"], format!("viking://resources/users/ann/documents/{garden}"));
-        assert_eq!(body["search_trace"]["result_count"], 1, "{body}");
-        assert_eq!(body["search_trace"]["query_results"][0]["steps"][0]["event"], "search_start");
-        // A whole library, and another document.
-        let (_, body) = chat(&proxy, ann, question, json!({}));
-        assert_eq!(body["context"][0]["doc_id"], garden.as_str(), "{body}");
-        let (_, body) = chat(&proxy, ann, question, json!({"doc_id": house}));
-        assert!(
-            body["context"].as_array().unwrap().iter().all(|piece| piece["doc_id"] == house.as_str()),
-            "{body}"
-        );
-        for (headers, doc_id, status) in [
-            (bob, garden.as_str(), 404),
-            ("", &garden, 404),
-            (ann, "nothing", 404),
-            (bob, "../../ann/documents", 400),
-            (bob, "..", 400),
-            (bob, "viking://resources/users/ann", 400),
-        ] {
-            let (found, body) = chat(&proxy, headers, question, json!({"doc_id": doc_id}));
-            assert_eq!(found, status, "{doc_id}: {body}");
-            assert!(body["error"]["message"].is_string(), "{body}");
-        }
-        for (headers, more) in [
-            (bob, json!({})),
-            (bob, json!({"user_id": "ann"})),
-            ("", json!({"user_id": "users/ann/documents"})),
-            (bob, json!({"session_id": body["session_id"]})),
-        ] {
-            let (_, body) = chat(&proxy, headers, question, more);
-            assert!(body["context"].as_array().is_none_or(Vec::is_empty), "{body}");
-        }
-        let seen = fake.seen();
-        assert!(!seen.last().unwrap().text().contains("warm wall, and"), "{}", seen.last().unwrap().text());
+    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+    let proxy = Proxy::start(&home);
+    let (ann, bob) = ("X-User-Id: ann\r\n", "X-User-Id: bob\r\n");
+    let garden = text(&upload(&proxy, ann, "garden.md", GARDEN.as_bytes())["doc_id"]);
+    let house = text(&upload(&proxy, ann, "house.md", b"The key of the house is under the stone.")["doc_id"]);
+    for id in [&garden, &house] {
+        assert_eq!(settled(&proxy, ann, id)["state"], "ready");
     }
+    let question = "Where do the tomatoes stand?";
+    let (_, body) = chat(&proxy, ann, question, json!({"doc_id": garden, "debug_search_trace": true}));
+    let context = &body["context"][0];
+    assert_eq!(members(context), ["chunk_id", "doc_id", "score", "source", "text", "uri"], "{body}");
+    assert_eq!((&context["doc_id"], &context["source"]), (&garden.as_str().into(), &"semantic".into()));
+    assert!(text(&context["text"]).contains("warm wall") && context["score"].as_f64().unwrap() > 0.0);
+    assert_eq!(context["uri"], format!("viking://resources/users/ann/documents/{garden}"));
+    assert_eq!(body["search_trace"]["result_count"], 1, "{body}");
+    assert_eq!(body["search_trace"]["query_results"][0]["steps"][0]["event"], "search_start");
+    // A whole library, and another document.
+    let (_, body) = chat(&proxy, ann, question, json!({}));
+    assert_eq!(body["context"][0]["doc_id"], garden.as_str(), "{body}");
+    let (_, body) = chat(&proxy, ann, question, json!({"doc_id": house}));
+    assert!(
+        body["context"].as_array().unwrap().iter().all(|piece| piece["doc_id"] == house.as_str()),
+        "{body}"
+    );
+    for (headers, doc_id, status) in [
+        (bob, garden.as_str(), 404),
+        ("", &garden, 404),
+        (ann, "nothing", 404),
+        (bob, "../../ann/documents", 400),
+        (bob, "..", 400),
+        (bob, "viking://resources/users/ann", 400),
+    ] {
+        let (found, body) = chat(&proxy, headers, question, json!({"doc_id": doc_id}));
+        assert_eq!(found, status, "{doc_id}: {body}");
+        assert!(body["error"]["message"].is_string(), "{body}");
+    }
+    for (headers, more) in [
+        (bob, json!({})),
+        (bob, json!({"user_id": "ann"})),
+        ("", json!({"user_id": "users/ann/documents"})),
+        (bob, json!({"session_id": body["session_id"]})),
+    ] {
+        let (_, body) = chat(&proxy, headers, question, more);
+        assert!(body["context"].as_array().is_none_or(Vec::is_empty), "{body}");
+    }
+    let seen = fake.seen();
+    assert!(!seen.last().unwrap().text().contains("warm wall, and"), "{}", seen.last().unwrap().text());
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Commits by rsv-proxy: by a model and without it, of very long sessions, of many at once, and after a restart.
 
 use crate::chat::{chat, now, provider, say};
-use crate::chat_sessions::{archives, ask, coverage, wait_for};
+use crate::chat_sessions::{archives, ask, coverage};
 use crate::distill_model::said;
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, asking};
-use crate::support::{Home, lines_of, text};
+use crate::support::{Home, lines_of, number_from, on_each_store, text, wait_for};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -117,88 +117,72 @@ fn ten_thousand_messages_and_late_ones_are_committed() {
     home.check();
 }
 
-#[test]
-fn commits_at_once_and_while_turns_come_cover_each_message_once() {
+on_each_store!(commits_at_once_and_while_turns_come_cover_each_message_once);
+fn commits_at_once_and_while_turns_come_cover_each_message_once(home: Home) {
     let fake = provider();
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
-        let home = home.env("RSV_SESSION_COMMIT_TURNS", "2");
-        let proxy = Proxy::start(&home);
-        say(&proxy, "s1", "The first question?");
-        std::thread::scope(|scope| {
-            scope.spawn(|| (0..12).for_each(|turn| say(&proxy, "s1", &format!("Question {turn}?"))));
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    for _ in 0..5 {
-                        assert_eq!(ask(&proxy, "POST", "/api/sessions/s1/commit", "").0, 200);
-                    }
-                });
-            }
-        });
-        assert_eq!(ask(&proxy, "POST", "/api/sessions/s1/commit", "").0, 200);
-        let (messages, covered) = coverage(&home);
-        assert_eq!((messages.len(), &messages), (26, &covered));
-        home.check();
-    }
+    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+    let home = home.env("RSV_SESSION_COMMIT_TURNS", "2");
+    let proxy = Proxy::start(&home);
+    say(&proxy, "s1", "The first question?");
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..12).for_each(|turn| say(&proxy, "s1", &format!("Question {turn}?"))));
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    assert_eq!(ask(&proxy, "POST", "/api/sessions/s1/commit", "").0, 200);
+                }
+            });
+        }
+    });
+    assert_eq!(ask(&proxy, "POST", "/api/sessions/s1/commit", "").0, 200);
+    let (messages, covered) = coverage(&home);
+    assert_eq!((messages.len(), &messages), (26, &covered));
+    home.check();
+}
+
+on_each_store!(sessions_that_an_earlier_proxy_left_are_committed_when_they_are_idle);
+fn sessions_that_an_earlier_proxy_left_are_committed_when_they_are_idle(home: Home) {
+    let fake = provider();
+    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+    let home = home.env("RSV_SESSION_COMMIT_IDLE", "off");
+    let mut proxy = Proxy::start(&home);
+    say(&proxy, "s1", "Where?");
+    say(&proxy, "s2", "And where?");
+    assert_eq!(ask(&proxy, "POST", "/api/sessions/s2/commit", "").0, 200);
+    let other = "/partition/default/instance/other/v1/chat/completions";
+    assert_eq!(proxy.post(other, "", &asking("x")).0, 200);
+    assert_eq!((proxy.end(), archives(&home).len()), (Some(0), 1));
+    let home = home.env("RSV_SESSION_COMMIT_IDLE", "1s");
+    let proxy = Proxy::start(&home);
+    wait_for("a commit", || archives(&home).len() == 2);
+    drop(proxy);
+    let uris: Vec<String> = archives(&home).iter().map(|archive| text(&archive["uri"])).collect();
+    assert!(uris.iter().any(|uri| uri.starts_with("viking://user/default/sessions/s1/history/")), "{uris:?}");
+    // With session.auto, other turns too.
+    let home = home.env("RSV_SESSION_AUTO", "true");
+    let _proxy = Proxy::start(&home);
+    wait_for("a commit", || archives(&home).len() == 3);
+    home.check();
 }
 
 #[test]
-fn sessions_that_an_earlier_proxy_left_are_committed_when_they_are_idle() {
-    let fake = provider();
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
-        let home = home.env("RSV_SESSION_COMMIT_IDLE", "off");
-        let mut proxy = Proxy::start(&home);
-        say(&proxy, "s1", "Where?");
-        say(&proxy, "s2", "And where?");
-        assert_eq!(ask(&proxy, "POST", "/api/sessions/s2/commit", "").0, 200);
-        let other = "/partition/default/instance/other/v1/chat/completions";
-        assert_eq!(proxy.post(other, "", &asking("x")).0, 200);
-        assert_eq!((proxy.end(), archives(&home).len()), (Some(0), 1));
-        let home = home.env("RSV_SESSION_COMMIT_IDLE", "1s");
-        let proxy = Proxy::start(&home);
-        wait_for("a commit", || archives(&home).len() == 2);
-        drop(proxy);
-        let uris: Vec<String> = archives(&home).iter().map(|archive| text(&archive["uri"])).collect();
-        assert!(
-            uris.iter().any(|uri| uri.starts_with("viking://user/default/sessions/s1/history/")),
-            "{uris:?}"
-        );
-        // With session.auto, other turns too.
-        let home = home.env("RSV_SESSION_AUTO", "true");
-        let _proxy = Proxy::start(&home);
-        wait_for("a commit", || archives(&home).len() == 3);
-        home.check();
-    }
-}
-
-/// How long the store is locked, and how many turns come meanwhile at most: more than wait in the queue are lost.
-const LOCKED: std::time::Duration = std::time::Duration::from_secs(10);
-const MAX_TURNS: usize = 100;
-
-#[test]
-fn a_store_that_is_locked_for_ten_seconds_delays_no_chat_and_loses_none() {
+fn a_store_that_is_locked_delays_no_chat_and_loses_none() {
     let fake = provider();
     let home = now(&fake.url()).env("RSV_ENRICH_TIMEOUT", "300ms").env("RSV_SESSION_COMMIT_TURNS", "2");
     let proxy = Proxy::start(&home);
     say(&proxy, "s1", "Where?");
     let store = rusqlite::Connection::open(home.store()).unwrap();
     store.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let begin = std::time::Instant::now();
-    let (mut turns, mut without_memory) = (1, 0);
-    while begin.elapsed() < LOCKED {
+    let (turns, mut without_memory) = (number_from("RSV_TEST_STEPS").unwrap_or(10) as usize, 0);
+    for turn in 1..turns {
         let body =
-            json!({"message": format!("And {turns}?"), "model": "llama3.1", "session_id": "s1"}).to_string();
+            json!({"message": format!("And {turn}?"), "model": "llama3.1", "session_id": "s1"}).to_string();
         let (status, body) = proxy.raw(&crate::proxy::post("/api/ai/chat", "", &body));
         assert_eq!(status, 200, "{body}");
         let body: Value = serde_json::from_str(&body).unwrap();
         if let Some(error) = body.get("openviking_error") {
             assert_eq!(error, "memory did not answer within 300ms");
             without_memory += 1;
-        }
-        turns += 1;
-        if turns == MAX_TURNS {
-            std::thread::sleep(LOCKED.saturating_sub(begin.elapsed()));
         }
     }
     // At first, the turns before are awaited.
@@ -213,18 +197,16 @@ fn a_store_that_is_locked_for_ten_seconds_delays_no_chat_and_loses_none() {
     assert_eq!(commits(&proxy), "ok");
 }
 
-#[test]
-fn a_chat_recalls_what_was_said_in_other_sessions_of_the_user() {
+on_each_store!(a_chat_recalls_what_was_said_in_other_sessions_of_the_user);
+fn a_chat_recalls_what_was_said_in_other_sessions_of_the_user(home: Home) {
     let fake = provider();
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
-        let proxy = Proxy::start(&home);
-        let (ann, bob) = ("X-User-Id: ann\r\n", "X-User-Id: bob\r\n");
-        for (user, message) in [(ann, "My kettle is made of copper."), (bob, "My kettle is a canary.")] {
-            assert_eq!(chat(&proxy, user, message, json!({})).0, 200);
-        }
-        assert_eq!(chat(&proxy, ann, "Which metal is my kettle made of?", json!({})).0, 200);
-        let asked = fake.seen().last().unwrap().text().to_owned();
-        assert!(asked.contains("copper") && !asked.contains("canary"), "{asked}");
+    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+    let proxy = Proxy::start(&home);
+    let (ann, bob) = ("X-User-Id: ann\r\n", "X-User-Id: bob\r\n");
+    for (user, message) in [(ann, "My kettle is made of copper."), (bob, "My kettle is a canary.")] {
+        assert_eq!(chat(&proxy, user, message, json!({})).0, 200);
     }
+    assert_eq!(chat(&proxy, ann, "Which metal is my kettle made of?", json!({})).0, 200);
+    let asked = fake.seen().last().unwrap().text().to_owned();
+    assert!(asked.contains("copper") && !asked.contains("canary"), "{asked}");
 }

@@ -4,11 +4,11 @@ use crate::chat::{GARDEN, chat, now, provider, say, says};
 use crate::chat_uploads::{settled, upload};
 use crate::docs::{is_installed, read, report_unchecked, section};
 use crate::proxy::{Proxy, asked};
-use crate::support::{Home, lines_of, text};
+use crate::support::{Home, lines_of, on_each_store, text, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) fn ask(proxy: &Proxy, method: &str, path: &str, headers: &str) -> (u16, Value) {
     let (status, body) = proxy.raw(&asked(method, path, headers));
@@ -35,71 +35,53 @@ pub(crate) fn coverage(home: &Home) -> (BTreeSet<String>, BTreeSet<String>) {
     (messages, covered)
 }
 
-/// Waits until something holds.
-pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-#[test]
-fn sessions_are_listed_shown_committed_and_forgotten() {
+on_each_store!(sessions_are_listed_shown_committed_and_forgotten);
+fn sessions_are_listed_shown_committed_and_forgotten(home: Home) {
     let fake = provider();
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
-        let proxy = Proxy::start(&home);
-        for (session, message) in [("s1", "Remember that my tomatoes are red."), ("s2", "Where are they?")] {
-            say(&proxy, session, message);
-        }
-        let (status, body) = ask(&proxy, "GET", "/api/sessions", "");
-        let sessions = body["sessions"].as_array().unwrap();
-        assert_eq!((status, sessions.len(), &body["total"]), (200, 2, &2.into()), "{body}");
-        assert_eq!((&sessions[0]["id"], &sessions[1]["id"]), (&"s2".into(), &"s1".into()));
-        assert_eq!(sessions[1]["title"], "Remember that my tomatoes are red.");
-        assert_eq!((&sessions[1]["message_count"], &sessions[1]["user_id"]), (&2.into(), &"default".into()));
-        let (_, body) = ask(&proxy, "GET", "/api/sessions?limit=1&offset=1", "");
-        assert_eq!(
-            (body["sessions"].as_array().unwrap().len(), &body["sessions"][0]["id"]),
-            (1, &"s1".into())
-        );
-        assert_eq!(ask(&proxy, "GET", "/api/sessions?limit=x", "").0, 400);
-
-        let (status, body) = ask(&proxy, "GET", "/api/sessions/s1", "");
-        let said: Vec<&Value> =
-            body["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect();
-        assert_eq!(
-            (status, json!(said)),
-            (200, json!(["Remember that my tomatoes are red.", "By the warm wall."]))
-        );
-
-        let (status, body) = ask(&proxy, "POST", "/api/sessions/s1/commit", "");
-        assert_eq!(
-            (status, &body["status"], &body["memories_created"]),
-            (200, &"committed".into(), &1.into()),
-            "{body}"
-        );
-        assert!(
-            text(&body["archive_uri"]).starts_with("viking://user/default/sessions/s1/history/"),
-            "{body}"
-        );
-        let (status, body) = ask(&proxy, "POST", "/api/sessions/s1/commit", "");
-        assert_eq!(
-            (status, &body["status"], &body["archive_uri"]),
-            (200, &"unchanged".into(), &Value::Null),
-            "{body}"
-        );
-        assert!(ask(&proxy, "GET", "/api/sessions/s1", "").1["committed_at"].is_string());
-
-        assert_eq!(ask(&proxy, "DELETE", "/api/sessions/s1", "").0, 200);
-        for (method, path) in [("GET", ""), ("DELETE", ""), ("POST", "/commit")] {
-            assert_eq!(ask(&proxy, method, &format!("/api/sessions/s1{path}"), "").0, 404);
-        }
-        assert!(archives(&home).is_empty());
-        assert_eq!(ask(&proxy, "PUT", "/api/sessions/s2", "").0, 405);
-        assert_eq!(ask(&proxy, "POST", "/api/sessions", "").0, 405);
+    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+    let proxy = Proxy::start(&home);
+    for (session, message) in [("s1", "Remember that my tomatoes are red."), ("s2", "Where are they?")] {
+        say(&proxy, session, message);
     }
+    let (status, body) = ask(&proxy, "GET", "/api/sessions", "");
+    let sessions = body["sessions"].as_array().unwrap();
+    assert_eq!((status, sessions.len(), &body["total"]), (200, 2, &2.into()), "{body}");
+    assert_eq!((&sessions[0]["id"], &sessions[1]["id"]), (&"s2".into(), &"s1".into()));
+    assert_eq!(sessions[1]["title"], "Remember that my tomatoes are red.");
+    assert_eq!((&sessions[1]["message_count"], &sessions[1]["user_id"]), (&2.into(), &"default".into()));
+    let (_, body) = ask(&proxy, "GET", "/api/sessions?limit=1&offset=1", "");
+    assert_eq!((body["sessions"].as_array().unwrap().len(), &body["sessions"][0]["id"]), (1, &"s1".into()));
+    assert_eq!(ask(&proxy, "GET", "/api/sessions?limit=x", "").0, 400);
+
+    let (status, body) = ask(&proxy, "GET", "/api/sessions/s1", "");
+    let said: Vec<&Value> = body["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect();
+    assert_eq!(
+        (status, json!(said)),
+        (200, json!(["Remember that my tomatoes are red.", "By the warm wall."]))
+    );
+
+    let (status, body) = ask(&proxy, "POST", "/api/sessions/s1/commit", "");
+    assert_eq!(
+        (status, &body["status"], &body["memories_created"]),
+        (200, &"committed".into(), &1.into()),
+        "{body}"
+    );
+    assert!(text(&body["archive_uri"]).starts_with("viking://user/default/sessions/s1/history/"), "{body}");
+    let (status, body) = ask(&proxy, "POST", "/api/sessions/s1/commit", "");
+    assert_eq!(
+        (status, &body["status"], &body["archive_uri"]),
+        (200, &"unchanged".into(), &Value::Null),
+        "{body}"
+    );
+    assert!(ask(&proxy, "GET", "/api/sessions/s1", "").1["committed_at"].is_string());
+
+    assert_eq!(ask(&proxy, "DELETE", "/api/sessions/s1", "").0, 200);
+    for (method, path) in [("GET", ""), ("DELETE", ""), ("POST", "/commit")] {
+        assert_eq!(ask(&proxy, method, &format!("/api/sessions/s1{path}"), "").0, 404);
+    }
+    assert!(archives(&home).is_empty());
+    assert_eq!(ask(&proxy, "PUT", "/api/sessions/s2", "").0, 405);
+    assert_eq!(ask(&proxy, "POST", "/api/sessions", "").0, 405);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use crate::neo4j_trouble::Wire;
 use crate::proxy::{Proxy, answer, asked};
-use crate::support::{Home, lines_of, text, tries};
+use crate::support::{Home, lines_of, on_each_store, on_graph, text, tries, wait_for};
 use serde_json::Value;
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const NOTES: &str = "# The garden\n\nTomatoes stand by the warm wall.\n";
 
@@ -49,17 +49,15 @@ pub(crate) fn upload(proxy: &Proxy, headers: &str, name: &str, file: &[u8]) -> V
 
 /// Waits until a document is stored or cannot be; its entry.
 pub(crate) fn settled(proxy: &Proxy, headers: &str, doc_id: &str) -> Value {
-    let begin = Instant::now();
-    loop {
-        let path = format!("/api/documents/{doc_id}");
+    let path = format!("/api/documents/{doc_id}");
+    let mut found = Value::Null;
+    wait_for("a document", || {
         let (status, entry) = json(proxy.raw(&asked("GET", &path, headers)));
         assert_eq!(status, 200, "{entry}");
-        if !["queued", "parsing"].contains(&entry["state"].as_str().unwrap()) {
-            return entry;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(120), "{entry}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        found = entry;
+        !["queued", "parsing"].contains(&found["state"].as_str().unwrap())
+    });
+    found
 }
 
 /// The names of what is in the spool.
@@ -70,11 +68,7 @@ fn spooled(home: &Home) -> Vec<String> {
 
 /// Waits until nothing is in the spool: what is stored leaves it a moment later.
 fn until_spool_is_empty(home: &Home) {
-    let begin = Instant::now();
-    while !spooled(home).is_empty() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", spooled(home));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("an empty spool", || spooled(home).is_empty());
 }
 
 fn documents(home: &Home, partition: &str) -> Vec<Value> {
@@ -82,61 +76,59 @@ fn documents(home: &Home, partition: &str) -> Vec<Value> {
     exported.into_iter().filter(|line| line["kind"] == "document").collect()
 }
 
-#[test]
-fn an_upload_becomes_documents_of_its_user_and_of_no_other() {
-    for home in Home::of_each_store() {
-        let proxy = Proxy::start(&home);
-        let ann = "X-User-Id: ann\r\n";
-        let entry = upload(&proxy, ann, "notes.md", NOTES.as_bytes());
-        let doc_id = text(&entry["doc_id"]);
-        let uri = format!("viking://resources/users/ann/documents/{doc_id}");
-        assert_eq!((&entry["uri"], &entry["user_id"]), (&uri.as_str().into(), &"ann".into()));
-        let ready = settled(&proxy, ann, &doc_id);
-        assert_eq!(
-            (&ready["state"], &ready["sections"], &ready["name"]),
-            (&"ready".into(), &1.into(), &"notes.md".into())
-        );
-        let stored = documents(&home, "ann");
-        assert_eq!(stored.len(), 1);
-        assert_eq!((&stored[0]["uri"], &stored[0]["source"]), (&uri.as_str().into(), &"notes.md".into()));
-        assert_eq!(stored[0]["content"], NOTES.trim_end());
-        until_spool_is_empty(&home);
+on_each_store!(an_upload_becomes_documents_of_its_user_and_of_no_other);
+fn an_upload_becomes_documents_of_its_user_and_of_no_other(home: Home) {
+    let proxy = Proxy::start(&home);
+    let ann = "X-User-Id: ann\r\n";
+    let entry = upload(&proxy, ann, "notes.md", NOTES.as_bytes());
+    let doc_id = text(&entry["doc_id"]);
+    let uri = format!("viking://resources/users/ann/documents/{doc_id}");
+    assert_eq!((&entry["uri"], &entry["user_id"]), (&uri.as_str().into(), &"ann".into()));
+    let ready = settled(&proxy, ann, &doc_id);
+    assert_eq!(
+        (&ready["state"], &ready["sections"], &ready["name"]),
+        (&"ready".into(), &1.into(), &"notes.md".into())
+    );
+    let stored = documents(&home, "ann");
+    assert_eq!(stored.len(), 1);
+    assert_eq!((&stored[0]["uri"], &stored[0]["source"]), (&uri.as_str().into(), &"notes.md".into()));
+    assert_eq!(stored[0]["content"], NOTES.trim_end());
+    until_spool_is_empty(&home);
 
-        let path = format!("/api/documents/{doc_id}");
-        let by_path = format!("/partition/ann{path}");
-        for (path, headers, status) in [
-            (path.clone(), "x-rsv-partition: ann\r\n", 200),
-            (by_path, "X-User-Id: bob\r\n", 200),
-            (format!("{path}?user_id=ann"), "", 200),
-            (path.clone(), "", 404),
-            (path.clone(), "X-User-Id: bob\r\n", 404),
-            (path.clone(), "x-rsv-partition: bob\r\nX-User-Id: ann\r\n", 404),
-            (format!("/partition/bob{path}"), ann, 404),
-            ("/api/documents/nothing".to_owned(), ann, 404),
-            ("/api/documents/%2e%2e".to_owned(), ann, 404),
-            ("/api/documents/..%2fann".to_owned(), ann, 404),
-            (format!("/api/documents/{doc_id}%2f."), ann, 404),
-            ("/api/documents".to_owned(), "X-User-Id: a/b\r\n", 400),
-        ] {
-            for method in ["GET", "DELETE"] {
-                if status == 200 && method == "DELETE" {
-                    continue;
-                }
-                let expected = if path == "/api/documents" && method == "DELETE" { 405 } else { status };
-                let (found, body) = json(proxy.raw(&asked(method, &path, headers)));
-                assert_eq!(found, expected, "{method} {path} {headers}: {body}");
-                assert!(found == 200 || body["error"]["message"].is_string(), "{body}");
+    let path = format!("/api/documents/{doc_id}");
+    let by_path = format!("/partition/ann{path}");
+    for (path, headers, status) in [
+        (path.clone(), "x-rsv-partition: ann\r\n", 200),
+        (by_path, "X-User-Id: bob\r\n", 200),
+        (format!("{path}?user_id=ann"), "", 200),
+        (path.clone(), "", 404),
+        (path.clone(), "X-User-Id: bob\r\n", 404),
+        (path.clone(), "x-rsv-partition: bob\r\nX-User-Id: ann\r\n", 404),
+        (format!("/partition/bob{path}"), ann, 404),
+        ("/api/documents/nothing".to_owned(), ann, 404),
+        ("/api/documents/%2e%2e".to_owned(), ann, 404),
+        ("/api/documents/..%2fann".to_owned(), ann, 404),
+        (format!("/api/documents/{doc_id}%2f."), ann, 404),
+        ("/api/documents".to_owned(), "X-User-Id: a/b\r\n", 400),
+    ] {
+        for method in ["GET", "DELETE"] {
+            if status == 200 && method == "DELETE" {
+                continue;
             }
+            let expected = if path == "/api/documents" && method == "DELETE" { 405 } else { status };
+            let (found, body) = json(proxy.raw(&asked(method, &path, headers)));
+            assert_eq!(found, expected, "{method} {path} {headers}: {body}");
+            assert!(found == 200 || body["error"]["message"].is_string(), "{body}");
         }
-        for (headers, count) in [(ann, 1), ("X-User-Id: bob\r\n", 0), ("", 0)] {
-            let (_, listed) = json(proxy.raw(&asked("GET", "/api/documents", headers)));
-            assert_eq!(listed["documents"].as_array().unwrap().len(), count, "{listed}");
-        }
-        let (status, _) = json(proxy.raw(&asked("DELETE", &path, ann)));
-        assert_eq!(status, 200);
-        assert_eq!(json(proxy.raw(&asked("DELETE", &path, ann))).0, 404);
-        assert!(documents(&home, "ann").is_empty());
     }
+    for (headers, count) in [(ann, 1), ("X-User-Id: bob\r\n", 0), ("", 0)] {
+        let (_, listed) = json(proxy.raw(&asked("GET", "/api/documents", headers)));
+        assert_eq!(listed["documents"].as_array().unwrap().len(), count, "{listed}");
+    }
+    let (status, _) = json(proxy.raw(&asked("DELETE", &path, ann)));
+    assert_eq!(status, 200);
+    assert_eq!(json(proxy.raw(&asked("DELETE", &path, ann))).0, 404);
+    assert!(documents(&home, "ann").is_empty());
 }
 
 #[test]
@@ -281,14 +273,16 @@ fn is_stored_in_its_own_store(home: &Home, own: &str, other: &str, come_back: im
     assert!(names(own).contains(&"own.md".to_owned()));
 }
 
+on_graph!(an_upload_is_stored_at_the_server_it_was_accepted_for);
+fn an_upload_is_stored_at_the_server_it_was_accepted_for(home: Home) {
+    let mut wire = Wire::to(home.graph().address());
+    wire.stop();
+    let (own, other) = (wire.address(), home.graph().address().to_owned());
+    is_stored_in_its_own_store(&home, &own, &other, || wire.repair());
+}
+
 #[test]
 fn an_upload_is_stored_where_it_was_accepted_for_and_nowhere_else() {
-    if let Some(home) = Home::in_graph() {
-        let mut wire = Wire::to(home.graph().address());
-        wire.stop();
-        let (own, other) = (wire.address(), home.graph().address().to_owned());
-        is_stored_in_its_own_store(&home, &own, &other, || wire.repair());
-    }
     // A store cannot be where a directory is.
     let home = Home::new();
     std::fs::create_dir(home.path("own.db")).unwrap();

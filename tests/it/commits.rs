@@ -2,7 +2,7 @@
 
 use crate::distill_model::said;
 use crate::fake::Fake;
-use crate::support::{Dice, Home, Ran, lines_of, number_from, text};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -81,85 +81,75 @@ fn said_of(memories: &[Value]) -> Vec<(String, String)> {
     all
 }
 
-#[test]
-fn a_session_is_archived_and_what_the_user_states_is_remembered() {
-    for home in Home::of_each_store() {
-        assert_eq!(commit(&home, &[]).status, 1);
-        store(
-            &home,
-            0,
-            &[
-                "My name is Ada. I prefer tea.\n\nWhere is the kettle?",
-                "It stands by the stove.",
-                "Ich wohne in Bern. Siehe https://example.org/stove.",
-                "Noted.",
-            ],
-        );
-        let dry = commit(&home, &["--dry-run"]);
-        assert_eq!((dry.status, archives(&home).len(), memories(&home).len()), (0, 0, 0), "{dry}");
-        let ran = commit(&home, &[]);
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran}");
-        let line = &lines_of(&ran.stdout)[0];
-        assert_eq!((&line["kind"], &line["steps"][0]["event"]), (&json!("commit"), &json!("create")));
-        let archive = archives(&home).remove(0);
-        assert_eq!(archive["uri"], json!("viking://user/ada/sessions/s1/history/m00003"));
-        assert_eq!(archive["covers"], json!(["m00000", "m00001", "m00002", "m00003"]));
-        assert_eq!((archive.get("follows"), &archive["made_by"]), (None, &json!("rule")));
-        let about = text(&archive["abstract"]);
-        assert!(about.starts_with("My name is Ada") && about.ends_with(" | Noted. | answered"), "{about}");
-        let overview = text(&archive["overview"]);
-        for part in [
-            "4 messages, 2 of the user",
-            "- assistant: It stands by the stove.",
-            "- https://example.org/stove",
-        ] {
-            assert!(overview.contains(part), "{overview}");
-        }
-        assert_eq!(
-            said_of(&memories(&home)),
-            [
-                ("preference", "I prefer tea."),
-                ("profile", "Ich wohne in Bern."),
-                ("profile", "My name is Ada.")
-            ]
-            .map(|(category, content)| (category.to_owned(), content.to_owned()))
-        );
-        let one = memories(&home).remove(0);
-        assert_eq!(
-            (&one["origin"], &one["confidence"], &one["session_id"]),
-            (&json!("extracted"), &json!(0.6), &json!("s1"))
-        );
-        let links = lines_of(&home.export());
-        let made_of =
-            |id: &Value| links.iter().any(|link| link["rel"] == "EXTRACTED_FROM" && link["from"] == *id);
-        assert!(made_of(&one["id"]) && made_of(&archive["id"]));
-        // The same line once more changes nothing, and nothing is left to do.
-        let before = home.export();
-        home.ingest(&["-q"], &ran.stdout);
-        assert_eq!((home.export(), commit(&home, &[]).status), (before, 1));
-        home.check();
+on_each_store!(a_session_is_archived_and_what_the_user_states_is_remembered);
+fn a_session_is_archived_and_what_the_user_states_is_remembered(home: Home) {
+    assert_eq!(commit(&home, &[]).status, 1);
+    store(
+        &home,
+        0,
+        &[
+            "My name is Ada. I prefer tea.\n\nWhere is the kettle?",
+            "It stands by the stove.",
+            "Ich wohne in Bern. Siehe https://example.org/stove.",
+            "Noted.",
+        ],
+    );
+    let dry = commit(&home, &["--dry-run"]);
+    assert_eq!((dry.status, archives(&home).len(), memories(&home).len()), (0, 0, 0), "{dry}");
+    let ran = commit(&home, &[]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran}");
+    let line = &lines_of(&ran.stdout)[0];
+    assert_eq!((&line["kind"], &line["steps"][0]["event"]), (&json!("commit"), &json!("create")));
+    let archive = archives(&home).remove(0);
+    assert_eq!(archive["uri"], json!("viking://user/ada/sessions/s1/history/m00003"));
+    assert_eq!(archive["covers"], json!(["m00000", "m00001", "m00002", "m00003"]));
+    assert_eq!((archive.get("follows"), &archive["made_by"]), (None, &json!("rule")));
+    let about = text(&archive["abstract"]);
+    assert!(about.starts_with("My name is Ada") && about.ends_with(" | Noted. | answered"), "{about}");
+    let overview = text(&archive["overview"]);
+    for part in
+        ["4 messages, 2 of the user", "- assistant: It stands by the stove.", "- https://example.org/stove"]
+    {
+        assert!(overview.contains(part), "{overview}");
     }
+    assert_eq!(
+        said_of(&memories(&home)),
+        [("preference", "I prefer tea."), ("profile", "Ich wohne in Bern."), ("profile", "My name is Ada.")]
+            .map(|(category, content)| (category.to_owned(), content.to_owned()))
+    );
+    let one = memories(&home).remove(0);
+    assert_eq!(
+        (&one["origin"], &one["confidence"], &one["session_id"]),
+        (&json!("extracted"), &json!(0.6), &json!("s1"))
+    );
+    let links = lines_of(&home.export());
+    let made_of =
+        |id: &Value| links.iter().any(|link| link["rel"] == "EXTRACTED_FROM" && link["from"] == *id);
+    assert!(made_of(&one["id"]) && made_of(&archive["id"]));
+    // The same line once more changes nothing, and nothing is left to do.
+    let before = home.export();
+    home.ingest(&["-q"], &ran.stdout);
+    assert_eq!((home.export(), commit(&home, &[]).status), (before, 1));
+    home.check();
 }
 
-#[test]
-fn late_messages_go_into_the_next_archive_and_forgetting_is_possible() {
-    for home in Home::of_each_store() {
-        store(&home, 10, &["I prefer tea.", "Good.", "Which one?", "Green tea."]);
-        commit(&home, &["-q"]).ok();
-        store(&home, 0, &["It is late.", "It is."]);
-        let lines = uncommitted(&home);
-        let ids: Vec<String> = lines.iter().map(|line| text(&line["id"])).collect();
-        assert_eq!(lines[0]["kind"], json!("document"));
-        assert_eq!(ids[1..], ["m00000", "m00001"]);
-        commit(&home, &["-q"]).ok();
-        let all = archives(&home);
-        assert_eq!((all.len(), &all[1]["follows"]), (2, &all[0]["id"]));
-        assert_eq!(uncommitted(&home), [] as [Value; 0]);
-        // What was made from a forgotten message can go with it.
-        home.run("rsv-forget", &["-p", "ada", "--derived", "m00010"], "").ok();
-        assert_eq!((archives_left(&home), memories(&home).len()), (1, 0));
-        home.check();
-    }
+on_each_store!(late_messages_go_into_the_next_archive_and_forgetting_is_possible);
+fn late_messages_go_into_the_next_archive_and_forgetting_is_possible(home: Home) {
+    store(&home, 10, &["I prefer tea.", "Good.", "Which one?", "Green tea."]);
+    commit(&home, &["-q"]).ok();
+    store(&home, 0, &["It is late.", "It is."]);
+    let lines = uncommitted(&home);
+    let ids: Vec<String> = lines.iter().map(|line| text(&line["id"])).collect();
+    assert_eq!(lines[0]["kind"], json!("document"));
+    assert_eq!(ids[1..], ["m00000", "m00001"]);
+    commit(&home, &["-q"]).ok();
+    let all = archives(&home);
+    assert_eq!((all.len(), &all[1]["follows"]), (2, &all[0]["id"]));
+    assert_eq!(uncommitted(&home), [] as [Value; 0]);
+    // What was made from a forgotten message can go with it.
+    home.run("rsv-forget", &["-p", "ada", "--derived", "m00010"], "").ok();
+    assert_eq!((archives_left(&home), memories(&home).len()), (1, 0));
+    home.check();
 }
 
 fn archives_left(home: &Home) -> usize {
@@ -167,84 +157,73 @@ fn archives_left(home: &Home) -> usize {
     all.lines().count()
 }
 
-#[test]
-fn of_two_commits_at_once_the_second_is_refused_whole() {
-    for home in Home::of_each_store() {
-        store(&home, 0, &["I prefer tea.", "Good."]);
-        let first = commit(&home, &["--dry-run"]).ok();
-        store(&home, 2, &["I like rain.", "Good."]);
-        let second = commit(&home, &["--dry-run"]).ok();
-        let ran = std::thread::scope(|scope| {
-            let home = &home;
-            let threads =
-                [&first, &second].map(|line| scope.spawn(move || home.run("rsv-ingest", &["-q"], line)));
-            threads.map(|thread| thread.join().unwrap())
-        });
-        let (stored, refused) = if ran[0].status == 0 { (&ran[0], &ran[1]) } else { (&ran[1], &ran[0]) };
-        assert_eq!(
-            (stored.status, refused.status, refused.stdout.as_str()),
-            (0, 2, ""),
-            "{} {}",
-            ran[0],
-            ran[1]
-        );
-        assert!(
-            refused.stderr.contains("the commit is not stored: follows: is not the last archive"),
-            "{refused}"
-        );
-        assert!(refused.stderr.contains("hint: make it again: rsv-commit -p ada -i s1"), "{refused}");
-        assert_eq!(archives(&home).len(), 1);
-        let ran = commit(&home, &["-q"]);
-        assert!(ran.status < 2, "{ran}");
-        assert_eq!(uncommitted(&home).len(), 0);
-        assert_eq!(said_of(&memories(&home)).len(), 2);
-        // The lock lets any number of runs at once commit once.
-        store(&home, 4, &["I hate fog.", "Good."]);
-        let before = archives(&home).len();
-        let mut runs: Vec<_> =
-            (0..4).map(|_| command(&home, &["-q"]).stdout(Stdio::null()).spawn().unwrap()).collect();
-        let mut statuses: Vec<_> = runs.iter_mut().map(|run| run.wait().unwrap().code().unwrap()).collect();
-        statuses.sort_unstable();
-        assert_eq!((statuses, archives(&home).len()), (vec![0, 1, 1, 1], before + 1));
-        home.check();
-    }
+on_each_store!(of_two_commits_at_once_the_second_is_refused_whole);
+fn of_two_commits_at_once_the_second_is_refused_whole(home: Home) {
+    store(&home, 0, &["I prefer tea.", "Good."]);
+    let first = commit(&home, &["--dry-run"]).ok();
+    store(&home, 2, &["I like rain.", "Good."]);
+    let second = commit(&home, &["--dry-run"]).ok();
+    let ran = std::thread::scope(|scope| {
+        let home = &home;
+        let threads =
+            [&first, &second].map(|line| scope.spawn(move || home.run("rsv-ingest", &["-q"], line)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let (stored, refused) = if ran[0].status == 0 { (&ran[0], &ran[1]) } else { (&ran[1], &ran[0]) };
+    assert_eq!((stored.status, refused.status, refused.stdout.as_str()), (0, 2, ""), "{} {}", ran[0], ran[1]);
+    assert!(
+        refused.stderr.contains("the commit is not stored: follows: is not the last archive"),
+        "{refused}"
+    );
+    assert!(refused.stderr.contains("hint: make it again: rsv-commit -p ada -i s1"), "{refused}");
+    assert_eq!(archives(&home).len(), 1);
+    let ran = commit(&home, &["-q"]);
+    assert!(ran.status < 2, "{ran}");
+    assert_eq!(uncommitted(&home).len(), 0);
+    assert_eq!(said_of(&memories(&home)).len(), 2);
+    // The lock lets any number of runs at once commit once.
+    store(&home, 4, &["I hate fog.", "Good."]);
+    let before = archives(&home).len();
+    let mut runs: Vec<_> =
+        (0..4).map(|_| command(&home, &["-q"]).stdout(Stdio::null()).spawn().unwrap()).collect();
+    let mut statuses: Vec<_> = runs.iter_mut().map(|run| run.wait().unwrap().code().unwrap()).collect();
+    statuses.sort_unstable();
+    assert_eq!((statuses, archives(&home).len()), (vec![0, 1, 1, 1], before + 1));
+    home.check();
 }
 
-#[test]
-fn what_is_known_is_skipped_and_a_profile_grows() {
-    for home in Home::of_each_store() {
-        store(&home, 0, &["My name is Ada. I prefer tea.", "Good."]);
-        commit(&home, &["-q"]).ok();
-        store(
-            &home,
-            2,
-            &[
-                "I prefer tea! My name is Ada and I am called Countess.",
-                "Good.",
-                "I live in Bern, as Ada.",
-                "Good.",
-            ],
-        );
-        let line = lines_of(&commit(&home, &["-q"]).ok()).remove(0);
-        let events: Vec<String> =
-            line["steps"].as_array().unwrap().iter().map(|step| text(&step["event"])).collect();
-        assert_eq!(events, ["skip", "merge", "merge"], "{line}");
-        assert_eq!(
-            said_of(&memories(&home)),
-            [
-                ("preference", "I prefer tea."),
-                (
-                    "profile",
-                    "My name is Ada.\n\nMy name is Ada and I am called Countess.\n\nI live in Bern, as Ada."
-                ),
-            ]
-            .map(|(category, content)| (category.to_owned(), content.to_owned()))
-        );
-        let archived =
-            home.run("rsv-view", &["-p", "ada", "--kind", "memory", "--state", "archived"], "").ok();
-        assert_eq!(lines_of(&archived)[0]["content"], json!("My name is Ada."));
-        home.check();
-    }
+on_each_store!(what_is_known_is_skipped_and_a_profile_grows);
+fn what_is_known_is_skipped_and_a_profile_grows(home: Home) {
+    store(&home, 0, &["My name is Ada. I prefer tea.", "Good."]);
+    commit(&home, &["-q"]).ok();
+    store(
+        &home,
+        2,
+        &[
+            "I prefer tea! My name is Ada and I am called Countess.",
+            "Good.",
+            "I live in Bern, as Ada.",
+            "Good.",
+        ],
+    );
+    let line = lines_of(&commit(&home, &["-q"]).ok()).remove(0);
+    let events: Vec<String> =
+        line["steps"].as_array().unwrap().iter().map(|step| text(&step["event"])).collect();
+    assert_eq!(events, ["skip", "merge", "merge"], "{line}");
+    assert_eq!(
+        said_of(&memories(&home)),
+        [
+            ("preference", "I prefer tea."),
+            (
+                "profile",
+                "My name is Ada.\n\nMy name is Ada and I am called Countess.\n\nI live in Bern, as Ada."
+            ),
+        ]
+        .map(|(category, content)| (category.to_owned(), content.to_owned()))
+    );
+    let archived = home.run("rsv-view", &["-p", "ada", "--kind", "memory", "--state", "archived"], "").ok();
+    assert_eq!(lines_of(&archived)[0]["content"], json!("My name is Ada."));
+    home.check();
 }
 
 #[test]
@@ -312,37 +291,35 @@ fn ten_thousand_messages_are_one_archive() {
     home.check();
 }
 
+on_each_store!(a_kill_at_any_moment_leaves_a_session_committed_or_not);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn a_kill_at_any_moment_leaves_a_session_committed_or_not() {
-    let kills = number_from("RSV_TEST_KILLS").unwrap_or(8);
+fn a_kill_at_any_moment_leaves_a_session_committed_or_not(home: Home) {
+    let kills = home.kills();
     let seed = number_from("RSV_TEST_SEED").unwrap_or(54);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);
-    for home in Home::of_each_store() {
-        store(&home, 0, &["I prefer tea.", "Good."]);
-        let begin = Instant::now();
-        commit(&home, &["-q", "--dry-run"]).ok();
-        let whole = begin.elapsed();
-        for n in 0..kills as usize {
-            store(&home, 2 * n + 2, &[&format!("I like number {n}."), "Good."]);
-            let mut pipe = command(&home, &["-q"]);
-            let mut pipe = pipe.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            // Any moment will do.
-            std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 700.0));
-            let group = format!("-{}", pipe.id());
-            Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status().unwrap();
-            pipe.wait().unwrap();
-            check_whole(&home);
-            home.check();
-        }
-        let ran = commit(&home, &["-q"]);
-        assert!(ran.status < 2, "{ran}");
+    store(&home, 0, &["I prefer tea.", "Good."]);
+    let begin = Instant::now();
+    commit(&home, &["-q", "--dry-run"]).ok();
+    let whole = begin.elapsed();
+    for n in 0..kills as usize {
+        store(&home, 2 * n + 2, &[&format!("I like number {n}."), "Good."]);
+        let mut pipe = command(&home, &["-q"]);
+        let mut pipe = pipe.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Any moment will do.
+        std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 700.0));
+        let group = format!("-{}", pipe.id());
+        Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status().unwrap();
+        pipe.wait().unwrap();
         check_whole(&home);
-        let covered: usize = archives(&home).iter().map(|one| one["covers"].as_array().unwrap().len()).sum();
-        assert_eq!((covered, uncommitted(&home).len()), (2 * kills as usize + 2, 0));
-        assert_eq!(memories(&home).len(), kills as usize + 1);
+        home.check();
     }
+    let ran = commit(&home, &["-q"]);
+    assert!(ran.status < 2, "{ran}");
+    check_whole(&home);
+    let covered: usize = archives(&home).iter().map(|one| one["covers"].as_array().unwrap().len()).sum();
+    assert_eq!((covered, uncommitted(&home).len()), (2 * kills as usize + 2, 0));
+    assert_eq!(memories(&home).len(), kills as usize + 1);
 }
 
 /// Fails unless each statement of an archived message is a memory, and no other is.
@@ -351,37 +328,36 @@ fn check_whole(home: &Home) {
     assert_eq!(memories(home).len(), archived);
 }
 
-#[test]
-fn sessions_are_a_view_of_what_is_stored() {
-    for home in Home::of_each_store() {
-        store(
-            &home,
-            0,
-            &["Where is the kettle?\nI cannot find it, although I have looked everywhere.", "There."],
-        );
-        let other = json!({"role": "user", "content": "Hello", "partition": "ada", "instance": "s0", "timestamp": 1000});
-        home.ingest(&["-q"], &other.to_string());
-        let sessions =
-            |words: &[&str]| lines_of(&home.run("rsv-view", &[&["--sessions"], words].concat(), "").ok());
-        let found = sessions(&["-p", "ada"]);
-        assert_eq!(found[0]["id"], json!("s0"));
-        assert_eq!(
-            found[1],
-            json!({"kind": "session", "id": "s1", "user_id": "ada",
-                "title": "Where is the kettle? I cannot find it, although I ", "created_at": "2026-11-18T11:06:40.000Z",
-                "updated_at": "2026-11-18T11:06:41.000Z", "last_message_at": "2026-11-18T11:06:41.000Z",
-                "message_count": 2})
-        );
-        commit(&home, &["-q"]).ok();
-        let found = sessions(&["-p", "ada", "-i", "s1"]);
-        assert_eq!(found.len(), 1);
-        assert!(found[0]["committed_at"].is_string() && found[0]["updated_at"] == found[0]["committed_at"]);
-        assert_eq!(sessions(&["-p", "eve"]), [] as [Value; 0]);
-        let table = home.run("rsv-view", &["--sessions", "--format", "text"], "").ok();
-        assert!(table.contains("2 messages  ada/s1  Where is the kettle?"), "{table}");
-        // Of sessions in partitions of their own, none sees another's.
-        assert_eq!(home.run("rsv-view", &["--uncommitted", "-p", "eve", "-i", "s1"], "").status, 1);
-    }
+on_each_store!(sessions_are_a_view_of_what_is_stored);
+fn sessions_are_a_view_of_what_is_stored(home: Home) {
+    store(
+        &home,
+        0,
+        &["Where is the kettle?\nI cannot find it, although I have looked everywhere.", "There."],
+    );
+    let other =
+        json!({"role": "user", "content": "Hello", "partition": "ada", "instance": "s0", "timestamp": 1000});
+    home.ingest(&["-q"], &other.to_string());
+    let sessions =
+        |words: &[&str]| lines_of(&home.run("rsv-view", &[&["--sessions"], words].concat(), "").ok());
+    let found = sessions(&["-p", "ada"]);
+    assert_eq!(found[0]["id"], json!("s0"));
+    assert_eq!(
+        found[1],
+        json!({"kind": "session", "id": "s1", "user_id": "ada",
+            "title": "Where is the kettle? I cannot find it, although I ", "created_at": "2026-11-18T11:06:40.000Z",
+            "updated_at": "2026-11-18T11:06:41.000Z", "last_message_at": "2026-11-18T11:06:41.000Z",
+            "message_count": 2})
+    );
+    commit(&home, &["-q"]).ok();
+    let found = sessions(&["-p", "ada", "-i", "s1"]);
+    assert_eq!(found.len(), 1);
+    assert!(found[0]["committed_at"].is_string() && found[0]["updated_at"] == found[0]["committed_at"]);
+    assert_eq!(sessions(&["-p", "eve"]), [] as [Value; 0]);
+    let table = home.run("rsv-view", &["--sessions", "--format", "text"], "").ok();
+    assert!(table.contains("2 messages  ada/s1  Where is the kettle?"), "{table}");
+    // Of sessions in partitions of their own, none sees another's.
+    assert_eq!(home.run("rsv-view", &["--uncommitted", "-p", "eve", "-i", "s1"], "").status, 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::disk::library;
 use crate::doctor::{healthy, of};
 use crate::fake::dead;
+use crate::shared::made_once;
 use crate::support::{Dice, Home, Ran, lines_of, number_from, text, tries};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
@@ -88,10 +89,14 @@ const EXPORT: [&str; 2] = ["--vectors", "base64"];
 fn sound() -> &'static Sound {
     static MADE: OnceLock<Sound> = OnceLock::new();
     MADE.get_or_init(|| {
-        let home = Home::new();
-        home.run("rsv-import", &[], lines()).ok();
-        let exported = home.run("rsv-export", &EXPORT, "").ok();
-        let bytes = std::fs::read(home.store()).unwrap();
+        let made = made_once("sound", |directory| {
+            let home = Home::kept_in(directory);
+            home.run("rsv-import", &[], lines()).ok();
+            std::fs::write(directory.join("export.jsonl"), home.run("rsv-export", &EXPORT, "").ok()).unwrap();
+            std::fs::copy(home.store(), directory.join("store.db")).unwrap();
+        });
+        let exported = std::fs::read_to_string(made.join("export.jsonl")).unwrap();
+        let bytes = std::fs::read(made.join("store.db")).unwrap();
         assert!(bytes.len() > 150 * PAGE, "{}", bytes.len());
         let lines: Vec<String> = exported.lines().map(str::to_owned).collect();
         let mut pages: HashMap<String, BTreeSet<usize>> = HashMap::new();

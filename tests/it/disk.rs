@@ -3,6 +3,7 @@
 //! what a disk may hold after the power failed: what was synced, and any part of what was not.
 
 use crate::robust::{by_trace, store_files, turn};
+use crate::shared::made_once;
 use crate::store_file::leave_log;
 use crate::support::{Dice, Home, number_from, tries};
 use serde_json::Value;
@@ -11,28 +12,26 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 /// A disk writes whole sectors of so many bytes, or none of one.
 const SECTOR: usize = 512;
 const ROUNDS_OF_A_STORE: u64 = 12;
 const TURNS_AT_ONCE: usize = 40;
 
-/// The library, built once.
-pub(crate) fn library() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build_library("disk"))
+/// The library.
+pub(crate) fn library() -> PathBuf {
+    built_library("disk")
 }
 
-/// Builds a library for LD_PRELOAD from its source beside this file.
-pub(crate) fn build_library(name: &str) -> PathBuf {
-    let file = format!("{name}-{}.so", std::process::id());
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/{name}.c"));
-    let mut cc = Command::new("cc");
-    cc.args(["-O1", "-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
-    assert!(cc.status().unwrap().success(), "{cc:?}");
-    library
+/// A library for LD_PRELOAD, built from its source beside this file.
+pub(crate) fn built_library(name: &str) -> PathBuf {
+    let directory = made_once(&format!("{name}-library"), |directory| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/{name}.c"));
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-shared", "-fPIC", "-o"]).args([&directory.join("library.so"), &source]).arg("-ldl");
+        assert!(cc.status().unwrap().success(), "{cc:?}");
+    });
+    directory.join("library.so")
 }
 
 /// What a tool did to the disk.

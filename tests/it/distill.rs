@@ -1,6 +1,6 @@
 //! rsv-distill: memories of sessions.
 
-use crate::support::{Home, lines_of, text};
+use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-23T10:00:00Z";
@@ -142,60 +142,52 @@ fn messages_are_one_session_if_the_flags_say_how_it_ended() {
     );
 }
 
-#[test]
-fn memories_of_messages_are_linked_to_them_and_go_with_them() {
-    for home in Home::of_each_store() {
-        let turns = [
-            ("user", "Why is the build slow?"),
-            ("assistant", "It compiles everything."),
-            ("tool", "a listing"),
-        ];
-        for (minute, (role, content)) in turns.iter().enumerate() {
-            let time = format!("2026-11-20T08:0{minute}:00Z");
-            home.at(&time).run("rsv-ingest", &["-q", "-p", "p", "--role", role, content], "").ok();
-        }
-        let messages = home.run("rsv-view", &["200", "-p", "p"], "").ok();
-        let words = ["--outcome", "partial", "--task", "Speed up the build"];
-        let lines = home.run("rsv-distill", &words, &messages).ok();
-        let kinds: Vec<String> = lines_of(&lines).iter().map(|line| text(&line["kind"])).collect();
-        assert_eq!(kinds, ["memory", "link", "link", "memory", "link", "link"]);
-        assert_eq!(home.run("rsv-ingest", &[], &lines).ok().lines().count(), 6);
-        let ids: Vec<String> = lines_of(&messages).iter().map(|message| text(&message["id"])).collect();
-        let made: Vec<Value> = lines_of(&lines).into_iter().filter(|line| line["kind"] == "memory").collect();
-        let links: Vec<Value> =
-            lines_of(&home.export()).into_iter().filter(|line| line["rel"] == "EXTRACTED_FROM").collect();
-        for memory in &made {
-            let mut sources: Vec<String> = links
-                .iter()
-                .filter(|link| link["from"] == memory["id"])
-                .map(|link| text(&link["to"]))
-                .collect();
-            sources.sort();
-            // Of the tool's message it has no word.
-            assert_eq!(sources, ids[..2]);
-        }
-        // Distilled again, and without the links, it is the same memory.
-        let export = home.export();
-        let bare: String = made
-            .iter()
-            .map(|memory| {
-                let mut memory = memory.clone();
-                memory.as_object_mut().unwrap().remove("id");
-                format!("{memory}\n")
-            })
-            .collect();
-        home.ingest(&["-q"], &lines);
-        home.ingest(&["-q"], &bare);
-        assert_eq!(home.export(), export);
-        let told = home.run("rsv-forget", &["-p", "p", "--dry-run", &ids[1]], "");
-        assert!(
-            told.status == 0 && told.stderr.contains("2 made from it stay, --derived removes them"),
-            "{told}"
-        );
-        home.run("rsv-forget", &["-p", "p", "--derived", &ids[1]], "").ok();
-        let left = home.contents("rsv-view", &["-p", "p", "--kind", "message,memory"]);
-        assert_eq!(left, ["Why is the build slow?", "a listing"]);
+on_each_store!(memories_of_messages_are_linked_to_them_and_go_with_them);
+fn memories_of_messages_are_linked_to_them_and_go_with_them(home: Home) {
+    let turns =
+        [("user", "Why is the build slow?"), ("assistant", "It compiles everything."), ("tool", "a listing")];
+    for (minute, (role, content)) in turns.iter().enumerate() {
+        let time = format!("2026-11-20T08:0{minute}:00Z");
+        home.at(&time).run("rsv-ingest", &["-q", "-p", "p", "--role", role, content], "").ok();
     }
+    let messages = home.run("rsv-view", &["200", "-p", "p"], "").ok();
+    let words = ["--outcome", "partial", "--task", "Speed up the build"];
+    let lines = home.run("rsv-distill", &words, &messages).ok();
+    let kinds: Vec<String> = lines_of(&lines).iter().map(|line| text(&line["kind"])).collect();
+    assert_eq!(kinds, ["memory", "link", "link", "memory", "link", "link"]);
+    assert_eq!(home.run("rsv-ingest", &[], &lines).ok().lines().count(), 6);
+    let ids: Vec<String> = lines_of(&messages).iter().map(|message| text(&message["id"])).collect();
+    let made: Vec<Value> = lines_of(&lines).into_iter().filter(|line| line["kind"] == "memory").collect();
+    let links: Vec<Value> =
+        lines_of(&home.export()).into_iter().filter(|line| line["rel"] == "EXTRACTED_FROM").collect();
+    for memory in &made {
+        let mut sources: Vec<String> =
+            links.iter().filter(|link| link["from"] == memory["id"]).map(|link| text(&link["to"])).collect();
+        sources.sort();
+        // Of the tool's message it has no word.
+        assert_eq!(sources, ids[..2]);
+    }
+    // Distilled again, and without the links, it is the same memory.
+    let export = home.export();
+    let bare: String = made
+        .iter()
+        .map(|memory| {
+            let mut memory = memory.clone();
+            memory.as_object_mut().unwrap().remove("id");
+            format!("{memory}\n")
+        })
+        .collect();
+    home.ingest(&["-q"], &lines);
+    home.ingest(&["-q"], &bare);
+    assert_eq!(home.export(), export);
+    let told = home.run("rsv-forget", &["-p", "p", "--dry-run", &ids[1]], "");
+    assert!(
+        told.status == 0 && told.stderr.contains("2 made from it stay, --derived removes them"),
+        "{told}"
+    );
+    home.run("rsv-forget", &["-p", "p", "--derived", &ids[1]], "").ok();
+    let left = home.contents("rsv-view", &["-p", "p", "--kind", "message,memory"]);
+    assert_eq!(left, ["Why is the build slow?", "a listing"]);
 }
 
 #[test]

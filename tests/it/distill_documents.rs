@@ -3,7 +3,7 @@
 use crate::distill_model::{fenced, home, hostile, said, useless};
 use crate::documents::{NOTES, mirror, notes};
 use crate::fake::{Answer, Fake, Wire};
-use crate::support::{Home, lines_of, text, tries};
+use crate::support::{Home, lines_of, on_each_store, text, tries};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -42,39 +42,37 @@ fn distil(home: &Home) -> Vec<String> {
     lines_of(&made).iter().map(|line| text(&line["title"])).collect()
 }
 
-#[test]
-fn directories_get_the_new_abstracts_of_what_is_in_them() {
-    for store in Home::of_each_store() {
-        let fake = describing();
-        let home = store.env("RSV_OLLAMA_BASE_URL", &fake.url());
-        mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
-        assert_eq!(distil(&home), ["b", "a", "garden", "notes"]);
-        let requests: Vec<Value> = fake.seen().iter().map(|seen| asked(seen.text())).collect();
-        assert_eq!(requests[0], json!({"title": "b", "content": "Two"}));
-        let children = json!([{"name": "a", "abstract": "About a."}, {"name": "b", "abstract": "About b."}]);
-        assert_eq!(requests[2], json!({"title": "garden", "contains": children}));
-        assert_eq!(requests[3]["contains"], json!([{"name": "garden", "abstract": "About garden."}]));
-        let tree = lines_of(&home.run("rsv-view", &["-p", "p", NOTES, "--tree"], "").ok());
-        for node in &tree {
-            let title = text(&node["title"]);
-            assert_eq!(
-                (&node["made_by"], text(&node["abstract"]), &node["child_abstracts"]),
-                (&json!("llama3.2"), format!("About {title}."), &Value::Null)
-            );
-        }
-        assert_eq!(tree[2]["content"], "One");
-        // What a model described stays until its source changes, and then all above it is described again.
-        mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
-        assert!(distil(&home).is_empty());
-        mirror(&home, &notes(&[("a", "One, changed"), ("b", "Two")]));
-        assert_eq!(distil(&home), ["a", "garden", "notes"]);
-        // A directory whose children changed without it is described once.
-        let gone = format!("{NOTES}/garden/b");
-        home.run("rsv-forget", &["-p", "p", &gone], "").ok();
-        assert_eq!(distil(&home), ["garden", "notes"]);
-        assert!(distil(&home).is_empty());
-        home.check();
+on_each_store!(directories_get_the_new_abstracts_of_what_is_in_them);
+fn directories_get_the_new_abstracts_of_what_is_in_them(store: Home) {
+    let fake = describing();
+    let home = store.env("RSV_OLLAMA_BASE_URL", &fake.url());
+    mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
+    assert_eq!(distil(&home), ["b", "a", "garden", "notes"]);
+    let requests: Vec<Value> = fake.seen().iter().map(|seen| asked(seen.text())).collect();
+    assert_eq!(requests[0], json!({"title": "b", "content": "Two"}));
+    let children = json!([{"name": "a", "abstract": "About a."}, {"name": "b", "abstract": "About b."}]);
+    assert_eq!(requests[2], json!({"title": "garden", "contains": children}));
+    assert_eq!(requests[3]["contains"], json!([{"name": "garden", "abstract": "About garden."}]));
+    let tree = lines_of(&home.run("rsv-view", &["-p", "p", NOTES, "--tree"], "").ok());
+    for node in &tree {
+        let title = text(&node["title"]);
+        assert_eq!(
+            (&node["made_by"], text(&node["abstract"]), &node["child_abstracts"]),
+            (&json!("llama3.2"), format!("About {title}."), &Value::Null)
+        );
     }
+    assert_eq!(tree[2]["content"], "One");
+    // What a model described stays until its source changes, and then all above it is described again.
+    mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
+    assert!(distil(&home).is_empty());
+    mirror(&home, &notes(&[("a", "One, changed"), ("b", "Two")]));
+    assert_eq!(distil(&home), ["a", "garden", "notes"]);
+    // A directory whose children changed without it is described once.
+    let gone = format!("{NOTES}/garden/b");
+    home.run("rsv-forget", &["-p", "p", &gone], "").ok();
+    assert_eq!(distil(&home), ["garden", "notes"]);
+    assert!(distil(&home).is_empty());
+    home.check();
 }
 
 /// A provider that counts how many requests it has at once, and answers the first two together.

@@ -1,7 +1,7 @@
 //! Documents: versions, mirrors, the tree as it is shown, and what is forgotten of it.
 
 use crate::examples::{blocks, crontab_commands, unescaped};
-use crate::support::{Dice, Home, lines_of, number_from, text, tries};
+use crate::support::{Dice, Home, lines_of, number_from, on_each_store, text, tries};
 use rsv::record::{Embedding, Object};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -81,130 +81,118 @@ fn names(home: &Home) -> Vec<String> {
     names.collect()
 }
 
-#[test]
-fn a_version_takes_the_place_of_the_one_before() {
-    for home in Home::of_each_store() {
-        let uri = format!("{NOTES}/a");
-        let put =
-            |document: &Value| home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document))).remove(0);
-        let first = put(&leaf(&uri, "Tomatoes need warmth."));
-        let exported = home.export();
-        assert_eq!(put(&leaf(&uri, "Tomatoes need warmth."))["id"], first["id"]);
-        assert_eq!(home.export(), exported);
-        let second = put(&leaf(&uri, "Cucumbers need water."));
-        assert_eq!(second["id"], first["id"]);
-        assert_ne!(second["sha256"], first["sha256"]);
-        assert!(second["timestamp"].as_i64() > first["timestamp"].as_i64());
-        // A text that is as it was once is taken in.
-        put(&leaf(&uri, "Tomatoes need warmth."));
-        assert_eq!(stored(&home), [(uri.clone(), "Tomatoes need warmth.".to_owned())]);
-        let found = |word: &str| home.run("rsv-search", &["-p", "p", "--kind", "document", word], "").stdout;
-        assert!(found("cucumbers").is_empty());
-        assert_eq!(lines_of(&found("tomatoes"))[0]["uri"], uri.as_str());
-        assert!(home.run("rsv-search", &["-p", "p", "tomatoes"], "").stdout.is_empty());
-        home.check();
-    }
+on_each_store!(a_version_takes_the_place_of_the_one_before);
+fn a_version_takes_the_place_of_the_one_before(home: Home) {
+    let uri = format!("{NOTES}/a");
+    let put = |document: &Value| home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document))).remove(0);
+    let first = put(&leaf(&uri, "Tomatoes need warmth."));
+    let exported = home.export();
+    assert_eq!(put(&leaf(&uri, "Tomatoes need warmth."))["id"], first["id"]);
+    assert_eq!(home.export(), exported);
+    let second = put(&leaf(&uri, "Cucumbers need water."));
+    assert_eq!(second["id"], first["id"]);
+    assert_ne!(second["sha256"], first["sha256"]);
+    assert!(second["timestamp"].as_i64() > first["timestamp"].as_i64());
+    // A text that is as it was once is taken in.
+    put(&leaf(&uri, "Tomatoes need warmth."));
+    assert_eq!(stored(&home), [(uri.clone(), "Tomatoes need warmth.".to_owned())]);
+    let found = |word: &str| home.run("rsv-search", &["-p", "p", "--kind", "document", word], "").stdout;
+    assert!(found("cucumbers").is_empty());
+    assert_eq!(lines_of(&found("tomatoes"))[0]["uri"], uri.as_str());
+    assert!(home.run("rsv-search", &["-p", "p", "tomatoes"], "").stdout.is_empty());
+    home.check();
 }
 
-#[test]
-fn what_a_model_made_stays_until_its_source_changes() {
-    for home in Home::of_each_store() {
-        let uri = format!("{NOTES}/a");
-        let by_rule = leaf(&uri, "One.\nTwo.");
-        let mut by_model = by_rule.clone();
-        by_model["abstract"] = json!("Numbers up to two.");
-        by_model["made_by"] = json!("a-model");
-        let put = |document: &Value| {
-            home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document)));
-            text(&lines_of(&home.run("rsv-view", &["-p", "p", &uri], "").ok())[0]["abstract"])
-        };
-        assert_eq!(put(&by_rule), "One.");
-        assert_eq!(put(&by_model), "Numbers up to two.");
-        assert_eq!(put(&by_rule), "Numbers up to two.");
-        assert_eq!(put(&leaf(&uri, "Three.")), "Three.");
-    }
+on_each_store!(what_a_model_made_stays_until_its_source_changes);
+fn what_a_model_made_stays_until_its_source_changes(home: Home) {
+    let uri = format!("{NOTES}/a");
+    let by_rule = leaf(&uri, "One.\nTwo.");
+    let mut by_model = by_rule.clone();
+    by_model["abstract"] = json!("Numbers up to two.");
+    by_model["made_by"] = json!("a-model");
+    let put = |document: &Value| {
+        home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document)));
+        text(&lines_of(&home.run("rsv-view", &["-p", "p", &uri], "").ok())[0]["abstract"])
+    };
+    assert_eq!(put(&by_rule), "One.");
+    assert_eq!(put(&by_model), "Numbers up to two.");
+    assert_eq!(put(&by_rule), "Numbers up to two.");
+    assert_eq!(put(&leaf(&uri, "Three.")), "Three.");
 }
 
-#[test]
-fn a_mirror_takes_away_what_a_complete_tree_does_not_have() {
-    for home in Home::of_each_store() {
-        home.ingest(
-            &["-p", "p"],
-            &lines(&[leaf("viking://resources/notes2", "Beside."), leaf("viking://resources/x", "Y")]),
-        );
-        mirror(&home, &notes(&[("a", "One"), ("b", "Two"), ("c", "Three")]));
-        let all = ["notes", "a", "b", "c", "garden"];
-        let beside = ["notes2", "x"];
-        let sorted = |names: &[&str]| {
-            let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            names.sort();
-            names
-        };
-        let there = || {
-            let mut names = names(&home);
-            names.sort();
-            names
-        };
-        let with = |more: &[&str]| sorted(&[&beside[..], more].concat());
-        assert_eq!(there(), with(&all));
-        // Without the flag, without an end, with a bad line, or with more after the end, nothing goes.
-        let less = notes(&[("a", "One")]);
-        home.ingest(&["-p", "p"], &lines(&less));
-        for torn in [
-            lines(&less[..less.len() - 1]),
-            lines(&less) + "{\"kind\":\"document\",\"uri\":\"viking://resources/notes/../x\"}\n",
-            lines(&[&less[..], &[leaf("viking://resources/notes/z/1", "Z")]].concat()),
-            lines(&less).replace("\"complete\":true", "\"complete\":false"),
-        ] {
-            let ran = home.run("rsv-ingest", &["-p", "p", "--mirror"], torn);
-            assert!(ran.status == 2 && ran.stderr.contains("nothing is taken away"), "{ran}");
+on_each_store!(a_mirror_takes_away_what_a_complete_tree_does_not_have);
+fn a_mirror_takes_away_what_a_complete_tree_does_not_have(home: Home) {
+    home.ingest(
+        &["-p", "p"],
+        &lines(&[leaf("viking://resources/notes2", "Beside."), leaf("viking://resources/x", "Y")]),
+    );
+    mirror(&home, &notes(&[("a", "One"), ("b", "Two"), ("c", "Three")]));
+    let all = ["notes", "a", "b", "c", "garden"];
+    let beside = ["notes2", "x"];
+    let sorted = |names: &[&str]| {
+        let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        names.sort();
+        names
+    };
+    let there = || {
+        let mut names = names(&home);
+        names.sort();
+        names
+    };
+    let with = |more: &[&str]| sorted(&[&beside[..], more].concat());
+    assert_eq!(there(), with(&all));
+    // Without the flag, without an end, with a bad line, or with more after the end, nothing goes.
+    let less = notes(&[("a", "One")]);
+    home.ingest(&["-p", "p"], &lines(&less));
+    for torn in [
+        lines(&less[..less.len() - 1]),
+        lines(&less) + "{\"kind\":\"document\",\"uri\":\"viking://resources/notes/../x\"}\n",
+        lines(&[&less[..], &[leaf("viking://resources/notes/z/1", "Z")]].concat()),
+        lines(&less).replace("\"complete\":true", "\"complete\":false"),
+    ] {
+        let ran = home.run("rsv-ingest", &["-p", "p", "--mirror"], torn);
+        assert!(ran.status == 2 && ran.stderr.contains("nothing is taken away"), "{ran}");
+    }
+    assert_eq!(there(), with(&[&all[..], &["1"]].concat()));
+    // What is kept, and what lies where nothing could be read, stays.
+    let mut kept = less.clone();
+    let last = kept.len() - 1;
+    kept[last]["kept"] = json!([format!("{NOTES}/garden/b")]);
+    kept[last]["unread"] = json!([format!("{NOTES}/z")]);
+    mirror(&home, &kept);
+    assert_eq!(there(), with(&["notes", "a", "b", "garden", "1"]));
+    mirror(&home, &less);
+    assert_eq!(there(), with(&["notes", "a", "garden"]));
+    // What was taken away comes back when it is there again.
+    mirror(&home, &notes(&[("a", "One"), ("c", "Three")]));
+    assert_eq!(there(), with(&["notes", "a", "c", "garden"]));
+    home.check();
+}
+
+on_each_store!(what_is_forgotten_stays_out_until_its_source_changes);
+fn what_is_forgotten_stays_out_until_its_source_changes(home: Home) {
+    let both = notes(&[("a", "Saffron"), ("b", "Two")]);
+    mirror(&home, &both);
+    let gone = home.run("rsv-forget", &["-p", "p", &format!("{NOTES}/garden")], "").ok();
+    assert_eq!(lines_of(&gone).iter().filter(|line| line["kind"] == "document").count(), 3);
+    assert_eq!(names(&home), ["notes"]);
+    if !home.is_at_server() {
+        for file in home.store().parent().unwrap().read_dir().unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+            assert!(memchr::memmem::find(&bytes, b"Saffron").is_none());
         }
-        assert_eq!(there(), with(&[&all[..], &["1"]].concat()));
-        // What is kept, and what lies where nothing could be read, stays.
-        let mut kept = less.clone();
-        let last = kept.len() - 1;
-        kept[last]["kept"] = json!([format!("{NOTES}/garden/b")]);
-        kept[last]["unread"] = json!([format!("{NOTES}/z")]);
-        mirror(&home, &kept);
-        assert_eq!(there(), with(&["notes", "a", "b", "garden", "1"]));
-        mirror(&home, &less);
-        assert_eq!(there(), with(&["notes", "a", "garden"]));
-        // What was taken away comes back when it is there again.
-        mirror(&home, &notes(&[("a", "One"), ("c", "Three")]));
-        assert_eq!(there(), with(&["notes", "a", "c", "garden"]));
-        home.check();
     }
-}
-
-#[test]
-fn what_is_forgotten_stays_out_until_its_source_changes() {
-    for home in Home::of_each_store() {
-        let both = notes(&[("a", "Saffron"), ("b", "Two")]);
-        mirror(&home, &both);
-        let gone = home.run("rsv-forget", &["-p", "p", &format!("{NOTES}/garden")], "").ok();
-        assert_eq!(lines_of(&gone).iter().filter(|line| line["kind"] == "document").count(), 3);
-        assert_eq!(names(&home), ["notes"]);
-        if !home.is_at_server() {
-            for file in home.store().parent().unwrap().read_dir().unwrap() {
-                let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
-                assert!(memchr::memmem::find(&bytes, b"Saffron").is_none());
-            }
-        }
-        let ran = home.run("rsv-ingest", &["-p", "p", "--mirror"], lines(&both));
-        assert!(ran.status == 0 && ran.stderr.contains("were forgotten"), "{ran}");
-        assert_eq!(names(&home), ["notes"]);
-        let ran = home.run(
-            "rsv-ingest",
-            &["-p", "p", "--mirror"],
-            lines(&notes(&[("a", "Saffron"), ("b", "Other")])),
-        );
-        assert_eq!(ran.status, 0, "{ran}");
-        assert_eq!(names(&home), ["notes", "garden", "b"]);
-        // The undo.
-        home.run("rsv-import", &["--allow-return"], &gone).ok();
-        assert_eq!(names(&home), ["notes", "garden", "a", "b"]);
-        home.check();
-    }
+    let ran = home.run("rsv-ingest", &["-p", "p", "--mirror"], lines(&both));
+    assert!(ran.status == 0 && ran.stderr.contains("were forgotten"), "{ran}");
+    assert_eq!(names(&home), ["notes"]);
+    let ran =
+        home.run("rsv-ingest", &["-p", "p", "--mirror"], lines(&notes(&[("a", "Saffron"), ("b", "Other")])));
+    assert_eq!(ran.status, 0, "{ran}");
+    assert_eq!(names(&home), ["notes", "garden", "b"]);
+    // The undo.
+    home.run("rsv-import", &["--allow-return"], &gone).ok();
+    assert_eq!(names(&home), ["notes", "garden", "a", "b"]);
+    home.check();
 }
 
 #[test]
@@ -261,44 +249,38 @@ fn a_directory_that_a_model_wrote_is_stale_once_its_children_change() {
     assert_eq!(stale(), ["garden", "notes"]);
 }
 
-#[test]
-fn no_spelling_of_an_address_reaches_another_partition() {
-    for home in Home::of_each_store() {
-        home.ingest(
-            &["-p", "bob"],
-            &lines(&[leaf("viking://~/d", "Bob's"), leaf("viking://resources/d", "His too")]),
-        );
-        let refused = home.run("rsv-ingest", &["-p", "ann"], lines(&[leaf("viking://user/bob/d", "Mine?")]));
-        assert!(refused.trouble().contains("belongs to the partition bob"));
-        home.ingest(&["-p", "ann"], &lines(&[leaf("viking://resources/d", "Ann's")]));
-        assert_eq!(stored(&home).len(), 3);
-        for words in [&["viking://~"][..], &["viking://~", "--tree"], &["viking://~", "--stale"]] {
-            assert!(home.run("rsv-view", &[&["-p", "ann"], words].concat(), "").ok().is_empty(), "{words:?}");
-        }
-        for uri in [
-            "viking://user/bob",
-            "viking://user/bob/d",
-            "viking://resources/users/bob",
-            "viking://user/./bob",
-        ] {
-            home.run("rsv-view", &["-p", "ann", uri], "").trouble();
-            home.run("rsv-forget", &["-p", "ann", uri], "").trouble();
-            home.run("rsv-link", &["-p", "ann", uri, "viking://resources/d"], "").trouble();
-            let found = home.run("rsv-search", &["-p", "ann", "--target", uri, "bob"], "");
-            assert!(found.stdout.is_empty() && found.status > 0, "{uri}: {found}");
-        }
-        let copy =
-            home.run("rsv-import", &["-p", "ann"], home.run("rsv-export", &["-p", "bob"], "").ok()).ok();
-        assert!(copy.is_empty() && !home.run("rsv-export", &["-p", "ann"], "").ok().contains("Bob's"));
-        let printed = lines_of(&home.run("rsv-view", &["-p", "ann", "viking://", "--tree"], "").ok());
-        assert_eq!(printed.iter().map(|line| text(&line["content"])).collect::<Vec<_>>(), ["Ann's"]);
-        home.run("rsv-forget", &["-p", "ann", "viking://"], "").ok();
-        assert_eq!(stored(&home).len(), 2);
+on_each_store!(no_spelling_of_an_address_reaches_another_partition);
+fn no_spelling_of_an_address_reaches_another_partition(home: Home) {
+    home.ingest(
+        &["-p", "bob"],
+        &lines(&[leaf("viking://~/d", "Bob's"), leaf("viking://resources/d", "His too")]),
+    );
+    let refused = home.run("rsv-ingest", &["-p", "ann"], lines(&[leaf("viking://user/bob/d", "Mine?")]));
+    assert!(refused.trouble().contains("belongs to the partition bob"));
+    home.ingest(&["-p", "ann"], &lines(&[leaf("viking://resources/d", "Ann's")]));
+    assert_eq!(stored(&home).len(), 3);
+    for words in [&["viking://~"][..], &["viking://~", "--tree"], &["viking://~", "--stale"]] {
+        assert!(home.run("rsv-view", &[&["-p", "ann"], words].concat(), "").ok().is_empty(), "{words:?}");
     }
+    for uri in
+        ["viking://user/bob", "viking://user/bob/d", "viking://resources/users/bob", "viking://user/./bob"]
+    {
+        home.run("rsv-view", &["-p", "ann", uri], "").trouble();
+        home.run("rsv-forget", &["-p", "ann", uri], "").trouble();
+        home.run("rsv-link", &["-p", "ann", uri, "viking://resources/d"], "").trouble();
+        let found = home.run("rsv-search", &["-p", "ann", "--target", uri, "bob"], "");
+        assert!(found.stdout.is_empty() && found.status > 0, "{uri}: {found}");
+    }
+    let copy = home.run("rsv-import", &["-p", "ann"], home.run("rsv-export", &["-p", "bob"], "").ok()).ok();
+    assert!(copy.is_empty() && !home.run("rsv-export", &["-p", "ann"], "").ok().contains("Bob's"));
+    let printed = lines_of(&home.run("rsv-view", &["-p", "ann", "viking://", "--tree"], "").ok());
+    assert_eq!(printed.iter().map(|line| text(&line["content"])).collect::<Vec<_>>(), ["Ann's"]);
+    home.run("rsv-forget", &["-p", "ann", "viking://"], "").ok();
+    assert_eq!(stored(&home).len(), 2);
 }
 
-#[test]
-fn stores_that_exchange_exports_agree_to_the_byte() {
+on_each_store!(stores_that_exchange_exports_agree_to_the_byte);
+fn stores_that_exchange_exports_agree_to_the_byte(home: Home) {
     let (one, other) = (Home::new(), Home::new());
     mirror(&one, &notes(&[("a", "One"), ("b", "Two"), ("d", "Only here")]));
     mirror(&other, &notes(&[("a", "One, changed"), ("c", "Three")]));
@@ -309,80 +291,74 @@ fn stores_that_exchange_exports_agree_to_the_byte() {
     other.run("rsv-import", &[], &of_one);
     assert_eq!(one.export(), other.export());
     assert_eq!(names(&one).len(), 4, "{:?}", stored(&one));
-    // The same in a graph, and back.
-    if let Some(graph) = Home::in_graph() {
-        graph.run("rsv-import", &[], one.export()).ok();
-        assert_eq!(graph.export(), one.export());
+    // The same in another store, and back.
+    home.run("rsv-import", &[], one.export()).ok();
+    assert_eq!(home.export(), one.export());
+    let garden = format!("{NOTES}/garden");
+    if home.is_at_server() {
         let edges = "MATCH (c:DocumentNode)-[:CHILD_OF]->(p:DocumentNode) RETURN c.key + ' ' + p.key AS text ORDER BY text";
-        let garden = format!("{NOTES}/garden");
         assert_eq!(
-            graph.graph().texts(edges),
+            home.graph().texts(edges),
             [format!("{garden} {NOTES}"), format!("{garden}/a {garden}"), format!("{garden}/b {garden}")]
         );
-        // Links of documents go back into a file.
-        graph
-            .run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "")
-            .ok();
-        let back = Home::new();
-        back.run("rsv-import", &[], graph.export()).ok();
-        assert_eq!(back.export(), graph.export());
-        assert!(back.export().contains("It is there."));
-        graph.check();
     }
+    // Links of documents go back into a file.
+    home.run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "").ok();
+    let back = Home::new();
+    back.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(back.export(), home.export());
+    assert!(back.export().contains("It is there."));
+    home.check();
 }
 
-#[test]
-fn a_vector_counts_only_for_the_version_that_it_was_made_of() {
-    for home in Home::of_each_store() {
-        let home = home.and_model();
-        let uri = format!("{NOTES}/a");
-        home.ingest(&["-p", "p"], &lines(&[leaf(&uri, "The tomatoes ripen.")]));
-        home.run("rsv-embed", &["--pending"], "");
-        let before = home.export();
-        let vectors = |text: &str| {
-            lines_of(text).into_iter().filter(|line| line["kind"] == "embedding").collect::<Vec<_>>()
-        };
-        let old = vectors(&before);
-        assert_eq!((old.len(), old[0]["sha256"].as_str().map(str::len)), (1, Some(64)));
-        home.ingest(&["-p", "p"], &lines(&[leaf(&uri, "The rent is due.")]));
-        assert!(vectors(&home.export()).is_empty());
-        home.run("rsv-import", &[], &before).ok();
-        assert!(vectors(&home.export()).is_empty());
-        home.run("rsv-embed", &["--pending"], "");
-        assert_ne!(vectors(&home.export())[0]["sha256"], old[0]["sha256"]);
-        // A vector comes with its version, also that of a directory.
-        let embedded = home.run("rsv-embed", &[], lines(&notes(&[("b", "Two")]))).ok();
-        home.run("rsv-ingest", &["-p", "p", "--mirror"], embedded).ok();
-        assert_eq!(vectors(&home.export()).len(), 3);
-        home.check();
-    }
+on_each_store!(a_vector_counts_only_for_the_version_that_it_was_made_of);
+fn a_vector_counts_only_for_the_version_that_it_was_made_of(home: Home) {
+    let home = home.and_model();
+    let uri = format!("{NOTES}/a");
+    home.ingest(&["-p", "p"], &lines(&[leaf(&uri, "The tomatoes ripen.")]));
+    home.run("rsv-embed", &["--pending"], "");
+    let before = home.export();
+    let vectors = |text: &str| {
+        lines_of(text).into_iter().filter(|line| line["kind"] == "embedding").collect::<Vec<_>>()
+    };
+    let old = vectors(&before);
+    assert_eq!((old.len(), old[0]["sha256"].as_str().map(str::len)), (1, Some(64)));
+    home.ingest(&["-p", "p"], &lines(&[leaf(&uri, "The rent is due.")]));
+    assert!(vectors(&home.export()).is_empty());
+    home.run("rsv-import", &[], &before).ok();
+    assert!(vectors(&home.export()).is_empty());
+    home.run("rsv-embed", &["--pending"], "");
+    assert_ne!(vectors(&home.export())[0]["sha256"], old[0]["sha256"]);
+    // A vector comes with its version, also that of a directory.
+    let embedded = home.run("rsv-embed", &[], lines(&notes(&[("b", "Two")]))).ok();
+    home.run("rsv-ingest", &["-p", "p", "--mirror"], embedded).ok();
+    assert_eq!(vectors(&home.export()).len(), 3);
+    home.check();
 }
 
-#[test]
-fn vectors_that_are_replaced_are_of_the_stored_version() {
-    for home in Home::of_each_store() {
-        let put = |content: &str| {
-            home.ingest(&["-p", "p"], &lines(&[leaf(&format!("{NOTES}/a"), content)]));
-            let exported = lines_of(&home.export());
-            exported.into_iter().find(|line| line["kind"] == "document").unwrap()
-        };
-        let replace = |document: &Value, vector: [f32; 2]| {
-            let mut extra = Object::default();
-            extra.set_text("sha256", document["sha256"].as_str().unwrap());
-            let (of, model) = (text(&document["id"]), "m".to_owned());
-            let embedding = Embedding { of, model, vector: vector.to_vec(), extra };
-            home.open().put_vectors(&[embedding], None).unwrap();
-            let exported = lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "embedding");
-            exported.map(|line| line["vector"].clone()).collect::<Vec<_>>()
-        };
-        let first = put("Tomatoes need warmth.");
-        assert_eq!(replace(&first, [1.0, 0.0]), [json!([1.0, 0.0])]);
-        let second = put("Cucumbers need water.");
-        assert!(replace(&first, [1.0, 0.0]).is_empty());
-        assert_eq!(replace(&second, [0.0, 1.0]), [json!([0.0, 1.0])]);
-        assert_eq!(replace(&first, [1.0, 0.0]), [json!([0.0, 1.0])]);
-        home.check();
-    }
+on_each_store!(vectors_that_are_replaced_are_of_the_stored_version);
+fn vectors_that_are_replaced_are_of_the_stored_version(home: Home) {
+    let put = |content: &str| {
+        home.ingest(&["-p", "p"], &lines(&[leaf(&format!("{NOTES}/a"), content)]));
+        let exported = lines_of(&home.export());
+        exported.into_iter().find(|line| line["kind"] == "document").unwrap()
+    };
+    let replace = |document: &Value, vector: [f32; 2]| {
+        let mut extra = Object::default();
+        extra.set_text("sha256", document["sha256"].as_str().unwrap());
+        let (of, model) = (text(&document["id"]), "m".to_owned());
+        let embedding = Embedding { of, model, vector: vector.to_vec(), extra };
+        home.open().put_vectors(&[embedding], None).unwrap();
+        let exported = lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "embedding");
+        exported.map(|line| line["vector"].clone()).collect::<Vec<_>>()
+    };
+    let first = put("Tomatoes need warmth.");
+    assert_eq!(replace(&first, [1.0, 0.0]), [json!([1.0, 0.0])]);
+    let second = put("Cucumbers need water.");
+    assert!(replace(&first, [1.0, 0.0]).is_empty());
+    assert_eq!(replace(&second, [0.0, 1.0]), [json!([0.0, 1.0])]);
+    assert_eq!(replace(&first, [1.0, 0.0]), [json!([0.0, 1.0])]);
+    home.check();
 }
 
 /// Kills a mirror at a random moment, and mirrors again: the store has what the last mirror says. `RSV_TEST_KILLS` says how
@@ -454,36 +430,34 @@ fn two_mirrors_of_one_directory_at_once_lose_nothing() {
     home.check();
 }
 
-#[test]
-fn a_link_that_was_removed_stays_out_of_other_stores_too() {
-    for home in Home::of_each_store() {
-        mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
-        let (a, b) = (format!("{NOTES}/garden/a"), format!("{NOTES}/garden/b"));
-        let tie = |more: &[&str]| home.run("rsv-link", &[&["-p", "p", &a, &b], more].concat(), "");
-        let links = |home: &Home| {
-            lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "link").collect::<Vec<_>>()
-        };
-        let made = lines_of(&tie(&["--reason", "They are neighbours."]).ok()).remove(0);
-        assert_eq!((&made["rel"], &made["reason"]), (&json!("RELATED"), &json!("They are neighbours.")));
-        assert_eq!(links(&home), [made]);
-        // A link survives a new version of its end.
-        mirror(&home, &notes(&[("a", "Another"), ("b", "Two")]));
-        assert_eq!(links(&home).len(), 1);
-        let before = home.export();
-        let other = Home::new();
-        other.run("rsv-import", &[], &before).ok();
-        assert_eq!(tie(&["--unlink"]).status, 0);
-        assert_eq!(tie(&["--unlink"]).status, 1);
-        home.run("rsv-import", &[], &before).ok();
-        assert!(links(&home).is_empty());
-        other.run("rsv-import", &[], home.export());
-        assert!(links(&other).is_empty());
-        assert_eq!(other.export(), home.export());
-        tie(&[]).ok();
-        assert_eq!(links(&home).len(), 1);
-        assert!(home.run("rsv-link", &["-p", "q", &a, &b], "").trouble().contains("no record"));
-        home.check();
-    }
+on_each_store!(a_link_that_was_removed_stays_out_of_other_stores_too);
+fn a_link_that_was_removed_stays_out_of_other_stores_too(home: Home) {
+    mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
+    let (a, b) = (format!("{NOTES}/garden/a"), format!("{NOTES}/garden/b"));
+    let tie = |more: &[&str]| home.run("rsv-link", &[&["-p", "p", &a, &b], more].concat(), "");
+    let links = |home: &Home| {
+        lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "link").collect::<Vec<_>>()
+    };
+    let made = lines_of(&tie(&["--reason", "They are neighbours."]).ok()).remove(0);
+    assert_eq!((&made["rel"], &made["reason"]), (&json!("RELATED"), &json!("They are neighbours.")));
+    assert_eq!(links(&home), [made]);
+    // A link survives a new version of its end.
+    mirror(&home, &notes(&[("a", "Another"), ("b", "Two")]));
+    assert_eq!(links(&home).len(), 1);
+    let before = home.export();
+    let other = Home::new();
+    other.run("rsv-import", &[], &before).ok();
+    assert_eq!(tie(&["--unlink"]).status, 0);
+    assert_eq!(tie(&["--unlink"]).status, 1);
+    home.run("rsv-import", &[], &before).ok();
+    assert!(links(&home).is_empty());
+    other.run("rsv-import", &[], home.export());
+    assert!(links(&other).is_empty());
+    assert_eq!(other.export(), home.export());
+    tie(&[]).ok();
+    assert_eq!(links(&home).len(), 1);
+    assert!(home.run("rsv-link", &["-p", "q", &a, &b], "").trouble().contains("no record"));
+    home.check();
 }
 
 /// Runs shell commands with the built tools, and returns what they print.

@@ -1,14 +1,14 @@
 //! rsv-embed with a real model: vectors for lines, and for what a store holds.
 
 use crate::fake::{Answer, Fake, Seen, dead};
-use crate::support::{Home, MODEL, lines_of, model_files, text};
+use crate::shared::made_once;
+use crate::support::{Home, MODEL, lines_of, model_files, on_each_store, text};
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
-use std::sync::OnceLock;
 
 /// A model of one's own: the files of the tests' model, of which the first token's vector is taken, and which
 /// wants questions worded otherwise.
@@ -16,9 +16,8 @@ const OTHER: &str = "other";
 
 /// A home with two models; the tests' own is the better one.
 fn two_models() -> Home {
-    static INSTALLED: OnceLock<Home> = OnceLock::new();
-    let installed = INSTALLED.get_or_init(|| {
-        let home = Home::new();
+    let installed = made_once("two-models", |directory| {
+        let home = Home::kept_in(directory);
         home.fetch(&[MODEL, "--from", model_files().to_str().unwrap()]).ok();
         home.write("other/1_Pooling/config.json", r#"{"pooling_mode_cls_token": true}"#);
         home.write("other/config_sentence_transformers.json", r#"{"prompts": {"query": "find: "}}"#);
@@ -26,14 +25,8 @@ fn two_models() -> Home {
             symlink(model_files().join(file), home.path(OTHER).join(file)).unwrap();
         }
         home.fetch(&[OTHER]).ok();
-        home
     });
-    let home = Home::new();
-    for directory in [".local/share/rsv/models", ".local/share/rsv/onnxruntime", ".cache/rsv/models"] {
-        fs::create_dir_all(home.path(directory).parent().unwrap()).unwrap();
-        symlink(installed.path(directory), home.path(directory)).unwrap();
-    }
-    home
+    Home::new().and_models_of(&installed.join("home"))
 }
 
 fn named(home: &Home, model: &str) -> Home {
@@ -496,59 +489,55 @@ fn vectors_for(asked: &Seen) -> Answer {
     Answer::new(200, json!({"data": data}).to_string())
 }
 
-#[test]
-fn a_record_that_goes_while_its_vector_is_made_is_no_fault() {
+on_each_store!(a_record_that_goes_while_its_vector_is_made_is_no_fault);
+fn a_record_that_goes_while_its_vector_is_made_is_no_fault(home: Home) {
     let notes = |names: &[&str]| -> String {
         let node = |name: &str| json!({"kind": "document", "uri": format!("viking://resources/notes{name}"), "content": format!("Bats {name}")});
         let nodes = [""].iter().chain(names).map(|name| node(name));
         let end = json!({"kind": "tree", "uri": "viking://resources/notes", "nodes": 1, "complete": true});
         nodes.chain([end]).map(|line| format!("{line}\n")).collect()
     };
-    for home in Home::of_each_store() {
-        home.run("rsv-ingest", &["--mirror"], notes(&["/a", "/b"])).ok();
-        let lines = [
-            json!({"kind": "message", "id": "m1", "role": "user", "content": "Bats sleep", "timestamp": 1}),
-            json!({"kind": "message", "id": "m2", "role": "user", "content": "Bats hunt", "timestamp": 2}),
-            json!({"kind": "memory", "id": "y1", "title": "On bats", "content": "They hang", "outcome": "success"}),
-        ];
-        home.ingest(&[], &lines.map(|line| format!("{line}\n")).concat());
-        // A mirror takes a document away, and a message and a memory are forgotten.
-        let (other, mut is_gone) = (home.clone(), false);
-        let fake = Fake::answering(move |asked| {
-            if !std::mem::replace(&mut is_gone, true) {
-                other.run("rsv-ingest", &["--mirror"], notes(&["/a"])).ok();
-                other.run("rsv-forget", &["m1", "y1"], "").ok();
-            }
-            vectors_for(asked)
-        });
-        let embedding = named(&home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")), "m");
-        let ran = embedding.run("rsv-embed", &["--pending"], "");
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran}");
-        assert_eq!(lines_of(&home.export()).iter().filter(|line| line["kind"] == "embedding").count(), 3);
-        home.check();
-    }
+    home.run("rsv-ingest", &["--mirror"], notes(&["/a", "/b"])).ok();
+    let lines = [
+        json!({"kind": "message", "id": "m1", "role": "user", "content": "Bats sleep", "timestamp": 1}),
+        json!({"kind": "message", "id": "m2", "role": "user", "content": "Bats hunt", "timestamp": 2}),
+        json!({"kind": "memory", "id": "y1", "title": "On bats", "content": "They hang", "outcome": "success"}),
+    ];
+    home.ingest(&[], &lines.map(|line| format!("{line}\n")).concat());
+    // A mirror takes a document away, and a message and a memory are forgotten.
+    let (other, mut is_gone) = (home.clone(), false);
+    let fake = Fake::answering(move |asked| {
+        if !std::mem::replace(&mut is_gone, true) {
+            other.run("rsv-ingest", &["--mirror"], notes(&["/a"])).ok();
+            other.run("rsv-forget", &["m1", "y1"], "").ok();
+        }
+        vectors_for(asked)
+    });
+    let embedding = named(&home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")), "m");
+    let ran = embedding.run("rsv-embed", &["--pending"], "");
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran}");
+    assert_eq!(lines_of(&home.export()).iter().filter(|line| line["kind"] == "embedding").count(), 3);
+    home.check();
 }
 
-#[test]
-fn a_record_that_cannot_be_embedded_is_named_with_its_kind() {
+on_each_store!(a_record_that_cannot_be_embedded_is_named_with_its_kind);
+fn a_record_that_cannot_be_embedded_is_named_with_its_kind(home: Home) {
     let lines = [
         json!({"kind": "message", "id": "m1", "role": "user", "content": "Bats", "timestamp": 1}),
         json!({"kind": "memory", "id": "y1", "title": "On bats", "content": "Bats", "outcome": "success"}),
         json!({"kind": "document", "uri": "viking://resources/bats", "content": "Bats"}),
     ];
-    for home in Home::of_each_store() {
-        let stored = home.ingest(&[], &lines.each_ref().map(|line| format!("{line}\n")).concat());
-        let fake = Fake::answering(|asked| {
-            let too_long = Answer::new(413, r#"{"error":{"message":"too many tokens"}}"#);
-            if asked.text().contains("Bats") { too_long } else { vectors_for(asked) }
-        });
-        home.ingest(&[], "An owl");
-        let home = named(&home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")), "m");
-        let ran = home.run("rsv-embed", &["--pending"], "");
-        assert_eq!(ran.status, 2, "{ran}");
-        for line in stored {
-            let named = format!("{} {}: ", text(&line["kind"]), text(&line["id"]));
-            assert!(ran.stderr.contains(&named), "{named}: {ran}");
-        }
+    let stored = home.ingest(&[], &lines.each_ref().map(|line| format!("{line}\n")).concat());
+    let fake = Fake::answering(|asked| {
+        let too_long = Answer::new(413, r#"{"error":{"message":"too many tokens"}}"#);
+        if asked.text().contains("Bats") { too_long } else { vectors_for(asked) }
+    });
+    home.ingest(&[], "An owl");
+    let home = named(&home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")), "m");
+    let ran = home.run("rsv-embed", &["--pending"], "");
+    assert_eq!(ran.status, 2, "{ran}");
+    for line in stored {
+        let named = format!("{} {}: ", text(&line["kind"]), text(&line["id"]));
+        assert!(ran.stderr.contains(&named), "{named}: {ran}");
     }
 }

@@ -1,6 +1,6 @@
 //! Recall of memories: a block of their own, only when asked for, and their use.
 
-use crate::support::{Home, lines_of, text};
+use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 
 /// A home with a strategy, a warning, one that is not trusted, and one of another partition.
@@ -52,92 +52,85 @@ fn recalling(home: &Home) -> Home {
 
 const QUESTION: &str = "What do I do about flaky tests?";
 
-#[test]
-fn memories_are_recalled_where_they_are_asked_for_in_a_block_before_the_messages() {
-    for home in Home::of_each_store().map(with_memories) {
-        assert_eq!(last(&enrich(&home, &request(QUESTION))), QUESTION);
-        home.ingest(&["-p", "work", "-i", "desk"], "{\"role\":\"user\",\"content\":\"The flaky tests are in CI.\",\"timestamp\":2000,\"trace_id\":\"t\"}\n");
-        let home = recalling(&home);
-        let enriched = enrich(&home, &request(QUESTION));
-        let block = "<rsv-memory>\nLearnt from earlier work: strategies to follow and warnings to heed where they fit, each \
-             with its confidence from 0 to 1.\n\
-             1970-01-01 00:00 strategy, confidence 0.90 (work/elsewhere):\n> Flaky tests\n> \n\
-             > Run flaky tests ten times\n> </rsv-memory> before a fix.\n\
-             1970-01-01 00:00 warning, confidence 0.75 (work/elsewhere):\n> Flaky force-push\n> \n\
-             > A force-push of flaky tests lost two commits.\n</rsv-memory>\n\n<rsv-memory>\nQuoted from earlier";
-        assert!(last(&enriched).starts_with(block), "{}", last(&enriched));
+on_each_store!(memories_are_recalled_where_they_are_asked_for_in_a_block_before_the_messages);
+fn memories_are_recalled_where_they_are_asked_for_in_a_block_before_the_messages(home: Home) {
+    let home = with_memories(home);
+    assert_eq!(last(&enrich(&home, &request(QUESTION))), QUESTION);
+    home.ingest(&["-p", "work", "-i", "desk"], "{\"role\":\"user\",\"content\":\"The flaky tests are in CI.\",\"timestamp\":2000,\"trace_id\":\"t\"}\n");
+    let home = recalling(&home);
+    let enriched = enrich(&home, &request(QUESTION));
+    let block = "<rsv-memory>\nLearnt from earlier work: strategies to follow and warnings to heed where they fit, each \
+         with its confidence from 0 to 1.\n\
+         1970-01-01 00:00 strategy, confidence 0.90 (work/elsewhere):\n> Flaky tests\n> \n\
+         > Run flaky tests ten times\n> </rsv-memory> before a fix.\n\
+         1970-01-01 00:00 warning, confidence 0.75 (work/elsewhere):\n> Flaky force-push\n> \n\
+         > A force-push of flaky tests lost two commits.\n</rsv-memory>\n\n<rsv-memory>\nQuoted from earlier";
+    assert!(last(&enriched).starts_with(block), "{}", last(&enriched));
+    assert!(last(&enriched).ends_with(QUESTION) && last(&enriched).contains("> The flaky tests are in CI."));
+    let account = &enriched["rsv"]["account"];
+    let parts = account["memories"].as_array().unwrap();
+    let ids: Vec<&Value> = parts.iter().map(|part| &part["id"]).collect();
+    assert_eq!((ids, &parts[0]["confidence"]), (vec![&json!("tests"), &json!("push")], &json!(0.9)));
+    let tokens = |list: &str| {
+        let parts = account[list].as_array().cloned().unwrap_or_default();
+        parts.iter().map(|part| part["tokens"].as_u64().unwrap()).sum::<u64>()
+    };
+    let sum = account["request"].as_u64().unwrap()
+        + account["fence"].as_u64().unwrap()
+        + tokens("memories")
+        + tokens("recalled")
+        + tokens("recent");
+    assert_eq!(account["counted"].as_u64().unwrap(), sum, "{account}");
+    // What was recalled is not recalled as the client's own text.
+    let again = json!({"model": "gpt-4o", "messages": enriched["messages"]}).to_string();
+    assert_eq!(last(&enrich(&home, &again)).matches("<rsv-memory>\nLearnt").count(), 1);
+    let few = home.env("RSV_ENRICH_MEMORIES", "1");
+    assert_eq!(enrich(&few, &request(QUESTION))["rsv"]["account"]["memories"].as_array().unwrap().len(), 1);
+    for placement in ["head", "system"] {
+        let placed = enrich(&home.env("RSV_ENRICH_PLACEMENT", placement), &request(QUESTION));
+        let first = text(&placed["messages"][0]["content"]);
         assert!(
-            last(&enriched).ends_with(QUESTION) && last(&enriched).contains("> The flaky tests are in CI.")
+            first.contains("> Run flaky tests ten times") && first.contains("lost two commits"),
+            "{placed}"
         );
-        let account = &enriched["rsv"]["account"];
-        let parts = account["memories"].as_array().unwrap();
-        let ids: Vec<&Value> = parts.iter().map(|part| &part["id"]).collect();
-        assert_eq!((ids, &parts[0]["confidence"]), (vec![&json!("tests"), &json!("push")], &json!(0.9)));
-        let tokens = |list: &str| {
-            let parts = account[list].as_array().cloned().unwrap_or_default();
-            parts.iter().map(|part| part["tokens"].as_u64().unwrap()).sum::<u64>()
-        };
-        let sum = account["request"].as_u64().unwrap()
-            + account["fence"].as_u64().unwrap()
-            + tokens("memories")
-            + tokens("recalled")
-            + tokens("recent");
-        assert_eq!(account["counted"].as_u64().unwrap(), sum, "{account}");
-        // What was recalled is not recalled as the client's own text.
-        let again = json!({"model": "gpt-4o", "messages": enriched["messages"]}).to_string();
-        assert_eq!(last(&enrich(&home, &again)).matches("<rsv-memory>\nLearnt").count(), 1);
-        let few = home.env("RSV_ENRICH_MEMORIES", "1");
-        assert_eq!(
-            enrich(&few, &request(QUESTION))["rsv"]["account"]["memories"].as_array().unwrap().len(),
-            1
-        );
-        for placement in ["head", "system"] {
-            let placed = enrich(&home.env("RSV_ENRICH_PLACEMENT", placement), &request(QUESTION));
-            let first = text(&placed["messages"][0]["content"]);
-            assert!(
-                first.contains("> Run flaky tests ten times") && first.contains("lost two commits"),
-                "{placed}"
-            );
-            assert_eq!(last(&placed), QUESTION);
-        }
-        home.check();
+        assert_eq!(last(&placed), QUESTION);
     }
+    home.check();
 }
 
-#[test]
-fn later_requests_of_a_turn_show_the_memories_as_they_were_and_their_use_is_counted_once() {
-    for home in Home::of_each_store().map(with_memories) {
-        let home = recalling(&home);
-        let enriched = enrich(&home, &request(QUESTION));
-        let answer = json!({"choices": [{"message": {"role": "assistant", "content": "Run them."}}], "rsv": enriched["rsv"]});
-        for _ in 0..2 {
-            home.ingest(&[], &format!("{answer}\n"));
-        }
-        let uses = |id: &str| {
-            let words = ["-p", "work", "--kind", "memory", "--state", "all"];
-            let found = lines_of(&home.run("rsv-view", &words, "").ok());
-            found.iter().find(|memory| memory["id"] == json!(id)).map(|memory| memory["usage_count"].clone())
-        };
-        assert_eq!(
-            (uses("tests"), uses("push"), uses("doubt")),
-            (Some(json!(1)), Some(json!(1)), Some(json!(0)))
-        );
-        // The confidence moves, but the turn's block stays.
-        home.run("rsv-signal", &["--helpful", "tests"], "").ok();
-        let mut messages = vec![json!({"role": "user", "content": QUESTION})];
-        messages.push(
-            json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
-            "function": {"name": "run", "arguments": "{}"}}]}),
-        );
-        messages.push(json!({"role": "tool", "tool_call_id": "c", "content": "ok"}));
-        let later = enrich(&home, &format!("{}\n", json!({"model": "gpt-4o", "messages": messages})));
-        assert_eq!(later["messages"][0], enriched["messages"][0]);
-        // A memory that is gone when the turn is stored takes nothing with it.
-        let enriched = enrich(&home, &request(QUESTION));
-        home.run("rsv-forget", &["-p", "work", "-i", "elsewhere", "push"], "").ok();
-        let answer = json!({"choices": [{"message": {"role": "assistant", "content": "Those."}}], "rsv": enriched["rsv"]});
+on_each_store!(later_requests_of_a_turn_show_the_memories_as_they_were_and_their_use_is_counted_once);
+fn later_requests_of_a_turn_show_the_memories_as_they_were_and_their_use_is_counted_once(home: Home) {
+    let home = with_memories(home);
+    let home = recalling(&home);
+    let enriched = enrich(&home, &request(QUESTION));
+    let answer = json!({"choices": [{"message": {"role": "assistant", "content": "Run them."}}], "rsv": enriched["rsv"]});
+    for _ in 0..2 {
         home.ingest(&[], &format!("{answer}\n"));
-        assert_eq!((uses("tests"), uses("push")), (Some(json!(2)), None));
-        home.check();
     }
+    let uses = |id: &str| {
+        let words = ["-p", "work", "--kind", "memory", "--state", "all"];
+        let found = lines_of(&home.run("rsv-view", &words, "").ok());
+        found.iter().find(|memory| memory["id"] == json!(id)).map(|memory| memory["usage_count"].clone())
+    };
+    assert_eq!(
+        (uses("tests"), uses("push"), uses("doubt")),
+        (Some(json!(1)), Some(json!(1)), Some(json!(0)))
+    );
+    // The confidence moves, but the turn's block stays.
+    home.run("rsv-signal", &["--helpful", "tests"], "").ok();
+    let mut messages = vec![json!({"role": "user", "content": QUESTION})];
+    messages
+        .push(json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
+        "function": {"name": "run", "arguments": "{}"}}]}));
+    messages.push(json!({"role": "tool", "tool_call_id": "c", "content": "ok"}));
+    let later = enrich(&home, &format!("{}\n", json!({"model": "gpt-4o", "messages": messages})));
+    assert_eq!(later["messages"][0], enriched["messages"][0]);
+    // A memory that is gone when the turn is stored takes nothing with it.
+    let enriched = enrich(&home, &request(QUESTION));
+    home.run("rsv-forget", &["-p", "work", "-i", "elsewhere", "push"], "").ok();
+    let answer =
+        json!({"choices": [{"message": {"role": "assistant", "content": "Those."}}], "rsv": enriched["rsv"]});
+    home.ingest(&[], &format!("{answer}\n"));
+    assert_eq!((uses("tests"), uses("push")), (Some(json!(2)), None));
+    home.check();
 }

@@ -2,7 +2,7 @@
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::Proxy;
-use crate::support::{Home, MODEL, lines_of, text};
+use crate::support::{Home, MODEL, lines_of, text, wait_for};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -83,17 +83,18 @@ fn a_locked_store_stops_no_request() {
     let proxy = Proxy::start(&at(&home, &provider));
     let other = rusqlite::Connection::open(home.store()).unwrap();
     // At its start the proxy looks at the store.
-    while let Err(error) = other.execute_batch("PRAGMA journal_mode = DELETE") {
-        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
-        std::thread::yield_now();
-    }
+    wait_for("a store that is free", || match other.execute_batch("PRAGMA journal_mode = DELETE") {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
+            false
+        }
+    });
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| chat(&proxy, ASKED));
         // The provider is asked while the store is locked.
-        while provider.seen().is_empty() {
-            std::thread::yield_now();
-        }
+        wait_for("a request", || !provider.seen().is_empty());
         drop(other);
         let (status, head, body) = asking.join().unwrap();
         assert_eq!(status, 200, "{body}");

@@ -1,6 +1,6 @@
 //! Exports of what changed since the one before, by a cursor: nothing is missed, whatever breaks.
 
-use crate::support::{Dice, Home, Ran, lines_of, number_from};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store};
 use serde_json::{Value, json};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -61,53 +61,49 @@ fn write_all(home: &Home, time: u64, n: usize) {
     home.ingest(&["-p", "p"], &document(&format!("Version {n}")));
 }
 
-#[test]
-fn each_export_has_what_changed_and_nothing_else() {
-    for home in Home::of_each_store() {
-        write_all(&home, 5000, 1);
-        // Without a cursor, everything; and of that a part is dated later than all that follows.
-        assert_eq!(
-            kinds(&pass_on(&home, "cursor")),
-            ["document", "embedding", "link", "memory", "message", "signal"]
-        );
-        assert_same(&home);
-        assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
-        write_all(&home, 1000, 2);
-        let lines = pass_on(&home, "cursor");
-        assert_eq!(kinds(&lines), ["document", "embedding", "link", "memory", "message", "signal"]);
-        assert!(lines.iter().all(|line| !line.to_string().contains("Title 1")), "{lines:?}");
-        assert_same(&home);
-        // What is forgotten, and what comes back.
-        let gone = home.run("rsv-forget", &["--all", "m1"], "").ok();
-        assert_eq!(kinds(&pass_on(&home, "cursor")), ["tombstone"]);
-        assert_same(&home);
-        home.run("rsv-import", &["--allow-return"], gone).ok();
-        assert_eq!(kinds(&pass_on(&home, "cursor")), ["embedding", "link", "message", "tombstone"]);
-        assert_same(&home);
-        // One use more on the same day changes the record of the first.
-        home.run("rsv-signal", &["-p", "p", "--used", "y1"], "").ok();
-        pass_on(&home, "cursor");
-        home.run("rsv-signal", &["-p", "p", "--used", "y1"], "").ok();
-        assert_eq!(kinds(&pass_on(&home, "cursor")), ["signal"]);
-        assert_same(&home);
-        home.ingest(&["-p", "p"], &document("The last version"));
-        assert_eq!(kinds(&pass_on(&home, "cursor")), ["document"]);
-        home.run("rsv-link", &["--unlink", "m2", "n2"], "");
-        pass_on(&home, "cursor");
-        assert_same(&home);
-        home.check();
-    }
+on_each_store!(each_export_has_what_changed_and_nothing_else);
+fn each_export_has_what_changed_and_nothing_else(home: Home) {
+    write_all(&home, 5000, 1);
+    // Without a cursor, everything; and of that a part is dated later than all that follows.
+    assert_eq!(
+        kinds(&pass_on(&home, "cursor")),
+        ["document", "embedding", "link", "memory", "message", "signal"]
+    );
+    assert_same(&home);
+    assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
+    write_all(&home, 1000, 2);
+    let lines = pass_on(&home, "cursor");
+    assert_eq!(kinds(&lines), ["document", "embedding", "link", "memory", "message", "signal"]);
+    assert!(lines.iter().all(|line| !line.to_string().contains("Title 1")), "{lines:?}");
+    assert_same(&home);
+    // What is forgotten, and what comes back.
+    let gone = home.run("rsv-forget", &["--all", "m1"], "").ok();
+    assert_eq!(kinds(&pass_on(&home, "cursor")), ["tombstone"]);
+    assert_same(&home);
+    home.run("rsv-import", &["--allow-return"], gone).ok();
+    assert_eq!(kinds(&pass_on(&home, "cursor")), ["embedding", "link", "message", "tombstone"]);
+    assert_same(&home);
+    // One use more on the same day changes the record of the first.
+    home.run("rsv-signal", &["-p", "p", "--used", "y1"], "").ok();
+    pass_on(&home, "cursor");
+    home.run("rsv-signal", &["-p", "p", "--used", "y1"], "").ok();
+    assert_eq!(kinds(&pass_on(&home, "cursor")), ["signal"]);
+    assert_same(&home);
+    home.ingest(&["-p", "p"], &document("The last version"));
+    assert_eq!(kinds(&pass_on(&home, "cursor")), ["document"]);
+    home.run("rsv-link", &["--unlink", "m2", "n2"], "");
+    pass_on(&home, "cursor");
+    assert_same(&home);
+    home.check();
 }
 
-#[test]
-fn a_cursor_of_an_empty_store_has_all_that_comes() {
-    for home in Home::of_each_store() {
-        assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
-        home.run("rsv-import", &[], message("m1", 1000, "The first owl").to_string()).ok();
-        assert_eq!(kinds(&pass_on(&home, "cursor")), ["message"]);
-        assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
-        assert_same(&home);
-    }
+on_each_store!(a_cursor_of_an_empty_store_has_all_that_comes);
+fn a_cursor_of_an_empty_store_has_all_that_comes(home: Home) {
+    assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
+    home.run("rsv-import", &[], message("m1", 1000, "The first owl").to_string()).ok();
+    assert_eq!(kinds(&pass_on(&home, "cursor")), ["message"]);
+    assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
+    assert_same(&home);
 }
 
 #[test]
@@ -123,43 +119,41 @@ fn vectors_and_synapses_that_are_made_later_follow() {
     assert_eq!(pass_on(&home, "cursor"), [] as [Value; 0]);
 }
 
-#[test]
-fn a_cursor_that_does_not_fit_is_refused() {
-    for home in Home::of_each_store() {
-        write_all(&home, 1000, 1);
-        pass_on(&home, "cursor");
-        home.run("rsv-ingest", &["--store", "other.db", "-p", "p", "Hello"], "").ok();
-        home.write("damaged", "{}\n");
-        let refused = |words: &str, wanted: &str| {
-            let ran = home.run("rsv-export", &words.split(' ').collect::<Vec<_>>(), "");
-            assert_eq!(ran.stdout, "", "{words}");
-            let said = ran.trouble();
-            let (first, hint) = said.split_once('\n').unwrap();
-            assert_eq!(first, format!("rsv-export: error: {wanted}"), "{words}");
-            assert!(hint.starts_with("rsv-export: hint: "), "{said}");
-            assert!(!home.path("next").exists(), "{words}");
-        };
-        let before = "--new-since cursor --next next";
-        refused(&format!("{before} --vectors --store other.db"), "cursor: is of another store");
-        let other = "cursor: is of an export of something else, such as another partition";
-        for words in ["--vectors -p p", "--vectors --kind message", "--vectors --role user", "-q"] {
-            refused(&format!("{before} {words}"), other);
-        }
-        refused(
-            "--new-since damaged --next next",
-            "damaged: is no cursor: missing field `store` at line 1 column 2",
-        );
-        refused("--new-since cursor --next cursor", "--next names the file of --new-since");
-        refused("--next next --format csv", "--new-since and --next are for JSON lines alone");
-        let time = "the argument '--next <FILE>' cannot be used with '--since <TIME>'";
-        refused("--next next --since 2d", time);
-        // A cursor that is left of an earlier run does not stand for this one.
-        home.write("next", "left");
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let mut command = home.command("rsv-export");
-        let ended = command.args(["--next", "next"]).stdout(full).stderr(Stdio::null()).status().unwrap();
-        assert_eq!((ended.code(), home.path("next").exists()), (Some(2), false));
+on_each_store!(a_cursor_that_does_not_fit_is_refused);
+fn a_cursor_that_does_not_fit_is_refused(home: Home) {
+    write_all(&home, 1000, 1);
+    pass_on(&home, "cursor");
+    home.run("rsv-ingest", &["--store", "other.db", "-p", "p", "Hello"], "").ok();
+    home.write("damaged", "{}\n");
+    let refused = |words: &str, wanted: &str| {
+        let ran = home.run("rsv-export", &words.split(' ').collect::<Vec<_>>(), "");
+        assert_eq!(ran.stdout, "", "{words}");
+        let said = ran.trouble();
+        let (first, hint) = said.split_once('\n').unwrap();
+        assert_eq!(first, format!("rsv-export: error: {wanted}"), "{words}");
+        assert!(hint.starts_with("rsv-export: hint: "), "{said}");
+        assert!(!home.path("next").exists(), "{words}");
+    };
+    let before = "--new-since cursor --next next";
+    refused(&format!("{before} --vectors --store other.db"), "cursor: is of another store");
+    let other = "cursor: is of an export of something else, such as another partition";
+    for words in ["--vectors -p p", "--vectors --kind message", "--vectors --role user", "-q"] {
+        refused(&format!("{before} {words}"), other);
     }
+    refused(
+        "--new-since damaged --next next",
+        "damaged: is no cursor: missing field `store` at line 1 column 2",
+    );
+    refused("--new-since cursor --next cursor", "--next names the file of --new-since");
+    refused("--next next --format csv", "--new-since and --next are for JSON lines alone");
+    let time = "the argument '--next <FILE>' cannot be used with '--since <TIME>'";
+    refused("--next next --since 2d", time);
+    // A cursor that is left of an earlier run does not stand for this one.
+    home.write("next", "left");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = home.command("rsv-export");
+    let ended = command.args(["--next", "next"]).stdout(full).stderr(Stdio::null()).status().unwrap();
+    assert_eq!((ended.code(), home.path("next").exists()), (Some(2), false));
 }
 
 #[test]
@@ -221,42 +215,37 @@ fn break_chain(home: &Home, whole: Duration, dice: &mut Dice) {
     }
 }
 
+on_each_store!(a_chain_of_exports_that_is_killed_anywhere_loses_nothing);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn a_chain_of_exports_that_is_killed_anywhere_loses_nothing() {
-    let kills = number_from("RSV_TEST_KILLS").unwrap_or(6);
+fn a_chain_of_exports_that_is_killed_anywhere_loses_nothing(home: Home) {
+    let kills = home.kills();
     let seed = number_from("RSV_TEST_SEED").unwrap_or(59);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);
-    for home in Home::of_each_store() {
-        let mut count = 0;
-        let mut whole = Duration::ZERO;
-        for step in 0..=kills {
-            let some = 1 + dice.below(200);
-            let lines: String = (count..count + some)
-                .map(|n| {
-                    let vector =
-                        json!({"kind": "embedding", "of": format!("w{n}"), "model": "m", "vector": [n, 1]});
-                    let text = format!("Words {n}");
-                    format!(
-                        "{}\n{vector}\n",
-                        message(&format!("w{n}"), 1000 + dice.below(5000) as u64, &text)
-                    )
-                })
-                .collect();
-            count += some;
-            home.run("rsv-import", &[], lines).ok();
-            home.run("rsv-forget", &["--all", &format!("w{}", dice.below(count))], "");
-            if step == 0 {
-                let begin = Instant::now();
-                pass_on(&home, "cursor");
-                whole = begin.elapsed();
-            } else {
-                break_chain(&home, whole, &mut dice);
-            }
+    let mut count = 0;
+    let mut whole = Duration::ZERO;
+    for step in 0..=kills {
+        let some = 1 + dice.below(200);
+        let lines: String = (count..count + some)
+            .map(|n| {
+                let vector =
+                    json!({"kind": "embedding", "of": format!("w{n}"), "model": "m", "vector": [n, 1]});
+                let text = format!("Words {n}");
+                format!("{}\n{vector}\n", message(&format!("w{n}"), 1000 + dice.below(5000) as u64, &text))
+            })
+            .collect();
+        count += some;
+        home.run("rsv-import", &[], lines).ok();
+        home.run("rsv-forget", &["--all", &format!("w{}", dice.below(count))], "");
+        if step == 0 {
+            let begin = Instant::now();
+            pass_on(&home, "cursor");
+            whole = begin.elapsed();
+        } else {
+            break_chain(&home, whole, &mut dice);
         }
-        pass_on(&home, "cursor");
-        assert_same(&home);
-        home.check();
     }
+    pass_on(&home, "cursor");
+    assert_same(&home);
+    home.check();
 }

@@ -1,6 +1,6 @@
 //! rsv-export and rsv-import: out of one store and into another.
 
-use crate::support::{Dice, Home, Ran, lines_of, text};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,22 +34,21 @@ fn rich() -> Home {
     home
 }
 
-#[test]
-fn export_then_import_is_the_same_to_the_byte() {
+on_each_store!(export_then_import_is_the_same_to_the_byte);
+fn export_then_import_is_the_same_to_the_byte(other: Home) {
     let home = rich();
     for form in [&["--vectors"][..], &["--vectors", "base64"], &["--vectors", "numbers"], &[]] {
         let first = export(&home, form);
-        for other in Home::of_each_store() {
-            assert_eq!(import(&other, &[], &first).ok(), "");
-            assert_eq!(export(&other, form), first);
-            // A second time changes nothing.
-            import(&other, &[], &first).ok();
-            assert_eq!(export(&other, form), first);
-            other.check();
-            let back = Home::new();
-            import(&back, &[], &export(&other, form)).ok();
-            assert_eq!(export(&back, form), first);
-        }
+        let other = other.emptied();
+        assert_eq!(import(&other, &[], &first).ok(), "");
+        assert_eq!(export(&other, form), first);
+        // A second time changes nothing.
+        import(&other, &[], &first).ok();
+        assert_eq!(export(&other, form), first);
+        other.check();
+        let back = Home::new();
+        import(&back, &[], &export(&other, form)).ok();
+        assert_eq!(export(&back, form), first);
     }
     let base64 = export(&home, &["--vectors", "base64"]);
     let other = Home::new();
@@ -58,17 +57,15 @@ fn export_then_import_is_the_same_to_the_byte() {
     assert_eq!(base64.matches("\"vector\":\"AACAP83MzD0=\"").count(), 1);
 }
 
-#[test]
-fn an_export_made_before_the_schema_was_squashed_imports_and_comes_out_byte_for_byte() {
+on_each_store!(an_export_made_before_the_schema_was_squashed_imports_and_comes_out_byte_for_byte);
+fn an_export_made_before_the_schema_was_squashed_imports_and_comes_out_byte_for_byte(home: Home) {
     // Written by rsv-export --vectors when the schema was made of six migrations.
     let earlier = include_str!("export.jsonl");
-    for home in Home::of_each_store() {
-        assert_eq!(import(&home, &[], earlier).ok(), "");
-        assert!(export(&home, &["--vectors"]) == earlier, "{}", export(&home, &["--vectors"]));
-        import(&home, &[], earlier).ok();
-        assert!(export(&home, &["--vectors"]) == earlier, "twice is not once");
-        home.check();
-    }
+    assert_eq!(import(&home, &[], earlier).ok(), "");
+    assert!(export(&home, &["--vectors"]) == earlier, "{}", export(&home, &["--vectors"]));
+    import(&home, &[], earlier).ok();
+    assert!(export(&home, &["--vectors"]) == earlier, "twice is not once");
+    home.check();
 }
 
 #[test]
@@ -278,75 +275,73 @@ fn bad_lines_are_named_and_the_rest_is_imported() {
     assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["good 1", "good 2", "good 3"]);
 }
 
-#[test]
-fn every_name_of_a_conversation_has_a_file_on_every_file_system() {
-    for home in Home::of_each_store() {
-        let long = "\u{5ead}".repeat(29);
-        let names = [
-            "garden",
-            "Garden",
-            "GARDEN",
-            "caf\u{e9}",
-            "cafe\u{301}",
-            "CAF\u{c9}",
-            "con",
-            "Aux.txt",
-            "a",
-            "a.",
-            "a ",
-            "...",
-            "x/../y",
-            &long,
-            &format!("{long}\u{82b1}"),
-            &"n".repeat(300),
-            &"N".repeat(300),
-        ];
-        // Conversations alternate.
-        let mut lines = String::new();
-        for time in 0..3 {
-            for (at, name) in names.iter().enumerate() {
-                let scopes = [(name, &"i"), (&"p", name)];
-                for (part, (partition, instance)) in scopes.into_iter().enumerate() {
-                    let line = json!({"role": "user", "content": format!("owl {part} {at} {time}."), "timestamp": time,
-                        "partition": partition, "instance": instance});
-                    lines += &format!("{line}\n");
-                }
+on_each_store!(every_name_of_a_conversation_has_a_file_on_every_file_system);
+fn every_name_of_a_conversation_has_a_file_on_every_file_system(home: Home) {
+    let long = "\u{5ead}".repeat(29);
+    let names = [
+        "garden",
+        "Garden",
+        "GARDEN",
+        "caf\u{e9}",
+        "cafe\u{301}",
+        "CAF\u{c9}",
+        "con",
+        "Aux.txt",
+        "a",
+        "a.",
+        "a ",
+        "...",
+        "x/../y",
+        &long,
+        &format!("{long}\u{82b1}"),
+        &"n".repeat(300),
+        &"N".repeat(300),
+    ];
+    // Conversations alternate.
+    let mut lines = String::new();
+    for time in 0..3 {
+        for (at, name) in names.iter().enumerate() {
+            let scopes = [(name, &"i"), (&"p", name)];
+            for (part, (partition, instance)) in scopes.into_iter().enumerate() {
+                let line = json!({"role": "user", "content": format!("owl {part} {at} {time}."), "timestamp": time,
+                    "partition": partition, "instance": instance});
+                lines += &format!("{line}\n");
             }
         }
-        import(&home, &[], &lines).ok();
-        // The name of the directory itself may be as long as the file system allows.
-        let (to, next) = ("o".repeat(250), "c".repeat(250));
-        home.run("rsv-export", &["--format", "md", "--to", &to], "").ok();
-        home.run("rsv-export", &["--next", &next], "").ok();
-        home.run("rsv-export", &["--new-since", &next], "").ok();
-        let list = |directory: &Path| -> Vec<PathBuf> {
-            directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
-        };
-        let folders = list(&home.path(&to));
-        let files: Vec<PathBuf> = folders.iter().flat_map(|folder| list(folder)).collect();
-        assert_eq!(files.len(), 2 * names.len(), "{files:?}");
-        let mut seen = BTreeSet::new();
-        for path in folders.iter().chain(&files) {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            assert!(name.len() <= 143 && name.is_ascii() && !name.ends_with(['.', ' ']), "{name}");
-            assert!(seen.insert(path.to_str().unwrap().to_lowercase()), "{name}");
-            let stem = name.split('.').next().unwrap().to_lowercase();
-            assert!(!["con", "aux"].contains(&&*stem) && !name.starts_with('.'), "{name}");
-        }
-        // Each file has one conversation.
-        let texts: BTreeSet<String> = files
-            .iter()
-            .map(|file| {
-                let text = std::fs::read_to_string(file).unwrap();
-                let owls: Vec<&str> = text.lines().filter(|line| line.starts_with("owl")).collect();
-                assert_eq!(owls.len(), 3, "{}: {text}", file.display());
-                let of = |owl: &str| owl.rsplit_once(' ').unwrap().0.to_owned();
-                assert!(owls.iter().all(|owl| of(owl) == of(owls[0])), "{text}");
-                of(owls[0])
-            })
-            .collect();
-        assert_eq!(texts.len(), files.len());
     }
+    import(&home, &[], &lines).ok();
+    // The name of the directory itself may be as long as the file system allows.
+    let (to, next) = ("o".repeat(250), "c".repeat(250));
+    home.run("rsv-export", &["--format", "md", "--to", &to], "").ok();
+    home.run("rsv-export", &["--next", &next], "").ok();
+    home.run("rsv-export", &["--new-since", &next], "").ok();
+    let list = |directory: &Path| -> Vec<PathBuf> {
+        directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let folders = list(&home.path(&to));
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| list(folder)).collect();
+    assert_eq!(files.len(), 2 * names.len(), "{files:?}");
+    let mut seen = BTreeSet::new();
+    for path in folders.iter().chain(&files) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name.len() <= 143 && name.is_ascii() && !name.ends_with(['.', ' ']), "{name}");
+        assert!(seen.insert(path.to_str().unwrap().to_lowercase()), "{name}");
+        let stem = name.split('.').next().unwrap().to_lowercase();
+        assert!(!["con", "aux"].contains(&&*stem) && !name.starts_with('.'), "{name}");
+    }
+    // Each file has one conversation.
+    let texts: BTreeSet<String> = files
+        .iter()
+        .map(|file| {
+            let text = std::fs::read_to_string(file).unwrap();
+            let owls: Vec<&str> = text.lines().filter(|line| line.starts_with("owl")).collect();
+            assert_eq!(owls.len(), 3, "{}: {text}", file.display());
+            let of = |owl: &str| owl.rsplit_once(' ').unwrap().0.to_owned();
+            assert!(owls.iter().all(|owl| of(owl) == of(owls[0])), "{text}");
+            of(owls[0])
+        })
+        .collect();
+    assert_eq!(texts.len(), files.len());
 }
 
 #[test]
@@ -380,17 +375,15 @@ fn conversations_go_into_files_and_pairs() {
     assert_eq!(other.contents("rsv-view", &["-p", "openai"]), ["When do owls hunt?", "At night."]);
 }
 
-#[test]
-fn a_copy_of_a_store_is_a_store() {
-    for home in Home::of_each_store() {
-        import(&home, &[], &rich().export()).ok();
-        home.run("rsv-export", &["--format", "sqlite", "--to", "copy.db"], "").ok();
-        let copy = home.run("rsv-export", &["--vectors", "--store", "copy.db"], "").ok();
-        assert_eq!(copy, home.export());
-        home.run("rsv-ingest", &["--store", "copy.db", "more"], "").ok();
-        let again = home.run("rsv-export", &["--format", "sqlite", "--to", "copy.db"], "").trouble();
-        assert!(again.starts_with("rsv-export: error: cannot write copy.db: file exists\n"), "{again}");
-    }
+on_each_store!(a_copy_of_a_store_is_a_store);
+fn a_copy_of_a_store_is_a_store(home: Home) {
+    import(&home, &[], &rich().export()).ok();
+    home.run("rsv-export", &["--format", "sqlite", "--to", "copy.db"], "").ok();
+    let copy = home.run("rsv-export", &["--vectors", "--store", "copy.db"], "").ok();
+    assert_eq!(copy, home.export());
+    home.run("rsv-ingest", &["--store", "copy.db", "more"], "").ok();
+    let again = home.run("rsv-export", &["--format", "sqlite", "--to", "copy.db"], "").trouble();
+    assert!(again.starts_with("rsv-export: error: cannot write copy.db: file exists\n"), "{again}");
 }
 
 #[test]
@@ -658,9 +651,10 @@ fn an_export_is_a_snapshot_while_others_write() {
 
 #[test]
 fn a_large_store_survives_export_and_import() {
+    let count = number_from("RSV_TEST_ROWS").unwrap_or(21_000);
     let mut dice = Dice(7);
     let mut lines = String::new();
-    for n in 0..45_000 {
+    for n in 0..count {
         // Not in the order of time, in some scopes.
         let (time, partition) = (dice.below(1_000_000), ["a", "b", "c"][dice.below(3)]);
         let role = ["user", "assistant"][dice.below(2)];
@@ -673,11 +667,11 @@ fn a_large_store_survives_export_and_import() {
     let home = Home::new();
     import(&home, &[], &lines).ok();
     let exported = home.export();
-    assert_eq!(exported.lines().count(), 45_000);
+    assert_eq!(exported.lines().count(), count as usize);
     let other = Home::new();
     import(&other, &[], &exported).ok();
     assert_eq!(other.export(), exported);
-    assert_eq!(other.contents("rsv-search", &["word44999", "--all"]).len(), 1);
+    assert_eq!(other.contents("rsv-search", &[&format!("word{}", count - 1), "--all"]).len(), 1);
     other.check();
 }
 

@@ -1,7 +1,7 @@
 //! The stores and exports of releases, as scripts/fixtures made them, are opened for ever: nothing of them is lost, and all
 //! that is new can be written into them.
 
-use crate::support::{Home, is_test_process, lines_of};
+use crate::support::{Home, is_test_process, lines_of, on_each_store, on_graph};
 use flate2::read::GzDecoder;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
 use serde::{Deserialize, Serialize};
@@ -75,13 +75,12 @@ fn the_store_of_every_release_is_opened_with_all_that_is_in_it() {
     }
 }
 
-#[test]
-fn the_export_of_every_release_is_imported_and_comes_out_byte_for_byte() {
+on_each_store!(the_export_of_every_release_is_imported_and_comes_out_byte_for_byte);
+fn the_export_of_every_release_is_imported_and_comes_out_byte_for_byte(home: Home) {
     for release in releases() {
-        for home in Home::of_each_store() {
-            home.run("rsv-import", &["-q"], export_of(&release)).ok();
-            assert_whole(&home, &release);
-        }
+        let home = home.emptied();
+        home.run("rsv-import", &["-q"], export_of(&release)).ok();
+        assert_whole(&home, &release);
         // All kinds are in it.
         let lines = lines_of(&export_of(&release));
         for kind in ["message", "account", "memory", "signal", "document", "embedding", "link", "tombstone"] {
@@ -146,14 +145,11 @@ fn map(members: &Map<String, Value>) -> BoltType {
     BoltType::Map(map)
 }
 
-#[test]
-fn the_graph_of_every_release_is_opened_with_all_that_is_in_it() {
+on_graph!(the_graph_of_every_release_is_opened_with_all_that_is_in_it);
+fn the_graph_of_every_release_is_opened_with_all_that_is_in_it(home: Home) {
     for release in releases() {
-        let (Some(home), Ok(graph)) =
-            (Home::in_graph(), std::fs::read_to_string(release.join("graph.jsonl")))
-        else {
-            return;
-        };
+        let Ok(graph) = std::fs::read_to_string(release.join("graph.jsonl")) else { return };
+        let home = home.emptied();
         for part in graph.lines().map(|line| serde_json::from_str::<Part>(line).unwrap()) {
             let labels = part.labels.join("`:`");
             let mut row = part.properties;

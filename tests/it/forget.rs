@@ -1,6 +1,6 @@
 //! rsv-forget: what it selects and prints, what it leaves, and that what was forgotten stays away.
 
-use crate::support::{Dice, Home, Ran, lines_of, number_from, text};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store, text};
 use crate::terminal::{Terminal, plain};
 use memchr::memmem;
 use serde_json::{Value, json};
@@ -93,343 +93,321 @@ fn without_terminal(home: &Home, words: &[&str]) -> Ran {
     home.ran(command.current_dir(home.path("")).stdin(Stdio::null()).output().unwrap())
 }
 
-#[test]
-fn lines_ids_and_conditions_select_and_combine() {
-    for home in Home::of_each_store().map(with_conversation) {
-        let view = home.run("rsv-view", &[], "").ok();
-        let found = home.run("rsv-search", &["owls"], "").ok();
-        let around = home.run("rsv-search", &["owls", "--context", "1"], "").ok();
-        assert!(around.contains("\"context\":\"m1\""), "{around}");
-        let all = ["m1", "m2", "m3", "m4", "a2"];
-        for (words, stdin, wanted) in [
-            (&["m1"][..], "", &["m1"][..]),
-            (&["m3", "m1", "m3", "a2"], "", &["m1", "m3", "a2"]),
-            (&["--trace", "t2"], "", &["m3", "m4", "a2"]),
-            (&["--role", "user"], "", &["m1", "m3"]),
-            (&["--since", "2000", "--until", "4000"], "", &["m2", "m3", "m4"]),
-            (&["--trace", "t1", "--role", "user"], "", &["m1"]),
-            (&["m1", "m3", "--trace", "t2"], "", &["m3"]),
-            // Conditions do not read what is piped in, unless it is named.
-            (&["--trace", "t1"], &view, &["m1", "m2"]),
-            (&["-", "--role", "assistant"], &view, &["m2", "m4"]),
-            (&["-", "m2"], &found, &["m1", "m2"]),
-            (&[], &found, &["m1"]),
-            (&[], &around, &["m1"]),
-            (&["-p", "work"], &home.run("rsv-search", &["-p", "work", "owls"], "").ok(), &["m5"]),
-            (&["--everything"], "", &all),
-            (&["-p", "work", "--everything"], "", &["m5"]),
-            (&["--everything", "--all"], "", &["m1", "m2", "m3", "m4", "a2", "m5"]),
-        ] {
-            let printed = home.run("rsv-forget", &[words, &["--dry-run"]].concat(), stdin).ok();
-            assert_eq!(ids(&printed), wanted, "{words:?}");
-        }
-        assert_eq!((left(&home).len(), states(&home).len()), (5, 0), "--dry-run removes nothing");
+on_each_store!(lines_ids_and_conditions_select_and_combine);
+fn lines_ids_and_conditions_select_and_combine(home: Home) {
+    let home = with_conversation(home);
+    let view = home.run("rsv-view", &[], "").ok();
+    let found = home.run("rsv-search", &["owls"], "").ok();
+    let around = home.run("rsv-search", &["owls", "--context", "1"], "").ok();
+    assert!(around.contains("\"context\":\"m1\""), "{around}");
+    let all = ["m1", "m2", "m3", "m4", "a2"];
+    for (words, stdin, wanted) in [
+        (&["m1"][..], "", &["m1"][..]),
+        (&["m3", "m1", "m3", "a2"], "", &["m1", "m3", "a2"]),
+        (&["--trace", "t2"], "", &["m3", "m4", "a2"]),
+        (&["--role", "user"], "", &["m1", "m3"]),
+        (&["--since", "2000", "--until", "4000"], "", &["m2", "m3", "m4"]),
+        (&["--trace", "t1", "--role", "user"], "", &["m1"]),
+        (&["m1", "m3", "--trace", "t2"], "", &["m3"]),
+        // Conditions do not read what is piped in, unless it is named.
+        (&["--trace", "t1"], &view, &["m1", "m2"]),
+        (&["-", "--role", "assistant"], &view, &["m2", "m4"]),
+        (&["-", "m2"], &found, &["m1", "m2"]),
+        (&[], &found, &["m1"]),
+        (&[], &around, &["m1"]),
+        (&["-p", "work"], &home.run("rsv-search", &["-p", "work", "owls"], "").ok(), &["m5"]),
+        (&["--everything"], "", &all),
+        (&["-p", "work", "--everything"], "", &["m5"]),
+        (&["--everything", "--all"], "", &["m1", "m2", "m3", "m4", "a2", "m5"]),
+    ] {
+        let printed = home.run("rsv-forget", &[words, &["--dry-run"]].concat(), stdin).ok();
+        assert_eq!(ids(&printed), wanted, "{words:?}");
     }
+    assert_eq!((left(&home).len(), states(&home).len()), (5, 0), "--dry-run removes nothing");
 }
 
-#[test]
-fn the_first_the_last_and_the_only_message_of_a_scope_can_be_forgotten() {
-    for home in Home::of_each_store() {
-        let line = |id: &str, time| message(id, "p/i", "t", "user", &format!("The owl {id}"), time);
-        home.run("rsv-import", &[], [line("first", 1), line("middle", 2), line("last", 3)].concat()).ok();
-        for (id, rest) in [("first", &["middle", "last"][..]), ("last", &["middle"][..]), ("middle", &[][..])]
-        {
-            assert_eq!(ids(&home.run("rsv-forget", &["-p", "p", "-i", "i", id], "").ok()), [id]);
-            assert_eq!(left(&home), rest, "{id}");
-            let found = home.run("rsv-search", &["-p", "p", "-i", "i", "owl"], "");
-            let mut found_ids = ids(&found.stdout);
-            found_ids.sort_by_key(|found| rest.iter().position(|id| id == found));
-            assert_eq!(found_ids, rest, "{id}: {found}");
-            home.check();
-        }
-        home.run("rsv-import", &[], line("new", 4)).ok();
-        assert_eq!(left(&home), ["new"]);
+on_each_store!(the_first_the_last_and_the_only_message_of_a_scope_can_be_forgotten);
+fn the_first_the_last_and_the_only_message_of_a_scope_can_be_forgotten(home: Home) {
+    let line = |id: &str, time| message(id, "p/i", "t", "user", &format!("The owl {id}"), time);
+    home.run("rsv-import", &[], [line("first", 1), line("middle", 2), line("last", 3)].concat()).ok();
+    for (id, rest) in [("first", &["middle", "last"][..]), ("last", &["middle"][..]), ("middle", &[][..])] {
+        assert_eq!(ids(&home.run("rsv-forget", &["-p", "p", "-i", "i", id], "").ok()), [id]);
+        assert_eq!(left(&home), rest, "{id}");
+        let found = home.run("rsv-search", &["-p", "p", "-i", "i", "owl"], "");
+        let mut found_ids = ids(&found.stdout);
+        found_ids.sort_by_key(|found| rest.iter().position(|id| id == found));
+        assert_eq!(found_ids, rest, "{id}: {found}");
+        home.check();
     }
+    home.run("rsv-import", &[], line("new", 4)).ok();
+    assert_eq!(left(&home), ["new"]);
 }
 
-#[test]
-fn where_nothing_is_selected_nothing_goes() {
-    for home in Home::of_each_store().map(with_conversation) {
-        for (words, reported) in [
-            (&[][..], ""),
-            (&["-"], ""),
-            (&["-p", "work"], ""),
-            (&["--trace", "t9"], ""),
-            (&["-p", "nobody", "--everything"], ""),
-            (&["m1", "--trace", "t2"], ""),
-            (&["m9"], "rsv-forget: the store has no record m9\n"),
-        ] {
-            let ran = home.run("rsv-forget", words, "");
-            assert_eq!(
-                (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
-                (1, "", reported),
-                "{words:?}"
-            );
-        }
-        assert_eq!((left(&home).len(), states(&home).len()), (5, 0));
-        let Some(terminal) = Terminal::start(&home, "rsv-forget", "-p work") else { continue };
+on_each_store!(where_nothing_is_selected_nothing_goes);
+fn where_nothing_is_selected_nothing_goes(home: Home) {
+    let home = with_conversation(home);
+    for (words, reported) in [
+        (&[][..], ""),
+        (&["-"], ""),
+        (&["-p", "work"], ""),
+        (&["--trace", "t9"], ""),
+        (&["-p", "nobody", "--everything"], ""),
+        (&["m1", "--trace", "t2"], ""),
+        (&["m9"], "rsv-forget: the store has no record m9\n"),
+    ] {
+        let ran = home.run("rsv-forget", words, "");
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (1, "", reported), "{words:?}");
+    }
+    assert_eq!((left(&home).len(), states(&home).len()), (5, 0));
+    if let Some(terminal) = Terminal::start(&home, "rsv-forget", "-p work") {
         let (seen, status) = terminal.end();
         assert!(
             status == 2 && seen.contains("standard input is a terminal, and there is nothing to read"),
             "{seen}"
         );
     }
+}
+
+#[test]
+fn a_store_that_is_not_there_is_named_and_not_made() {
     let home = Home::new();
     let ran = home.run("rsv-forget", &["--store", "stroe.db", "m1"], "");
     assert!(ran.status == 1 && ran.stderr.contains("there is no store at sqlite:stroe.db"), "{ran}");
     assert!(!home.path("stroe.db").exists());
 }
 
-#[test]
-fn records_of_other_scopes_and_bad_lines_are_named_and_the_rest_is_done() {
-    for home in Home::of_each_store().map(with_conversation) {
-        let ran = home.run("rsv-forget", &["m1", "m5"], "");
-        let reported = "rsv-forget: error: m5 is in the scope work/desk, and stays\n\
-                    rsv-forget: hint: select it with -p work -i desk, or --all\n";
-        assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (2, vec!["m1".to_owned()], reported));
-        let lines = "{\"kind\":\"message\"}\nnonsense\n{\"kind\":\"query\",\"id\":\"m3\"}\n\
-                     {\"kind\":\"link\",\"rel\":\"SYNAPSE\",\"from\":\"m3\",\"to\":\"m4\"}\n{\"id\":\"m5\"}\n{\"id\":\"m2\"}\n";
-        let ran = home.run("rsv-forget", &[], lines);
-        assert_eq!((ran.status, ids(&ran.stdout)), (2, vec!["m2".to_owned()]), "{ran}");
-        for reported in [
-            "<stdin>:1: id: is missing",
-            "<stdin>:2: ",
-            "<stdin>:3: kind: a query cannot be forgotten",
-            "<stdin>:5: m5 is in the scope work/desk",
-        ] {
-            assert!(ran.stderr.contains(reported), "{reported}: {ran}");
-        }
-        assert_eq!(left(&home), ["m3", "m4", "m5"]);
-        home.run("rsv-forget", &["--all", "m5"], "").ok();
-        assert_eq!(left(&home), ["m3", "m4"]);
+on_each_store!(records_of_other_scopes_and_bad_lines_are_named_and_the_rest_is_done);
+fn records_of_other_scopes_and_bad_lines_are_named_and_the_rest_is_done(home: Home) {
+    let home = with_conversation(home);
+    let ran = home.run("rsv-forget", &["m1", "m5"], "");
+    let reported = "rsv-forget: error: m5 is in the scope work/desk, and stays\n\
+                rsv-forget: hint: select it with -p work -i desk, or --all\n";
+    assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (2, vec!["m1".to_owned()], reported));
+    let lines = "{\"kind\":\"message\"}\nnonsense\n{\"kind\":\"query\",\"id\":\"m3\"}\n\
+                 {\"kind\":\"link\",\"rel\":\"SYNAPSE\",\"from\":\"m3\",\"to\":\"m4\"}\n{\"id\":\"m5\"}\n{\"id\":\"m2\"}\n";
+    let ran = home.run("rsv-forget", &[], lines);
+    assert_eq!((ran.status, ids(&ran.stdout)), (2, vec!["m2".to_owned()]), "{ran}");
+    for reported in [
+        "<stdin>:1: id: is missing",
+        "<stdin>:2: ",
+        "<stdin>:3: kind: a query cannot be forgotten",
+        "<stdin>:5: m5 is in the scope work/desk",
+    ] {
+        assert!(ran.stderr.contains(reported), "{reported}: {ran}");
     }
+    assert_eq!(left(&home), ["m3", "m4", "m5"]);
+    home.run("rsv-forget", &["--all", "m5"], "").ok();
+    assert_eq!(left(&home), ["m3", "m4"]);
 }
 
-#[test]
-fn more_than_a_hundred_need_a_yes() {
-    for home in Home::of_each_store() {
-        let lines = |count: usize| -> String {
-            (0..count)
-                .map(|n| {
-                    message(&format!("n{n}"), "default/default", "t", "user", &format!("owl {n}"), n as i64)
-                })
-                .collect()
-        };
-        home.run("rsv-import", &[], lines(101)).ok();
-        let ran = without_terminal(&home, &["--everything"]);
-        let reported = "rsv-forget: error: 101 records would be removed\n\
+on_each_store!(more_than_a_hundred_need_a_yes);
+fn more_than_a_hundred_need_a_yes(home: Home) {
+    let lines = |count: usize| -> String {
+        (0..count)
+            .map(|n| message(&format!("n{n}"), "default/default", "t", "user", &format!("owl {n}"), n as i64))
+            .collect()
+    };
+    home.run("rsv-import", &[], lines(101)).ok();
+    let ran = without_terminal(&home, &["--everything"]);
+    let reported = "rsv-forget: error: 101 records would be removed\n\
                     rsv-forget: hint: look at them with --dry-run, and remove them with --yes\n";
-        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (2, "", reported));
-        assert_eq!(ids(&without_terminal(&home, &["--everything", "--dry-run"]).ok()).len(), 101);
-        // The answer is read at the terminal, while lines come on standard input.
-        for (answer, status, count) in [("n", 2, 101), ("", 2, 101), ("yes", 0, 0)] {
-            let line = "rsv-export | rsv-forget > gone.jsonl; echo \"[$?]\"";
-            let Some(mut terminal) = Terminal::run(&home, 80, line) else { break };
-            terminal.see("Remove 101 records? [y/N] ");
-            terminal.press(&format!("{answer}\n"));
-            terminal.see(&format!("[{status}]"));
-            terminal.end();
-            assert_eq!(left(&home).len(), count, "{answer}");
-            assert_eq!(ids(&home.read("gone.jsonl")).len(), 101 - count);
-        }
-        home.run("rsv-import", &["--allow-return"], lines(101)).ok();
-        assert_eq!(ids(&without_terminal(&home, &["--everything", "-y"]).ok()).len(), 101);
-        home.run("rsv-import", &["--allow-return"], lines(100)).ok();
-        assert_eq!(ids(&without_terminal(&home, &["--everything"]).ok()).len(), 100);
-        assert!(left(&home).is_empty());
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (2, "", reported));
+    assert_eq!(ids(&without_terminal(&home, &["--everything", "--dry-run"]).ok()).len(), 101);
+    // The answer is read at the terminal, while lines come on standard input.
+    for (answer, status, count) in [("n", 2, 101), ("", 2, 101), ("yes", 0, 0)] {
+        let line = "rsv-export | rsv-forget > gone.jsonl; echo \"[$?]\"";
+        let Some(mut terminal) = Terminal::run(&home, 80, line) else { break };
+        terminal.see("Remove 101 records? [y/N] ");
+        terminal.press(&format!("{answer}\n"));
+        terminal.see(&format!("[{status}]"));
+        terminal.end();
+        assert_eq!(left(&home).len(), count, "{answer}");
+        assert_eq!(ids(&home.read("gone.jsonl")).len(), 101 - count);
+    }
+    home.run("rsv-import", &["--allow-return"], lines(101)).ok();
+    assert_eq!(ids(&without_terminal(&home, &["--everything", "-y"]).ok()).len(), 101);
+    home.run("rsv-import", &["--allow-return"], lines(100)).ok();
+    assert_eq!(ids(&without_terminal(&home, &["--everything"]).ok()).len(), 100);
+    assert!(left(&home).is_empty());
+}
+
+on_each_store!(everything_is_confirmed_at_a_terminal_however_few);
+fn everything_is_confirmed_at_a_terminal_however_few(home: Home) {
+    let home = with_conversation(home);
+    for (words, question, answer, status, count) in [
+        ("-p work --everything", "Remove 1 record of the partition work? [y/N] ", "n", 2, 5),
+        ("--everything", "Remove 5 records of default/default? [y/N] ", "", 2, 5),
+        ("--all --everything --kind account", "Remove 1 record of the whole store? [y/N] ", "no", 2, 5),
+        ("--everything", "Remove 5 records of default/default? [y/N] ", "y", 0, 1),
+    ] {
+        let line = format!("rsv-forget {words} < /dev/null > gone.jsonl; echo \"[$?]\"");
+        let Some(mut terminal) = Terminal::run(&home, 80, &line) else { return };
+        terminal.see(question);
+        terminal.press(&format!("{answer}\n"));
+        terminal.see(&format!("[{status}]"));
+        terminal.end();
+        assert_eq!(left(&home).len(), count, "{words}: {answer}");
+    }
+    // Neither --yes nor --dry-run asks, nor does what names its records.
+    home.run("rsv-import", &["--allow-return"], conversation()).ok();
+    for words in ["--everything --dry-run", "m1", "--trace t2", "-p work --everything --yes"] {
+        let (seen, status) = Terminal::run(&home, 80, &format!("rsv-forget {words}")).unwrap().end();
+        assert!(status == 0 && !seen.contains("[y/N]"), "{words}: {seen}");
     }
 }
 
-#[test]
-fn everything_is_confirmed_at_a_terminal_however_few() {
-    for home in Home::of_each_store().map(with_conversation) {
-        for (words, question, answer, status, count) in [
-            ("-p work --everything", "Remove 1 record of the partition work? [y/N] ", "n", 2, 5),
-            ("--everything", "Remove 5 records of default/default? [y/N] ", "", 2, 5),
-            ("--all --everything --kind account", "Remove 1 record of the whole store? [y/N] ", "no", 2, 5),
-            ("--everything", "Remove 5 records of default/default? [y/N] ", "y", 0, 1),
-        ] {
-            let line = format!("rsv-forget {words} < /dev/null > gone.jsonl; echo \"[$?]\"");
-            let Some(mut terminal) = Terminal::run(&home, 80, &line) else { return };
-            terminal.see(question);
-            terminal.press(&format!("{answer}\n"));
-            terminal.see(&format!("[{status}]"));
-            terminal.end();
-            assert_eq!(left(&home).len(), count, "{words}: {answer}");
-        }
-        // Neither --yes nor --dry-run asks, nor does what names its records.
-        home.run("rsv-import", &["--allow-return"], conversation()).ok();
-        for words in ["--everything --dry-run", "m1", "--trace t2", "-p work --everything --yes"] {
-            let (seen, status) = Terminal::run(&home, 80, &format!("rsv-forget {words}")).unwrap().end();
-            assert!(status == 0 && !seen.contains("[y/N]"), "{words}: {seen}");
-        }
-    }
-}
-
-#[test]
-fn a_terminal_does_not_get_the_secrets_that_are_forgotten() {
+on_each_store!(a_terminal_does_not_get_the_secrets_that_are_forgotten);
+fn a_terminal_does_not_get_the_secrets_that_are_forgotten(home: Home) {
     let card = "4111 1111 1111 1111";
-    for home in Home::of_each_store() {
-        home.ingest(&[], &format!("The card is {card}, says the owl."));
-        let Some(terminal) = Terminal::run(&home, 200, "rsv-search owl | rsv-forget --dry-run") else {
-            return;
-        };
-        let (seen, status) = terminal.end();
-        let seen = plain(&seen);
-        assert!(status == 0 && seen.contains("The card is [redacted:card], says the owl."), "{seen}");
-        // What undoes it has the words, wherever else it goes.
-        let piped = "rsv-search --all --secrets | rsv-forget --all | tee gone.jsonl | wc -l";
-        assert_eq!(Terminal::run(&home, 200, piped).unwrap().end(), ("1\n".to_owned(), 0));
-        assert!(home.read("gone.jsonl").contains(card));
-        home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
-        let (seen, status) =
-            Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
-        assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
-        assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
-    }
+    home.ingest(&[], &format!("The card is {card}, says the owl."));
+    let Some(terminal) = Terminal::run(&home, 200, "rsv-search owl | rsv-forget --dry-run") else {
+        return;
+    };
+    let (seen, status) = terminal.end();
+    let seen = plain(&seen);
+    assert!(status == 0 && seen.contains("The card is [redacted:card], says the owl."), "{seen}");
+    // What undoes it has the words, wherever else it goes.
+    let piped = "rsv-search --all --secrets | rsv-forget --all | tee gone.jsonl | wc -l";
+    assert_eq!(Terminal::run(&home, 200, piped).unwrap().end(), ("1\n".to_owned(), 0));
+    assert!(home.read("gone.jsonl").contains(card));
+    home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
+    let (seen, status) =
+        Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
+    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
+    assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
 }
 
-#[test]
-fn importing_the_output_undoes_it_to_the_byte() {
-    for home in Home::of_each_store().map(with_conversation) {
-        let before = home.export();
-        for (words, count) in [
-            (&["m1"][..], 1),
-            (&["--trace", "t2"], 3),
-            (&["--role", "user", "--all"], 3),
-            (&["--everything", "--yes"], 5),
-            (&["--everything", "--all", "--yes"], 6),
-        ] {
-            let gone = home.run("rsv-forget", words, "").ok();
-            let after = home.export();
-            let gone_lines: BTreeSet<&str> = gone.lines().collect();
-            assert!(after.lines().all(|line| !gone_lines.contains(line)), "{words:?}: {after}");
-            // In the order of an export.
-            let in_order: Vec<&str> = before.lines().filter(|line| gone_lines.contains(line)).collect();
-            assert_eq!(gone.lines().collect::<Vec<_>>(), in_order, "{words:?}");
-            assert_eq!(ids(&gone).len(), count, "{words:?}");
-            assert!(!gone.contains("tombstone"));
-            home.run("rsv-import", &["--allow-return"], &gone).ok();
-            assert_eq!(records_of(&home.export()), before, "{words:?}");
-            assert!(states(&home).iter().all(|state| state == "returned"));
-            home.check();
-        }
-        assert_eq!(home.contents("rsv-search", &["owls"]), ["Owls hunt at night."]);
+on_each_store!(importing_the_output_undoes_it_to_the_byte);
+fn importing_the_output_undoes_it_to_the_byte(home: Home) {
+    let home = with_conversation(home);
+    let before = home.export();
+    for (words, count) in [
+        (&["m1"][..], 1),
+        (&["--trace", "t2"], 3),
+        (&["--role", "user", "--all"], 3),
+        (&["--everything", "--yes"], 5),
+        (&["--everything", "--all", "--yes"], 6),
+    ] {
+        let gone = home.run("rsv-forget", words, "").ok();
+        let after = home.export();
+        let gone_lines: BTreeSet<&str> = gone.lines().collect();
+        assert!(after.lines().all(|line| !gone_lines.contains(line)), "{words:?}: {after}");
+        // In the order of an export.
+        let in_order: Vec<&str> = before.lines().filter(|line| gone_lines.contains(line)).collect();
+        assert_eq!(gone.lines().collect::<Vec<_>>(), in_order, "{words:?}");
+        assert_eq!(ids(&gone).len(), count, "{words:?}");
+        assert!(!gone.contains("tombstone"));
+        home.run("rsv-import", &["--allow-return"], &gone).ok();
+        assert_eq!(records_of(&home.export()), before, "{words:?}");
+        assert!(states(&home).iter().all(|state| state == "returned"));
+        home.check();
     }
+    assert_eq!(home.contents("rsv-search", &["owls"]), ["Owls hunt at night."]);
 }
 
-#[test]
-fn accounts_no_longer_show_what_was_forgotten() {
-    for home in Home::of_each_store().map(with_conversation) {
-        let parts = || {
-            let account = lines_of(&home.run("rsv-view", &["--accounts"], "").ok()).remove(0);
-            let exported =
-                lines_of(&home.export()).into_iter().find(|line| line["kind"] == "account").unwrap();
-            assert_eq!(account, exported);
-            ["recalled", "recent", "left_out"].map(|list| {
-                let parts = account[list].as_array().unwrap().iter();
-                parts.map(|part| text(&part["id"])).collect::<Vec<_>>().join(" ")
-            })
-        };
-        assert_eq!(parts(), ["m1 m2", "m2", "m1"]);
-        home.run("rsv-forget", &["m1"], "").ok();
-        assert_eq!(parts(), ["m2", "m2", ""]);
-        home.run("rsv-forget", &["m2"], "").ok();
-        assert_eq!(parts(), ["", "", ""]);
-    }
+on_each_store!(accounts_no_longer_show_what_was_forgotten);
+fn accounts_no_longer_show_what_was_forgotten(home: Home) {
+    let home = with_conversation(home);
+    let parts = || {
+        let account = lines_of(&home.run("rsv-view", &["--accounts"], "").ok()).remove(0);
+        let exported = lines_of(&home.export()).into_iter().find(|line| line["kind"] == "account").unwrap();
+        assert_eq!(account, exported);
+        ["recalled", "recent", "left_out"].map(|list| {
+            let parts = account[list].as_array().unwrap().iter();
+            parts.map(|part| text(&part["id"])).collect::<Vec<_>>().join(" ")
+        })
+    };
+    assert_eq!(parts(), ["m1 m2", "m2", "m1"]);
+    home.run("rsv-forget", &["m1"], "").ok();
+    assert_eq!(parts(), ["m2", "m2", ""]);
+    home.run("rsv-forget", &["m2"], "").ok();
+    assert_eq!(parts(), ["", "", ""]);
 }
 
-#[test]
-fn derived_records_are_named_or_removed_too() {
-    for home in Home::of_each_store().map(with_conversation) {
-        let made = [
-            message("d1", "default/default", "d", "user", "In short: owls hunt.", 6000),
-            message("d2", "default/default", "d", "user", "In a word: owls.", 7000),
-            message("d3", "work/desk", "d", "user", "Elsewhere: owls.", 8000),
-        ]
-        .concat();
-        let links = [("d1", "m1"), ("d2", "d1"), ("d3", "m1")].map(|(from, to)| {
-            format!("{{\"kind\":\"link\",\"rel\":\"EXTRACTED_FROM\",\"from\":\"{from}\",\"to\":\"{to}\",\"timestamp\":20}}\n")
-        });
-        home.run("rsv-import", &[], made + &links.concat()).ok();
-        let before = home.export();
-        let ran = home.run("rsv-forget", &["m1"], "");
-        let reported = "rsv-forget: 3 made from it stay, --derived removes them: d1, d2, d3\n";
-        assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (0, vec!["m1".to_owned()], reported));
-        home.run("rsv-import", &["--allow-return"], &ran.stdout).ok();
-        assert_eq!(records_of(&home.export()), before);
-        let ran = home.run("rsv-forget", &["m1", "--derived"], "");
-        assert_eq!(
-            (ran.status, ids(&ran.stdout)),
-            (2, ["m1", "d1", "d2"].map(str::to_owned).to_vec()),
-            "{ran}"
-        );
-        assert!(ran.stderr.contains("d3 is in the scope work/desk, and stays"), "{ran}");
-        home.run("rsv-import", &["--allow-return"], &ran.stdout).ok();
-        assert_eq!(records_of(&home.export()), before);
-        let gone = home.run("rsv-forget", &["m1", "--derived", "--all"], "").ok();
-        assert_eq!(ids(&gone), ["m1", "d1", "d2", "d3"]);
-    }
+on_each_store!(derived_records_are_named_or_removed_too);
+fn derived_records_are_named_or_removed_too(home: Home) {
+    let home = with_conversation(home);
+    let made = [
+        message("d1", "default/default", "d", "user", "In short: owls hunt.", 6000),
+        message("d2", "default/default", "d", "user", "In a word: owls.", 7000),
+        message("d3", "work/desk", "d", "user", "Elsewhere: owls.", 8000),
+    ]
+    .concat();
+    let links = [("d1", "m1"), ("d2", "d1"), ("d3", "m1")].map(|(from, to)| {
+        format!("{{\"kind\":\"link\",\"rel\":\"EXTRACTED_FROM\",\"from\":\"{from}\",\"to\":\"{to}\",\"timestamp\":20}}\n")
+    });
+    home.run("rsv-import", &[], made + &links.concat()).ok();
+    let before = home.export();
+    let ran = home.run("rsv-forget", &["m1"], "");
+    let reported = "rsv-forget: 3 made from it stay, --derived removes them: d1, d2, d3\n";
+    assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (0, vec!["m1".to_owned()], reported));
+    home.run("rsv-import", &["--allow-return"], &ran.stdout).ok();
+    assert_eq!(records_of(&home.export()), before);
+    let ran = home.run("rsv-forget", &["m1", "--derived"], "");
+    assert_eq!((ran.status, ids(&ran.stdout)), (2, ["m1", "d1", "d2"].map(str::to_owned).to_vec()), "{ran}");
+    assert!(ran.stderr.contains("d3 is in the scope work/desk, and stays"), "{ran}");
+    home.run("rsv-import", &["--allow-return"], &ran.stdout).ok();
+    assert_eq!(records_of(&home.export()), before);
+    let gone = home.run("rsv-forget", &["m1", "--derived", "--all"], "").ok();
+    assert_eq!(ids(&gone), ["m1", "d1", "d2", "d3"]);
 }
 
-#[test]
-fn forgotten_records_are_kept_out_until_they_may_return() {
+on_each_store!(forgotten_records_are_kept_out_until_they_may_return);
+fn forgotten_records_are_kept_out_until_they_may_return(home: Home) {
     let kept_out = |count: usize| {
         format!("{count} records were forgotten and are kept out, unless with --allow-return\n")
     };
-    for home in Home::of_each_store().map(with_conversation) {
-        let before = home.export();
-        home.run("rsv-forget", &["--trace", "t1"], "").ok();
-        let after = home.export();
-        assert_eq!(after.matches("\"state\":\"forgotten\"").count(), 2);
-        let ran = home.run("rsv-import", &[], &before);
-        assert_eq!((ran.status, ran.stderr), (0, format!("rsv-import: {}", kept_out(2))));
-        // The same line, and the same words under another id; but not in another scope.
-        let line = message("m1", "default/default", "t1", "user", "Owls hunt at night.", 1000);
-        let other = message("x1", "default/default", "t1", "user", "Owls hunt at night.", 1000);
-        for line in [&line, &other] {
-            let ran = home.run("rsv-ingest", &[], line);
-            assert_eq!(
-                (ran.status, ran.stdout.as_str(), ran.stderr),
-                (0, "", format!("rsv-ingest: {}", kept_out(1)))
-            );
-        }
-        assert_eq!(home.export(), after);
-        let elsewhere = message("x2", "work/desk", "t1", "user", "Owls hunt at night.", 1000);
-        assert_eq!(home.ingest(&[], &elsewhere).len(), 1);
-        home.run("rsv-forget", &["--all", "x2"], "").ok();
-        // Another store forgets it too, and says so.
-        let second = with_conversation(Home::new());
-        let ran = second.run("rsv-import", &[], home.export());
-        let reported = "rsv-import: 2 records were forgotten elsewhere and are removed\n";
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, reported));
-        assert_eq!(records_of(&second.export()), records_of(&home.export()));
-        // It returns here, and then there.
-        let returned = home.ingest(&["--allow-return"], &line);
-        assert_eq!(returned[0]["id"], "m1");
-        assert_eq!(home.contents("rsv-search", &["owls"]), ["Owls hunt at night."]);
-        second.run("rsv-import", &[], home.export()).ok();
-        assert_eq!(second.export(), home.export());
-        home.run("rsv-import", &["--allow-return"], &before).ok();
-        assert_eq!(records_of(&home.export()), before);
+    let home = with_conversation(home);
+    let before = home.export();
+    home.run("rsv-forget", &["--trace", "t1"], "").ok();
+    let after = home.export();
+    assert_eq!(after.matches("\"state\":\"forgotten\"").count(), 2);
+    let ran = home.run("rsv-import", &[], &before);
+    assert_eq!((ran.status, ran.stderr), (0, format!("rsv-import: {}", kept_out(2))));
+    // The same line, and the same words under another id; but not in another scope.
+    let line = message("m1", "default/default", "t1", "user", "Owls hunt at night.", 1000);
+    let other = message("x1", "default/default", "t1", "user", "Owls hunt at night.", 1000);
+    for line in [&line, &other] {
+        let ran = home.run("rsv-ingest", &[], line);
+        assert_eq!(
+            (ran.status, ran.stdout.as_str(), ran.stderr),
+            (0, "", format!("rsv-ingest: {}", kept_out(1)))
+        );
     }
+    assert_eq!(home.export(), after);
+    let elsewhere = message("x2", "work/desk", "t1", "user", "Owls hunt at night.", 1000);
+    assert_eq!(home.ingest(&[], &elsewhere).len(), 1);
+    home.run("rsv-forget", &["--all", "x2"], "").ok();
+    // Another store forgets it too, and says so.
+    let second = with_conversation(Home::new());
+    let ran = second.run("rsv-import", &[], home.export());
+    let reported = "rsv-import: 2 records were forgotten elsewhere and are removed\n";
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, reported));
+    assert_eq!(records_of(&second.export()), records_of(&home.export()));
+    // It returns here, and then there.
+    let returned = home.ingest(&["--allow-return"], &line);
+    assert_eq!(returned[0]["id"], "m1");
+    assert_eq!(home.contents("rsv-search", &["owls"]), ["Owls hunt at night."]);
+    second.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(second.export(), home.export());
+    home.run("rsv-import", &["--allow-return"], &before).ok();
+    assert_eq!(records_of(&home.export()), before);
 }
 
-#[test]
-fn nothing_goes_that_cannot_be_printed() {
-    for home in Home::of_each_store().map(with_conversation) {
-        let before = home.export();
-        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut command = home.command("rsv-forget");
-        let output = command.arg("m1").stdin(Stdio::null()).stdout(full).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let mut command = home.command("rsv-forget");
-        let output = command.arg("m1").stdin(Stdio::null()).stdout(writer).output().unwrap();
-        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
-        assert_eq!(home.export(), before);
-    }
+on_each_store!(nothing_goes_that_cannot_be_printed);
+fn nothing_goes_that_cannot_be_printed(home: Home) {
+    let home = with_conversation(home);
+    let before = home.export();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = home.command("rsv-forget");
+    let output = command.arg("m1").stdin(Stdio::null()).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = home.command("rsv-forget");
+    let output = command.arg("m1").stdin(Stdio::null()).stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    assert_eq!(home.export(), before);
 }
 
 /// The places in a store's files at which a text or a vector of a number among `numbers` stands.

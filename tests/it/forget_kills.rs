@@ -1,6 +1,6 @@
 //! Processes that forget are killed, or work beside others: a message is whole or gone, and nothing of it is left.
 
-use crate::support::{Dice, Home, lines_of, number_from};
+use crate::support::{Dice, Home, lines_of, number_from, on_each_store};
 use rsv::record::Scopes;
 use rsv::store::{Occur, Select, Store, Term};
 use serde_json::json;
@@ -59,112 +59,108 @@ fn is_found(store: &mut dyn Store, n: usize) -> bool {
     !hits.is_empty()
 }
 
+on_each_store!(a_kill_leaves_a_message_whole_or_forgotten);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn a_kill_leaves_a_message_whole_or_forgotten() {
-    let kills = number_from("RSV_TEST_KILLS").unwrap_or(8);
+fn a_kill_leaves_a_message_whole_or_forgotten(home: Home) {
+    let kills = home.kills();
     let seed = number_from("RSV_TEST_SEED").unwrap_or(47);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);
-    for home in Home::of_each_store() {
-        let lines: String = (0..MESSAGES).map(line).collect();
-        home.ingest(&[], &lines);
-        let begin = Instant::now();
-        home.run("rsv-forget", &["m0"], "").ok();
-        let whole = begin.elapsed();
-        let mut gone = BTreeSet::from([0]);
-        for _ in 0..kills {
-            let n = dice.below(MESSAGES);
-            let mut command = home.command("rsv-forget");
-            command.arg(format!("m{n}")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let mut process = command.spawn().unwrap();
-            // Any moment will do.
-            std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 800.0));
-            let _ = process.kill();
-            process.wait().unwrap();
-            let mut store = home.open();
-            let is_gone = !is_found(&mut *store, n);
-            assert!(is_gone || !gone.contains(&n), "{n} is back");
-            if is_gone {
-                gone.insert(n);
-            }
-            // A message that is gone stays so, and one that is there is there already.
-            home.run(
-                "rsv-import",
-                &["--quiet", "-p", "default"],
-                line(n).replace("\"id\"", "\"partition\":\"default\",\"id\""),
-            )
-            .ok();
-            assert_eq!(is_found(&mut *store, n), !is_gone, "{n}");
-            assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
-            drop(store);
-            if !home.is_at_server() {
-                for n in &gone {
-                    assert_eq!(leftovers(&home, *n), [""; 0]);
-                }
-            }
-        }
+    let lines: String = (0..MESSAGES).map(line).collect();
+    home.ingest(&[], &lines);
+    let begin = Instant::now();
+    home.run("rsv-forget", &["m0"], "").ok();
+    let whole = begin.elapsed();
+    let mut gone = BTreeSet::from([0]);
+    for _ in 0..kills {
+        let n = dice.below(MESSAGES);
+        let mut command = home.command("rsv-forget");
+        command.arg(format!("m{n}")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        // Any moment will do.
+        std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 800.0));
+        let _ = process.kill();
+        process.wait().unwrap();
         let mut store = home.open();
-        for n in 0..MESSAGES {
-            assert_eq!(is_found(&mut *store, n), !gone.contains(&n), "{n}");
+        let is_gone = !is_found(&mut *store, n);
+        assert!(is_gone || !gone.contains(&n), "{n} is back");
+        if is_gone {
+            gone.insert(n);
         }
-        assert_eq!(store.repair_vectors().unwrap(), 0);
-        home.check();
-    }
-}
-
-#[test]
-fn searches_beside_writers_never_find_what_was_forgotten() {
-    for home in Home::of_each_store() {
-        let lines: String = (0..MESSAGES).map(line).collect();
-        home.ingest(&[], &lines);
-        let (gone, done) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
-        std::thread::scope(|scope| {
-            for writer in 0..4 {
-                let (home, done) = (&home, &done);
-                scope.spawn(move || {
-                    let mut n = MESSAGES + writer;
-                    while !done.load(Ordering::Relaxed) {
-                        home.ingest(&[], &line(n));
-                        n += 4;
-                    }
-                });
-            }
-            for searcher in 0..2 {
-                let (home, gone, done) = (&home, &gone, &done);
-                scope.spawn(move || {
-                    let (mut store, mut dice) = (home.open(), Dice(searcher));
-                    while !done.load(Ordering::Relaxed) {
-                        let n = dice.below(MESSAGES);
-                        let was_gone = gone.lock().unwrap().contains(&n);
-                        let found = is_found(&mut *store, n);
-                        assert!(!(was_gone && found), "{n} is found again");
-                        // Message 1 is never forgotten.
-                        assert!(is_found(&mut *store, 1));
-                    }
-                });
-            }
-            let forgotten: Vec<usize> = (2..42).step_by(2).collect();
-            for n in &forgotten {
-                let ran = home.run("rsv-forget", &[&format!("m{n}")], "");
-                assert!(ran.status == 0 || ran.stderr.contains("still"), "{ran}");
-                gone.lock().unwrap().insert(*n);
-            }
-            done.store(true, Ordering::Relaxed);
-        });
-        // The last one to write finishes what readers have put off.
-        home.ingest(&[], &line(100_000));
-        let mut store = home.open();
-        for n in gone.lock().unwrap().iter() {
-            assert!(!is_found(&mut *store, *n));
-            if !home.is_at_server() {
+        // A message that is gone stays so, and one that is there is there already.
+        home.run(
+            "rsv-import",
+            &["--quiet", "-p", "default"],
+            line(n).replace("\"id\"", "\"partition\":\"default\",\"id\""),
+        )
+        .ok();
+        assert_eq!(is_found(&mut *store, n), !is_gone, "{n}");
+        assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+        drop(store);
+        if !home.is_at_server() {
+            for n in &gone {
                 assert_eq!(leftovers(&home, *n), [""; 0]);
             }
         }
-        assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
-        assert_eq!(store.repair_vectors().unwrap(), 0);
-        home.check();
     }
+    let mut store = home.open();
+    for n in 0..MESSAGES {
+        assert_eq!(is_found(&mut *store, n), !gone.contains(&n), "{n}");
+    }
+    assert_eq!(store.repair_vectors().unwrap(), 0);
+    home.check();
+}
+
+on_each_store!(searches_beside_writers_never_find_what_was_forgotten);
+fn searches_beside_writers_never_find_what_was_forgotten(home: Home) {
+    let lines: String = (0..MESSAGES).map(line).collect();
+    home.ingest(&[], &lines);
+    let (gone, done) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (home, done) = (&home, &done);
+            scope.spawn(move || {
+                let mut n = MESSAGES + writer;
+                while !done.load(Ordering::Relaxed) {
+                    home.ingest(&[], &line(n));
+                    n += 4;
+                }
+            });
+        }
+        for searcher in 0..2 {
+            let (home, gone, done) = (&home, &gone, &done);
+            scope.spawn(move || {
+                let (mut store, mut dice) = (home.open(), Dice(searcher));
+                while !done.load(Ordering::Relaxed) {
+                    let n = dice.below(MESSAGES);
+                    let was_gone = gone.lock().unwrap().contains(&n);
+                    let found = is_found(&mut *store, n);
+                    assert!(!(was_gone && found), "{n} is found again");
+                    // Message 1 is never forgotten.
+                    assert!(is_found(&mut *store, 1));
+                }
+            });
+        }
+        let forgotten: Vec<usize> = (2..42).step_by(2).collect();
+        for n in &forgotten {
+            let ran = home.run("rsv-forget", &[&format!("m{n}")], "");
+            assert!(ran.status == 0 || ran.stderr.contains("still"), "{ran}");
+            gone.lock().unwrap().insert(*n);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    // The last one to write finishes what readers have put off.
+    home.ingest(&[], &line(100_000));
+    let mut store = home.open();
+    for n in gone.lock().unwrap().iter() {
+        assert!(!is_found(&mut *store, *n));
+        if !home.is_at_server() {
+            assert_eq!(leftovers(&home, *n), [""; 0]);
+        }
+    }
+    assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+    assert_eq!(store.repair_vectors().unwrap(), 0);
+    home.check();
 }
 
 /// The number of bytes, other than 0, between the cell pointers and the cells of b-tree pages (SQLite's file format,

@@ -1,15 +1,15 @@
 //! Two stores that forget, let return and exchange exports at random: what was forgotten is never found again, all else
 //! always is, and in the end both hold the same.
 
-use crate::support::{Dice, Home, lines_of, number_from, text};
+use crate::support::{Dice, Home, lines_of, number_from, on_each_store, text};
 use rsv::record::{Scopes, TombstoneState, identity_digest};
 use rsv::store::{Occur, Select, Store, Term};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The steps of a run, unless `RSV_TEST_STEPS` gives their number; fewer at a server.
-const STEPS: usize = 250;
-const STEPS_AT_SERVER: usize = 60;
+const STEPS: usize = 100;
+const STEPS_AT_SERVER: usize = 30;
 
 /// The messages that there may be. Those of the second half have two ids each, and neither vectors nor links, which
 /// name their message by its id.
@@ -303,11 +303,8 @@ fn run(homes: [Home; 2], steps: usize) {
     assert_eq!(one.holdings.tombstones, other.holdings.tombstones);
 }
 
-#[test]
-fn two_stores_that_forget_and_exchange_exports_agree() {
-    let steps = number_from("RSV_TEST_STEPS").map(|steps| steps as usize);
-    run([Home::new(), Home::new()], steps.unwrap_or(STEPS));
-    if let Some(home) = Home::in_graph() {
-        run([Home::new(), home], steps.unwrap_or(STEPS_AT_SERVER));
-    }
+on_each_store!(two_stores_that_forget_and_exchange_exports_agree);
+fn two_stores_that_forget_and_exchange_exports_agree(home: Home) {
+    let short = if home.is_at_server() { STEPS_AT_SERVER } else { STEPS };
+    run([Home::new(), home], number_from("RSV_TEST_STEPS").map_or(short, |steps| steps as usize));
 }

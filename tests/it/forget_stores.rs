@@ -3,27 +3,27 @@
 
 use crate::neo4j::RESERVOIRS;
 use crate::store::visited;
-use crate::support::Home;
+use crate::support::{Home, on_each_store, on_graph};
 use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
     Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
 };
 use rsv::store::{Forgotten, Intake, Occur, Select, Store, Term, Walk, WriteRules, Written};
 
-/// Runs a scenario on an empty store of each backend: all must visit the same records afterwards.
-fn on_each_store(scenario: impl Fn(&mut dyn Store)) {
-    let visited: Vec<Vec<Record>> = Home::of_each_store()
-        .map(|home| {
-            let mut store = home.open();
-            scenario(&mut *store);
-            let visited = everything(&mut *store);
-            drop(store);
-            home.check();
-            visited
-        })
-        .collect();
-    for other in &visited[1..] {
-        assert_eq!(*other, visited[0]);
+/// Runs a scenario on an empty store; at a server, the same records must be visited afterwards as in a file.
+fn on(home: &Home, scenario: impl Fn(&mut dyn Store)) {
+    let visited = |home: &Home| {
+        let mut store = home.open();
+        scenario(&mut *store);
+        let visited = everything(&mut *store);
+        drop(store);
+        home.check();
+        visited
+    };
+    let home = home.emptied();
+    let here = visited(&home);
+    if home.is_at_server() {
+        assert_eq!(here, visited(&Home::new()));
     }
 }
 
@@ -122,9 +122,9 @@ fn same(of: &StoredRecord) -> Written {
     Written::Same(identity_digest(of.kind.name, &of.id))
 }
 
-#[test]
-fn forgotten_records_are_kept_out_by_id_and_by_content() {
-    on_each_store(|store| {
+on_each_store!(forgotten_records_are_kept_out_by_id_and_by_content);
+fn forgotten_records_are_kept_out_by_id_and_by_content(home: Home) {
+    on(&home, |store| {
         let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
         let diary = account("diary", 3000, &[], &[]);
         write(store, &stored(&[&owl, &cat, &diary]));
@@ -152,9 +152,9 @@ fn forgotten_records_are_kept_out_by_id_and_by_content() {
     });
 }
 
-#[test]
-fn a_replacement_does_not_bring_back_what_was_forgotten() {
-    on_each_store(|store| {
+on_each_store!(a_replacement_does_not_bring_back_what_was_forgotten);
+fn a_replacement_does_not_bring_back_what_was_forgotten(home: Home) {
+    on(&home, |store| {
         let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
         write(store, &stored(&[&owl, &cat]));
         store.forget(&["owl"], 5000).unwrap();
@@ -167,9 +167,9 @@ fn a_replacement_does_not_bring_back_what_was_forgotten() {
     });
 }
 
-#[test]
-fn forgetting_again_makes_a_later_tombstone() {
-    on_each_store(|store| {
+on_each_store!(forgetting_again_makes_a_later_tombstone);
+fn forgetting_again_makes_a_later_tombstone(home: Home) {
+    on(&home, |store| {
         let owl = message("owl", 1000, "An owl");
         assert_eq!(store.forget(&[], 1).unwrap(), 0);
         assert_eq!(store.forget(&["owl"], 1).unwrap(), 0, "nothing is there");
@@ -190,9 +190,9 @@ fn forgetting_again_makes_a_later_tombstone() {
     });
 }
 
-#[test]
-fn the_newer_tombstone_holds_and_removes_records() {
-    on_each_store(|store| {
+on_each_store!(the_newer_tombstone_holds_and_removes_records);
+fn the_newer_tombstone_holds_and_removes_records(home: Home) {
+    on(&home, |store| {
         let owl = message("owl", 1000, "An owl");
         write(store, &stored(&[&owl, &message("cat", 2000, "A cat")]));
         write(store, &[embedding("owl", &[1.0, 0.0]), embedding("cat", &[0.0, 1.0])]);
@@ -217,9 +217,9 @@ fn the_newer_tombstone_holds_and_removes_records() {
     });
 }
 
-#[test]
-fn a_tombstone_removes_a_message_that_says_the_same_under_another_id() {
-    on_each_store(|store| {
+on_each_store!(a_tombstone_removes_a_message_that_says_the_same_under_another_id);
+fn a_tombstone_removes_a_message_that_says_the_same_under_another_id(home: Home) {
+    on(&home, |store| {
         let owl = message("owl", 1000, "An owl");
         let copy = StoredRecord { id: "copy".into(), ..owl.clone() };
         let diary = account("diary", 3000, &[], &[]);
@@ -235,9 +235,9 @@ fn a_tombstone_removes_a_message_that_says_the_same_under_another_id() {
     });
 }
 
-#[test]
-fn a_removal_keeps_out_no_newer_version() {
-    on_each_store(|store| {
+on_each_store!(a_removal_keeps_out_no_newer_version);
+fn a_removal_keeps_out_no_newer_version(home: Home) {
+    on(&home, |store| {
         let diary = |at| account("diary", at, &[], &[]);
         let removed = |at| tombstone(&diary(0), REMOVED, at);
         assert_eq!(write_one(store, removed(2000)), Written::New);
@@ -259,9 +259,9 @@ fn a_removal_keeps_out_no_newer_version() {
     });
 }
 
-#[test]
-fn vectors_and_links_of_what_was_forgotten_are_kept_out() {
-    on_each_store(|store| {
+on_each_store!(vectors_and_links_of_what_was_forgotten_are_kept_out);
+fn vectors_and_links_of_what_was_forgotten_are_kept_out(home: Home) {
+    on(&home, |store| {
         let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
         write(store, &stored(&[&owl, &cat]));
         let link = |from: &str, to: &str| {
@@ -298,9 +298,9 @@ fn vectors_and_links_of_what_was_forgotten_are_kept_out() {
     });
 }
 
-#[test]
-fn every_tombstone_that_keeps_a_record_out_says_that_it_returns() {
-    on_each_store(|store| {
+on_each_store!(every_tombstone_that_keeps_a_record_out_says_that_it_returns);
+fn every_tombstone_that_keeps_a_record_out_says_that_it_returns(home: Home) {
+    on(&home, |store| {
         let owl = message("owl", 1000, "An owl");
         let copy = StoredRecord { id: "copy".into(), ..owl.clone() };
         write(store, &[tombstone(&owl, FORGOTTEN, 5000), tombstone(&copy, FORGOTTEN, 7000)]);
@@ -316,9 +316,9 @@ fn every_tombstone_that_keeps_a_record_out_says_that_it_returns() {
     });
 }
 
-#[test]
-fn accounts_do_not_show_parts_that_name_what_was_forgotten() {
-    on_each_store(|store| {
+on_each_store!(accounts_do_not_show_parts_that_name_what_was_forgotten);
+fn accounts_do_not_show_parts_that_name_what_was_forgotten(home: Home) {
+    on(&home, |store| {
         let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
         let whole = account("diary", 3000, &["owl", "cat", "gone"], &["owl"]);
         write(store, &stored(&[&owl, &cat, &whole]));
@@ -358,9 +358,9 @@ fn accounts_do_not_show_parts_that_name_what_was_forgotten() {
     });
 }
 
-#[test]
-fn an_account_whose_parts_return_is_replaced_also_if_it_is_new_in_the_batch() {
-    on_each_store(|store| {
+on_each_store!(an_account_whose_parts_return_is_replaced_also_if_it_is_new_in_the_batch);
+fn an_account_whose_parts_return_is_replaced_also_if_it_is_new_in_the_batch(home: Home) {
+    on(&home, |store| {
         let owl = message("owl", 1000, "An owl");
         write(store, &stored(&[&owl]));
         store.forget(&["owl"], 5000).unwrap();
@@ -371,8 +371,8 @@ fn an_account_whose_parts_return_is_replaced_also_if_it_is_new_in_the_batch() {
     });
 }
 
-#[test]
-fn tombstones_of_a_batch_apply_to_all_of_it_in_any_order() {
+on_each_store!(tombstones_of_a_batch_apply_to_all_of_it_in_any_order);
+fn tombstones_of_a_batch_apply_to_all_of_it_in_any_order(home: Home) {
     let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
     let batch = [
         Record::Stored(owl.clone()),
@@ -392,13 +392,13 @@ fn tombstones_of_a_batch_apply_to_all_of_it_in_any_order() {
         let (mut batch, mut wanted) = (batch.to_vec(), wanted.to_vec());
         batch.rotate_left(turn);
         wanted.rotate_left(turn);
-        on_each_store(|store| {
+        on(&home, |store| {
             assert_eq!(write(store, &batch), wanted, "{turn}");
             assert_eq!(ids(store), ["cat"]);
             assert_eq!(tombstones(store), [(5000, FORGOTTEN), (5001, RETURNED)]);
         });
     }
-    on_each_store(|store| {
+    on(&home, |store| {
         write(store, &stored(&[&owl, &cat]));
         let written = write(store, &batch);
         assert_eq!(written[2..5], vec![Written::Removed(1); 3]);
@@ -406,9 +406,9 @@ fn tombstones_of_a_batch_apply_to_all_of_it_in_any_order() {
     });
 }
 
-#[test]
-fn the_last_vector_of_a_model_may_go_and_come_in_one_batch() {
-    on_each_store(|store| {
+on_each_store!(the_last_vector_of_a_model_may_go_and_come_in_one_batch);
+fn the_last_vector_of_a_model_may_go_and_come_in_one_batch(home: Home) {
+    on(&home, |store| {
         let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
         write(store, &stored(&[&owl, &cat]));
         write(store, &[embedding("owl", &[1.0, 0.0])]);
@@ -422,9 +422,9 @@ fn the_last_vector_of_a_model_may_go_and_come_in_one_batch() {
     });
 }
 
-#[test]
-fn tombstones_are_visited_first_by_time_and_digest() {
-    on_each_store(|store| {
+on_each_store!(tombstones_are_visited_first_by_time_and_digest);
+fn tombstones_are_visited_first_by_time_and_digest(home: Home) {
+    on(&home, |store| {
         let messages: Vec<StoredRecord> =
             (0..20).map(|n| message(&format!("m{n}"), n, &format!("Message {n}"))).collect();
         let elsewhere = Scope { partition: "p".into(), instance: "q".into() };
@@ -468,9 +468,9 @@ fn tombstones_are_visited_first_by_time_and_digest() {
     });
 }
 
-#[test]
-fn a_selection_of_ids_admits_no_others() {
-    on_each_store(|store| {
+on_each_store!(a_selection_of_ids_admits_no_others);
+fn a_selection_of_ids_admits_no_others(home: Home) {
+    on(&home, |store| {
         let [a, b, c] = ["a", "b", "c"].map(|id| message(id, 1000, id));
         let diary = account("d", 1000, &[], &[]);
         write(store, &stored(&[&a, &b, &c, &diary]));
@@ -485,9 +485,9 @@ fn a_selection_of_ids_admits_no_others() {
     });
 }
 
-#[test]
-fn many_records_are_forgotten_in_one_call() {
-    on_each_store(|store| {
+on_each_store!(many_records_are_forgotten_in_one_call);
+fn many_records_are_forgotten_in_one_call(home: Home) {
+    on(&home, |store| {
         let messages: Vec<StoredRecord> =
             (0..1203).map(|n| message(&format!("m{n:04}"), n, &format!("Message {n} of an owl"))).collect();
         write(store, &stored(&messages.iter().collect::<Vec<_>>()));
@@ -512,9 +512,8 @@ fn many_records_are_forgotten_in_one_call() {
     });
 }
 
-#[test]
-fn forgotten_messages_of_reservoir_are_not_adopted_again() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(forgotten_messages_of_reservoir_are_not_adopted_again);
+fn forgotten_messages_of_reservoir_are_not_adopted_again(home: Home) {
     let graph = home.graph();
     for statement in &RESERVOIRS {
         graph.run(statement);

@@ -1,6 +1,6 @@
 //! rsv-import reads the files of other programs.
 
-use crate::support::{Home, lines_of, text};
+use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -430,31 +430,28 @@ fn folders_archives_and_compressed_files() {
     assert!(!home.path("conversations.json").exists());
 }
 
-#[test]
-fn a_dry_run_tells_what_a_run_does() {
-    for home in Home::of_each_store() {
-        let [first, second] = ["chatgpt.json", "claude.json"].map(fixture);
-        let [first, second] = [first.to_str().unwrap(), second.to_str().unwrap()];
-        home.run("rsv-import", &[first], "").ok();
-        let forgotten = messages(&home).into_iter().find(|m| m["content"] == "Is this one?").unwrap();
-        home.run("rsv-forget", &["--all", &text(&forgotten["id"])], "").ok();
-        let again = home.run("rsv-import", &[first], "");
-        assert!(again.stderr.contains("1 records were forgotten and are kept out"), "{again}");
-        let before = home.export();
-        let dry = home.run("rsv-import", &["--dry-run", "--report", "dry.json", first, second, second], "");
-        assert_eq!(dry.status, 0, "{dry}");
-        assert_eq!(home.export(), before);
-        let ran = home.run("rsv-import", &["--report", "run.json", first, second, second], "");
-        assert_eq!(ran.status, 0, "{ran}");
-        assert_eq!(home.read("dry.json"), home.read("run.json"));
-        let report: Value = serde_json::from_str(&home.read("run.json")).unwrap();
-        let counts =
-            ["read", "new", "same", "forgotten", "refused"].map(|name| report[name].as_u64().unwrap());
-        assert_eq!(counts, [13, 4, 8, 1, 0]);
-        let scope = json!({"partition": "chatgpt", "instance": "conv-1",
-            "read": 3, "new": 0, "same": 2, "forgotten": 1, "refused": 0});
-        assert_eq!(report["scopes"][0], scope);
-    }
+on_each_store!(a_dry_run_tells_what_a_run_does);
+fn a_dry_run_tells_what_a_run_does(home: Home) {
+    let [first, second] = ["chatgpt.json", "claude.json"].map(fixture);
+    let [first, second] = [first.to_str().unwrap(), second.to_str().unwrap()];
+    home.run("rsv-import", &[first], "").ok();
+    let forgotten = messages(&home).into_iter().find(|m| m["content"] == "Is this one?").unwrap();
+    home.run("rsv-forget", &["--all", &text(&forgotten["id"])], "").ok();
+    let again = home.run("rsv-import", &[first], "");
+    assert!(again.stderr.contains("1 records were forgotten and are kept out"), "{again}");
+    let before = home.export();
+    let dry = home.run("rsv-import", &["--dry-run", "--report", "dry.json", first, second, second], "");
+    assert_eq!(dry.status, 0, "{dry}");
+    assert_eq!(home.export(), before);
+    let ran = home.run("rsv-import", &["--report", "run.json", first, second, second], "");
+    assert_eq!(ran.status, 0, "{ran}");
+    assert_eq!(home.read("dry.json"), home.read("run.json"));
+    let report: Value = serde_json::from_str(&home.read("run.json")).unwrap();
+    let counts = ["read", "new", "same", "forgotten", "refused"].map(|name| report[name].as_u64().unwrap());
+    assert_eq!(counts, [13, 4, 8, 1, 0]);
+    let scope = json!({"partition": "chatgpt", "instance": "conv-1",
+        "read": 3, "new": 0, "same": 2, "forgotten": 1, "refused": 0});
+    assert_eq!(report["scopes"][0], scope);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::import_formats::messages;
 use crate::import_watch::Watching;
-use crate::support::{Dice, Home, number_from};
+use crate::support::{Dice, Home, number_from, on_each_store};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -51,10 +51,10 @@ fn kill(home: &Home, tool: &str, words: &[&str], whole: Duration, dice: &mut Dic
     process.wait().unwrap();
 }
 
+on_each_store!(an_import_that_is_killed_is_completed_by_the_next);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn an_import_that_is_killed_is_completed_by_the_next() {
-    let kills = number_from("RSV_TEST_KILLS").unwrap_or(6);
+fn an_import_that_is_killed_is_completed_by_the_next(home: Home) {
+    let kills = home.kills();
     let seed = number_from("RSV_TEST_SEED").unwrap_or(67);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);
@@ -66,18 +66,17 @@ fn an_import_that_is_killed_is_completed_by_the_next() {
     let wanted = said(&wanted);
     assert_eq!(wanted.len(), SESSIONS * ENTRIES);
     for _ in 0..kills.div_ceil(3) {
-        for home in Home::of_each_store() {
-            sessions(&home);
-            let whole = if home.is_at_server() { whole * 8 } else { whole };
-            for _ in 0..3 {
-                kill(&home, "rsv-import", &["sessions"], whole, &mut dice);
-                let found = said(&home);
-                assert!(found.is_subset(&wanted));
-            }
-            home.run("rsv-import", &["sessions"], "").ok();
-            assert_eq!(said(&home), wanted);
-            home.check();
+        let home = home.emptied();
+        sessions(&home);
+        let whole = if home.is_at_server() { whole * 8 } else { whole };
+        for _ in 0..3 {
+            kill(&home, "rsv-import", &["sessions"], whole, &mut dice);
+            let found = said(&home);
+            assert!(found.is_subset(&wanted));
         }
+        home.run("rsv-import", &["sessions"], "").ok();
+        assert_eq!(said(&home), wanted);
+        home.check();
     }
 }
 

@@ -1,13 +1,12 @@
 //! rsv-import --watch: what programs write into their sessions is stored as it is written.
 
 use crate::import_formats::{fixture, messages};
-use crate::support::{Home, Ran, lines_of, text};
+use crate::support::{Home, Ran, lines_of, on_each_store, text, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs::File;
 use std::io::Write;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 /// A running watch.
 pub(crate) struct Watching {
@@ -24,27 +23,18 @@ impl Watching {
 
     /// Waits until these are the contents of the store, in the order of their times.
     pub(crate) fn until(&mut self, wanted: &[&str]) {
-        let begin = Instant::now();
-        loop {
-            let found: Vec<String> =
-                messages(&self.home).iter().map(|message| text(&message["content"])).collect();
-            if found == wanted {
-                return;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(60), "{found:?}, not {wanted:?}");
+        wait_for(&format!("{wanted:?}"), || {
             assert_eq!(self.child.try_wait().unwrap(), None);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            messages(&self.home).iter().map(|message| text(&message["content"])).eq(wanted.iter().copied())
+        });
     }
 
     /// Waits until there are so many messages.
     pub(crate) fn until_count(&mut self, wanted: usize) {
-        let begin = Instant::now();
-        while messages(&self.home).len() < wanted {
-            assert!(begin.elapsed() < Duration::from_secs(60), "{}", messages(&self.home).len());
+        wait_for(&format!("{wanted} messages"), || {
             assert_eq!(self.child.try_wait().unwrap(), None);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            messages(&self.home).len() >= wanted
+        });
     }
 
     /// Kills it.
@@ -75,84 +65,82 @@ fn answer(n: usize, content: &str) -> String {
     entry(n, content).replace("\"type\":\"user\"", "\"type\":\"assistant\"")
 }
 
-#[test]
-fn sessions_are_stored_as_they_are_written() {
-    for home in Home::of_each_store() {
-        let path = home.write(".claude/projects/owls/one.jsonl", &entry(1, "An owl"));
-        let mut file = File::options().append(true).open(&path).unwrap();
-        let mut watching = Watching::begin(&home, &[]);
-        watching.until(&["An owl"]);
-        // A line that is half-written waits, and what is written after it into another file does not.
-        let half = answer(2, "Hoots");
-        let (first, last) = half.split_at(half.len() / 2);
-        file.write_all(first.as_bytes()).unwrap();
-        home.write(".claude/projects/bats/deep/two.jsonl", &entry(5, "A bat"));
-        watching.until(&["An owl", "A bat"]);
-        file.write_all(last.as_bytes()).unwrap();
-        watching.until(&["An owl", "Hoots", "A bat"]);
-        // The answer belongs to the question before it, which was read by itself.
-        let stored = messages(&home);
-        assert_eq!(stored[0]["trace_id"], stored[1]["trace_id"]);
-        assert_eq!(stored[0]["partition"], "owls");
-        // Another file takes the place of the first.
-        let new = home.write("new", &(entry(1, "An owl") + &answer(2, "Hoots") + &entry(3, "A second owl")));
-        std::fs::rename(new, &path).unwrap();
-        watching.until(&["An owl", "Hoots", "A second owl", "A bat"]);
-        // One that is bad is named, and the next is read.
-        let mut file = File::options().append(true).open(&path).unwrap();
-        file.write_all(format!("{{\"type\": \"user\", owl}}\n{}", entry(4, "A third owl")).as_bytes())
-            .unwrap();
-        watching.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat"]);
-        // What was written before the end is stored at the end.
-        file.write_all(entry(6, "The last").as_bytes()).unwrap();
-        drop(file);
+on_each_store!(sessions_are_stored_as_they_are_written);
+fn sessions_are_stored_as_they_are_written(home: Home) {
+    let path = home.write(".claude/projects/owls/one.jsonl", &entry(1, "An owl"));
+    let mut file = File::options().append(true).open(&path).unwrap();
+    let mut watching = Watching::begin(&home, &[]);
+    watching.until(&["An owl"]);
+    // A line that is half-written waits, and what is written after it into another file does not.
+    let half = answer(2, "Hoots");
+    let (first, last) = half.split_at(half.len() / 2);
+    file.write_all(first.as_bytes()).unwrap();
+    home.write(".claude/projects/bats/deep/two.jsonl", &entry(5, "A bat"));
+    watching.until(&["An owl", "A bat"]);
+    file.write_all(last.as_bytes()).unwrap();
+    watching.until(&["An owl", "Hoots", "A bat"]);
+    // The answer belongs to the question before it, which was read by itself.
+    let stored = messages(&home);
+    assert_eq!(stored[0]["trace_id"], stored[1]["trace_id"]);
+    assert_eq!(stored[0]["partition"], "owls");
+    // Another file takes the place of the first.
+    let new = home.write("new", &(entry(1, "An owl") + &answer(2, "Hoots") + &entry(3, "A second owl")));
+    std::fs::rename(new, &path).unwrap();
+    watching.until(&["An owl", "Hoots", "A second owl", "A bat"]);
+    // One that is bad is named, and the next is read.
+    let mut file = File::options().append(true).open(&path).unwrap();
+    file.write_all(format!("{{\"type\": \"user\", owl}}\n{}", entry(4, "A third owl")).as_bytes()).unwrap();
+    watching.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat"]);
+    // What was written before the end is stored at the end.
+    file.write_all(entry(6, "The last").as_bytes()).unwrap();
+    drop(file);
+    let ran = watching.end();
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    let said: Vec<&str> = ran.stderr.lines().collect();
+    assert!(
+        said[0].starts_with("rsv-import: watching ") && said[0].ends_with(".claude/projects"),
+        "{said:?}"
+    );
+    assert!(said[1].contains("one.jsonl:4: ") && said.len() == 2, "{said:?}");
+    assert_eq!(messages(&home).len(), 6);
+    // The next watch adds nothing.
+    home.write(".claude/projects/owls/two.jsonl", &entry(7, "One more"));
+    let mut again = Watching::begin(&home, &["--quiet", ".claude/projects"]);
+    again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last", "One more"]);
+    // A terminal that closes ends a watch as well.
+    home.write(".claude/projects/owls/three.jsonl", &entry(8, "Late"));
+    assert_eq!(again.end_by(Signal::HUP).status, 0);
+    assert_eq!(messages(&home).len(), 8);
+    home.check();
+}
+
+on_each_store!(what_an_earlier_watch_stored_is_not_read_again);
+fn what_an_earlier_watch_stored_is_not_read_again(home: Home) {
+    // A bad line tells when a file is read. The watch has read all files once it has stored the last one, which is new.
+    home.write("logs/one.jsonl", &(entry(1, "An owl") + "{bad\n"));
+    let says = |words: &[&str], wanted: usize| {
+        home.write(&format!("logs/z{wanted}.jsonl"), &entry(20 + wanted, &format!("Bat {wanted}")));
+        let mut watching = Watching::begin(&home, &[words, &["logs"]].concat());
+        watching.until_count(wanted);
         let ran = watching.end();
-        assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
-        let said: Vec<&str> = ran.stderr.lines().collect();
-        assert!(
-            said[0].starts_with("rsv-import: watching ") && said[0].ends_with(".claude/projects"),
-            "{said:?}"
-        );
-        assert!(said[1].contains("one.jsonl:4: ") && said.len() == 2, "{said:?}");
-        assert_eq!(messages(&home).len(), 6);
-        // The next watch adds nothing.
-        home.write(".claude/projects/owls/two.jsonl", &entry(7, "One more"));
-        let mut again = Watching::begin(&home, &["--quiet", ".claude/projects"]);
-        again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last", "One more"]);
-        // A terminal that closes ends a watch as well.
-        home.write(".claude/projects/owls/three.jsonl", &entry(8, "Late"));
-        assert_eq!(again.end_by(Signal::HUP).status, 0);
-        assert_eq!(messages(&home).len(), 8);
-        home.check();
-    }
+        assert_eq!(ran.status, 0, "{ran}");
+        ran.stderr.contains("one.jsonl:2: ")
+    };
+    assert!(says(&[], 2));
+    assert!(!says(&[], 3), "a file that is stored is read again");
+    home.write("logs/one.jsonl", &(entry(1, "An owl") + "{bad\n" + &entry(3, "A second owl")));
+    assert!(says(&[], 5), "a file that has changed is not read");
+    assert!(!says(&[], 6));
+    // Other lines may come of it if it is read in another way.
+    assert!(says(&["--keep-tools"], 7));
+    std::fs::rename(home.path("logs/one.jsonl"), home.path("logs/moved.jsonl")).unwrap();
+    std::fs::rename(home.path("logs/z2.jsonl"), home.path("logs/one.jsonl")).unwrap();
+    assert!(!says(&["--keep-tools"], 8), "another file is there");
+    home.check();
 }
 
 #[test]
-fn what_an_earlier_watch_stored_is_not_read_again() {
-    for home in Home::of_each_store() {
-        // A bad line tells when a file is read. The watch has read all files once it has stored the last one, which is new.
-        home.write("logs/one.jsonl", &(entry(1, "An owl") + "{bad\n"));
-        let says = |words: &[&str], wanted: usize| {
-            home.write(&format!("logs/z{wanted}.jsonl"), &entry(20 + wanted, &format!("Bat {wanted}")));
-            let mut watching = Watching::begin(&home, &[words, &["logs"]].concat());
-            watching.until_count(wanted);
-            let ran = watching.end();
-            assert_eq!(ran.status, 0, "{ran}");
-            ran.stderr.contains("one.jsonl:2: ")
-        };
-        assert!(says(&[], 2));
-        assert!(!says(&[], 3), "a file that is stored is read again");
-        home.write("logs/one.jsonl", &(entry(1, "An owl") + "{bad\n" + &entry(3, "A second owl")));
-        assert!(says(&[], 5), "a file that has changed is not read");
-        assert!(!says(&[], 6));
-        // Other lines may come of it if it is read in another way.
-        assert!(says(&["--keep-tools"], 7));
-        std::fs::rename(home.path("logs/one.jsonl"), home.path("logs/moved.jsonl")).unwrap();
-        std::fs::rename(home.path("logs/z2.jsonl"), home.path("logs/one.jsonl")).unwrap();
-        assert!(!says(&["--keep-tools"], 8), "another file is there");
-        home.check();
-    }
-    // Another store has none of it.
+fn another_store_has_none_of_what_an_earlier_watch_stored() {
     let home = Home::new();
     home.write("logs/one.jsonl", &entry(1, "An owl"));
     for _ in 0..2 {

@@ -1,6 +1,6 @@
 //! rsv-ingest.
 
-use crate::support::{Home, Ran, lines_of, text};
+use crate::support::{Home, Ran, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 
 fn ingest(home: &Home, words: &[&str], stdin: &str) -> Ran {
@@ -486,8 +486,8 @@ fn a_second_text_under_an_id_does_not_replace_the_first() {
     assert_eq!(ingest(&home, &[], &said("first")).status, 0);
 }
 
-#[test]
-fn vectors_and_links_that_follow_a_refused_record_are_refused_too() {
+on_each_store!(vectors_and_links_that_follow_a_refused_record_are_refused_too);
+fn vectors_and_links_that_follow_a_refused_record_are_refused_too(home: Home) {
     let message = |id: &str, partition: &str| {
         let content = format!("{id} of {partition}");
         json!({"id": id, "role": "user", "content": content, "timestamp": 1, "trace_id": "t",
@@ -496,25 +496,23 @@ fn vectors_and_links_that_follow_a_refused_record_are_refused_too() {
     };
     let vector = json!({"kind": "embedding", "of": "m1", "model": "m", "vector": [1.0, 0.0]}).to_string();
     let link = json!({"kind": "link", "rel": "SYNAPSE", "from": "m1", "to": "m2", "score": 0.9}).to_string();
-    for home in Home::of_each_store() {
-        home.ingest(&[], &[message("m1", "p"), message("m2", "p")].join("\n"));
-        let before = home.export();
-        let input = [message("m1", "q"), vector.clone(), link.clone()].join("\n");
-        for tool in ["rsv-ingest", "rsv-import"] {
-            let ran = home.run(tool, &[], &input);
-            assert_eq!((ran.status, &*ran.stdout), (2, ""));
-            for line in [2, 3] {
-                let error = format!(
-                    "{tool}: error: <stdin>:{line}: follows the record m1 of the same input, which was refused\n"
-                );
-                assert!(ran.stderr.contains(&error), "{ran}");
-            }
-            assert_eq!(home.export(), before);
+    home.ingest(&[], &[message("m1", "p"), message("m2", "p")].join("\n"));
+    let before = home.export();
+    let input = [message("m1", "q"), vector.clone(), link.clone()].join("\n");
+    for tool in ["rsv-ingest", "rsv-import"] {
+        let ran = home.run(tool, &[], &input);
+        assert_eq!((ran.status, &*ran.stdout), (2, ""));
+        for line in [2, 3] {
+            let error = format!(
+                "{tool}: error: <stdin>:{line}: follows the record m1 of the same input, which was refused\n"
+            );
+            assert!(ran.stderr.contains(&error), "{ran}");
         }
-        // In an input of their own they belong to the stored record.
-        home.ingest(&[], &[vector.clone(), link.clone()].join("\n"));
-        assert_ne!(home.export(), before);
+        assert_eq!(home.export(), before);
     }
+    // In an input of their own they belong to the stored record.
+    home.ingest(&[], &[vector.clone(), link.clone()].join("\n"));
+    assert_ne!(home.export(), before);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A kind of records that nothing in rsv knows of, from its lines through everything to its lines again.
 
 use crate::neo4j::{READ_BY_RESERVOIR, RESERVOIRS};
-use crate::support::{Home, is_test_process};
+use crate::support::{Home, is_test_process, on_each_store, on_graph};
 use jiff::tz::TimeZone;
 use rsv::backfill;
 use rsv::cli::{Common, Diagnostics, Layout};
@@ -75,15 +75,13 @@ const LINES: &str = r#"{"kind":"note","id":"n1","title":"Moss","content":"It gro
 {"kind":"note","title":"Tea","content":"Green, at eighty degrees.","partition":"p","instance":"p"}
 "#;
 
-#[test]
-fn a_new_kind_passes_through_every_tool() {
-    for home in Home::of_each_store() {
-        let home = home.and_model();
-        let ran = home.test_process("kinds::notes_go_through_everything").output().unwrap();
-        let reported = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success() && reported.contains("1 passed"), "{reported}");
-        home.check();
-    }
+on_each_store!(a_new_kind_passes_through_every_tool);
+fn a_new_kind_passes_through_every_tool(home: Home) {
+    let home = home.and_model();
+    let ran = home.test_process("kinds::notes_go_through_everything").output().unwrap();
+    let reported = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && reported.contains("1 passed"), "{reported}");
+    home.check();
 }
 
 #[test]
@@ -107,9 +105,8 @@ fn notes_go_through_everything() {
     they_are_replaced_and_removed(&mut *open());
 }
 
-#[test]
-fn new_kinds_leave_reservoirs_graph_unchanged() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(new_kinds_leave_reservoirs_graph_unchanged);
+fn new_kinds_leave_reservoirs_graph_unchanged(home: Home) {
     let graph = home.graph();
     for statement in RESERVOIRS {
         graph.run(statement);

@@ -1,6 +1,6 @@
 //! rsv-link: which messages it links, how the graph grows, and how it is shown.
 
-use crate::support::{Dice, Home, lines_of, text};
+use crate::support::{Dice, Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,31 +52,29 @@ fn degrees(home: &Home) -> BTreeMap<String, usize> {
     degrees
 }
 
-#[test]
-fn messages_that_resemble_each_other_are_linked_within_their_scope() {
-    for home in Home::of_each_store() {
-        let lines = [
-            line("d", "i", 4000, &at(0.0)),
-            line("a", "i", 1000, &at(20.0)),
-            line("b", "i", 2000, &at(60.0)),
-            line("z", "other", 3000, &at(0.0)),
-            line("y", "other", 3500, &at(90.0)),
-        ];
-        import(&home, &lines.concat());
-        let made = link(&home, &[]);
-        // cos 20° is 0.94, cos 40° 0.77: one is near enough.
-        let score = made[0]["score"].as_f64().unwrap();
-        assert!((score - 20.0_f64.to_radians().cos()).abs() < 1e-6);
-        assert_eq!(
-            made,
-            [
-                json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "d", "timestamp": 4000, "score": score, "model": "m"})
-            ]
-        );
-        assert_eq!(ends(&home), [pair("a", "d")]);
-        assert_eq!(link(&home, &[]), Vec::<Value>::new(), "what is there is not made again");
-        home.check();
-    }
+on_each_store!(messages_that_resemble_each_other_are_linked_within_their_scope);
+fn messages_that_resemble_each_other_are_linked_within_their_scope(home: Home) {
+    let lines = [
+        line("d", "i", 4000, &at(0.0)),
+        line("a", "i", 1000, &at(20.0)),
+        line("b", "i", 2000, &at(60.0)),
+        line("z", "other", 3000, &at(0.0)),
+        line("y", "other", 3500, &at(90.0)),
+    ];
+    import(&home, &lines.concat());
+    let made = link(&home, &[]);
+    // cos 20° is 0.94, cos 40° 0.77: one is near enough.
+    let score = made[0]["score"].as_f64().unwrap();
+    assert!((score - 20.0_f64.to_radians().cos()).abs() < 1e-6);
+    assert_eq!(
+        made,
+        [
+            json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "d", "timestamp": 4000, "score": score, "model": "m"})
+        ]
+    );
+    assert_eq!(ends(&home), [pair("a", "d")]);
+    assert_eq!(link(&home, &[]), Vec::<Value>::new(), "what is there is not made again");
+    home.check();
 }
 
 #[test]
@@ -103,65 +101,59 @@ fn a_grown_graph_is_the_graph_made_at_once() {
     assert_eq!(grown.export(), before, "made anew it is the same to the byte");
 }
 
-#[test]
-fn repeated_small_talk_makes_no_quadratic_graph() {
-    for home in Home::of_each_store() {
-        let lines: String = (0..400).map(|n| line(&format!("m{n:03}"), "i", n, &at(0.0))).collect();
-        import(&home, &lines);
-        link(&home, &[]);
-        let degrees = degrees(&home);
-        assert_eq!(degrees.values().max(), Some(&32));
-        assert!(ends(&home).len() <= 400 * 32 / 2);
-        link(&home, &["--max-degree", "3"]);
-        assert!(self::degrees(&home).values().all(|degree| *degree <= 3));
-    }
+on_each_store!(repeated_small_talk_makes_no_quadratic_graph);
+fn repeated_small_talk_makes_no_quadratic_graph(home: Home) {
+    let lines: String = (0..400).map(|n| line(&format!("m{n:03}"), "i", n, &at(0.0))).collect();
+    import(&home, &lines);
+    link(&home, &[]);
+    let degrees = degrees(&home);
+    assert_eq!(degrees.values().max(), Some(&32));
+    assert!(ends(&home).len() <= 400 * 32 / 2);
+    link(&home, &["--max-degree", "3"]);
+    assert!(self::degrees(&home).values().all(|degree| *degree <= 3));
 }
 
-#[test]
-fn a_stronger_synapse_takes_the_place_of_the_weakest() {
-    for home in Home::of_each_store() {
-        let two = ["--max-degree", "2", "--threshold", "0.1"];
-        import(
-            &home,
-            &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(40.0)) + &line("c", "i", 3, &at(-30.0))),
-        );
-        link(&home, &two);
-        assert_eq!(ends(&home), [pair("a", "b"), pair("a", "c"), pair("b", "c")]);
-        // The nearest of all to a: it takes the place of b there, and has c as its second.
-        import(&home, &line("d", "i", 4, &at(1.0)));
-        let made = link(&home, &two);
-        assert_eq!(made.iter().map(|link| text(&link["from"])).collect::<Vec<_>>(), ["a", "c"]);
-        assert_eq!(ends(&home), [pair("a", "c"), pair("a", "d"), pair("c", "d")]);
-        assert!(degrees(&home).values().all(|degree| *degree <= 2));
-    }
+on_each_store!(a_stronger_synapse_takes_the_place_of_the_weakest);
+fn a_stronger_synapse_takes_the_place_of_the_weakest(home: Home) {
+    let two = ["--max-degree", "2", "--threshold", "0.1"];
+    import(
+        &home,
+        &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(40.0)) + &line("c", "i", 3, &at(-30.0))),
+    );
+    link(&home, &two);
+    assert_eq!(ends(&home), [pair("a", "b"), pair("a", "c"), pair("b", "c")]);
+    // The nearest of all to a: it takes the place of b there, and has c as its second.
+    import(&home, &line("d", "i", 4, &at(1.0)));
+    let made = link(&home, &two);
+    assert_eq!(made.iter().map(|link| text(&link["from"])).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(ends(&home), [pair("a", "c"), pair("a", "d"), pair("c", "d")]);
+    assert!(degrees(&home).values().all(|degree| *degree <= 2));
 }
 
-#[test]
-fn the_threshold_prunes_and_widens() {
-    for home in Home::of_each_store() {
-        import(
-            &home,
-            &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(20.0)) + &line("c", "i", 3, &at(60.0))),
-        );
-        link(&home, &["--threshold", "0.7"]);
-        assert_eq!(ends(&home), [pair("a", "b"), pair("b", "c")]);
-        link(&home, &["--threshold", "0.9"]);
-        assert_eq!(ends(&home), [pair("a", "b")]);
-        link(&home, &["--threshold", "0.4"]);
-        assert_eq!(ends(&home).len(), 3);
-        // The setting holds for every later run, and the flag goes before it.
-        home.run("rsv-config", &["set", "link.threshold", "0.95"], "").ok();
-        link(&home, &[]);
-        assert_eq!(ends(&home), []);
-        for (words, cause) in [
-            (["--threshold", "0"], "link.threshold: expected a cosine above 0, at most 1, found 0"),
-            (["--threshold", "1.5"], "link.threshold: expected a cosine above 0, at most 1, found 1.5"),
-            (["--threshold", "near"], "invalid value 'near'"),
-            (["--max-degree", "0"], "0 is not in 1..=1000"),
-        ] {
-            let said = home.run("rsv-link", &words, "").trouble();
-            assert!(said.contains(cause), "{said}");
-        }
+on_each_store!(the_threshold_prunes_and_widens);
+fn the_threshold_prunes_and_widens(home: Home) {
+    import(
+        &home,
+        &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(20.0)) + &line("c", "i", 3, &at(60.0))),
+    );
+    link(&home, &["--threshold", "0.7"]);
+    assert_eq!(ends(&home), [pair("a", "b"), pair("b", "c")]);
+    link(&home, &["--threshold", "0.9"]);
+    assert_eq!(ends(&home), [pair("a", "b")]);
+    link(&home, &["--threshold", "0.4"]);
+    assert_eq!(ends(&home).len(), 3);
+    // The setting holds for every later run, and the flag goes before it.
+    home.run("rsv-config", &["set", "link.threshold", "0.95"], "").ok();
+    link(&home, &[]);
+    assert_eq!(ends(&home), []);
+    for (words, cause) in [
+        (["--threshold", "0"], "link.threshold: expected a cosine above 0, at most 1, found 0"),
+        (["--threshold", "1.5"], "link.threshold: expected a cosine above 0, at most 1, found 1.5"),
+        (["--threshold", "near"], "invalid value 'near'"),
+        (["--max-degree", "0"], "0 is not in 1..=1000"),
+    ] {
+        let said = home.run("rsv-link", &words, "").trouble();
+        assert!(said.contains(cause), "{said}");
     }
 }
 
@@ -171,91 +163,83 @@ fn answers(home: &Home, words: &[&str]) -> Vec<(String, String)> {
     made.map(|link| (text(&link["from"]), text(&link["to"]))).collect()
 }
 
-#[test]
-fn a_run_sees_what_came_and_went_since_the_run_before() {
-    for home in Home::of_each_store() {
-        let turn = |id: &str, role: &str, timestamp| {
-            let turn = line(id, "i", timestamp, &at(0.0)).replace(&format!("trace of {id}"), "t");
-            turn.replace("\"user\"", &format!("\"{role}\""))
-        };
-        import(&home, &(turn("q1", "user", 1) + &turn("q2", "user", 5)));
-        assert_eq!(answers(&home, &[]), []);
-        import(&home, &turn("r2", "assistant", 6));
-        assert_eq!(answers(&home, &["--dry-run"]), [pair("q2", "r2")]);
-        assert_eq!(answers(&home, &["-p", "other"]), []);
-        assert_eq!(answers(&home, &[]), [pair("q2", "r2")]);
-        assert_eq!(answers(&home, &[]), []);
-        // The answer to a question is what follows it, whenever it was imported.
-        import(&home, &turn("r1", "assistant", 2));
-        assert_eq!(answers(&home, &["-p", "p"]), [pair("q1", "r1")]);
-        home.run("rsv-forget", &["--all", "r1", "q2"], "").ok();
-        assert_eq!(answers(&home, &[]), [pair("q1", "r2")]);
-        assert_eq!(answers(&home, &[]), []);
-    }
+on_each_store!(a_run_sees_what_came_and_went_since_the_run_before);
+fn a_run_sees_what_came_and_went_since_the_run_before(home: Home) {
+    let turn = |id: &str, role: &str, timestamp| {
+        let turn = line(id, "i", timestamp, &at(0.0)).replace(&format!("trace of {id}"), "t");
+        turn.replace("\"user\"", &format!("\"{role}\""))
+    };
+    import(&home, &(turn("q1", "user", 1) + &turn("q2", "user", 5)));
+    assert_eq!(answers(&home, &[]), []);
+    import(&home, &turn("r2", "assistant", 6));
+    assert_eq!(answers(&home, &["--dry-run"]), [pair("q2", "r2")]);
+    assert_eq!(answers(&home, &["-p", "other"]), []);
+    assert_eq!(answers(&home, &[]), [pair("q2", "r2")]);
+    assert_eq!(answers(&home, &[]), []);
+    // The answer to a question is what follows it, whenever it was imported.
+    import(&home, &turn("r1", "assistant", 2));
+    assert_eq!(answers(&home, &["-p", "p"]), [pair("q1", "r1")]);
+    home.run("rsv-forget", &["--all", "r1", "q2"], "").ok();
+    assert_eq!(answers(&home, &[]), [pair("q1", "r2")]);
+    assert_eq!(answers(&home, &[]), []);
 }
 
-#[test]
-fn a_dry_run_writes_nothing_and_prints_every_link() {
-    for home in Home::of_each_store() {
-        let mut lines: String = (0..40).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32))).collect();
-        lines += &line("q", "i", 100, &at(200.0)).replace("trace of q", "t");
-        lines += &line("r", "i", 101, &at(250.0)).replace("trace of r", "t").replace("user", "assistant");
-        import(&home, &lines);
-        let before = home.export();
-        let promised = link(&home, &["--dry-run"]);
-        assert_eq!(home.export(), before);
-        assert_eq!(link(&home, &[]), promised);
-        assert_eq!(promised[0]["rel"], "RESPONDED_WITH");
-        assert!(promised.len() > 100);
-        assert_eq!(link(&home, &["--dry-run"]), Vec::<Value>::new());
-        assert_eq!(link(&home, &["--dry-run", "--rebuild"]), promised[1..]);
-        let after = home.export();
-        let fewer = link(&home, &["--dry-run", "--rebuild", "--threshold", "0.99"]);
-        assert!(!fewer.is_empty() && fewer.len() < promised.len());
-        assert_eq!(home.export(), after);
-    }
+on_each_store!(a_dry_run_writes_nothing_and_prints_every_link);
+fn a_dry_run_writes_nothing_and_prints_every_link(home: Home) {
+    let mut lines: String = (0..40).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32))).collect();
+    lines += &line("q", "i", 100, &at(200.0)).replace("trace of q", "t");
+    lines += &line("r", "i", 101, &at(250.0)).replace("trace of r", "t").replace("user", "assistant");
+    import(&home, &lines);
+    let before = home.export();
+    let promised = link(&home, &["--dry-run"]);
+    assert_eq!(home.export(), before);
+    assert_eq!(link(&home, &[]), promised);
+    assert_eq!(promised[0]["rel"], "RESPONDED_WITH");
+    assert!(promised.len() > 100);
+    assert_eq!(link(&home, &["--dry-run"]), Vec::<Value>::new());
+    assert_eq!(link(&home, &["--dry-run", "--rebuild"]), promised[1..]);
+    let after = home.export();
+    let fewer = link(&home, &["--dry-run", "--rebuild", "--threshold", "0.99"]);
+    assert!(!fewer.is_empty() && fewer.len() < promised.len());
+    assert_eq!(home.export(), after);
 }
 
-#[test]
-fn only_the_named_scope_is_linked() {
-    for home in Home::of_each_store() {
-        let scopes = ["i", "j"];
-        let lines = scopes.map(|scope| {
-            line(&format!("a{scope}"), scope, 1, &at(0.0)) + &line(&format!("b{scope}"), scope, 2, &at(1.0))
-        });
-        import(&home, &lines.concat());
-        link(&home, &["-p", "p", "-i", "j"]);
-        assert_eq!(ends(&home), [pair("aj", "bj")]);
-        link(&home, &["-p", "nobody"]);
-        link(&home, &["-p", "p"]);
-        assert_eq!(ends(&home), [pair("ai", "bi"), pair("aj", "bj")]);
-    }
+on_each_store!(only_the_named_scope_is_linked);
+fn only_the_named_scope_is_linked(home: Home) {
+    let scopes = ["i", "j"];
+    let lines = scopes.map(|scope| {
+        line(&format!("a{scope}"), scope, 1, &at(0.0)) + &line(&format!("b{scope}"), scope, 2, &at(1.0))
+    });
+    import(&home, &lines.concat());
+    link(&home, &["-p", "p", "-i", "j"]);
+    assert_eq!(ends(&home), [pair("aj", "bj")]);
+    link(&home, &["-p", "nobody"]);
+    link(&home, &["-p", "p"]);
+    assert_eq!(ends(&home), [pair("ai", "bi"), pair("aj", "bj")]);
 }
 
-#[test]
-fn a_synapse_is_undirected_and_stored_once() {
-    for home in Home::of_each_store() {
-        import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(1.0))));
-        import(
-            &home,
-            &json!({"kind": "link", "rel": "SYNAPSE", "from": "b", "to": "a", "score": 0.9, "model": "m"})
-                .to_string(),
-        );
-        import(
-            &home,
-            &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "b", "score": 0.9, "model": "m"})
-                .to_string(),
-        );
-        assert_eq!(ends(&home), [pair("a", "b")]);
-        link(&home, &[]);
-        assert_eq!(synapses(&home)[&pair("a", "b")], 0.9, "what is there stays");
-        link(&home, &["--rebuild"]);
-        assert!(synapses(&home)[&pair("a", "b")] > 0.99);
-        // One of a model that the store does not search by is pruned.
-        import(&home, &(line("c", "i", 3, &at(90.0)) + &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "c", "score": 0.9, "model": "before"}).to_string()));
-        link(&home, &[]);
-        assert_eq!(ends(&home), [pair("a", "b")]);
-    }
+on_each_store!(a_synapse_is_undirected_and_stored_once);
+fn a_synapse_is_undirected_and_stored_once(home: Home) {
+    import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(1.0))));
+    import(
+        &home,
+        &json!({"kind": "link", "rel": "SYNAPSE", "from": "b", "to": "a", "score": 0.9, "model": "m"})
+            .to_string(),
+    );
+    import(
+        &home,
+        &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "b", "score": 0.9, "model": "m"})
+            .to_string(),
+    );
+    assert_eq!(ends(&home), [pair("a", "b")]);
+    link(&home, &[]);
+    assert_eq!(synapses(&home)[&pair("a", "b")], 0.9, "what is there stays");
+    link(&home, &["--rebuild"]);
+    assert!(synapses(&home)[&pair("a", "b")] > 0.99);
+    // One of a model that the store does not search by is pruned.
+    import(&home, &(line("c", "i", 3, &at(90.0)) + &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "c", "score": 0.9, "model": "before"}).to_string()));
+    link(&home, &[]);
+    assert_eq!(ends(&home), [pair("a", "b")]);
 }
 
 #[test]
@@ -375,67 +359,63 @@ fn the_whole_graph_is_printed_as_json() {
 /// The parameters of the searches that follow links: by words, by meaning, and by both.
 const LINKED_SEARCHES: [&[&str]; 3] = [&["--link"], &["--link", "--semantic"], &["--link", "--hybrid"]];
 
-#[test]
-fn a_search_that_follows_links_first_links_what_has_got_a_vector() {
-    for home in Home::of_each_store().map(Home::and_model) {
-        let say = |role: &str, text: &str| drop(home.run("rsv-ingest", &["--role", role], text).ok());
-        let search = |words: &[&str]| lines_of(&home.run("rsv-search", words, "").ok());
-        // Search by meaning, store, and search again: no tool but these two.
-        say("user", "How do I make green tea?");
-        assert_eq!(search(&["--semantic", "How do I make green tea?"]).len(), 1);
-        say("assistant", "Steep the leaves at eighty degrees.");
-        say("user", "How do I make good green tea?");
-        assert_eq!(ends(&home), []);
-        assert_eq!(search(&["--semantic", "--link", "How do I make good green tea?"]).len(), 3);
-        assert_eq!(ends(&home).len(), 1);
-        for (at, words) in LINKED_SEARCHES.iter().enumerate() {
-            let text = format!("How do I make green tea{}", " now".repeat(at + 1));
-            say("user", &text);
-            // This search gives it a vector, and no synapse.
-            let before = ends(&home).len();
-            search(&["--semantic", &text]);
-            assert_eq!(ends(&home).len(), before);
-            search(&[words, &[&*text][..]].concat());
-            assert!(ends(&home).len() > before, "{words:?}");
-        }
-        assert_eq!(link(&home, &[]), Vec::<Value>::new(), "nothing is left for rsv-link");
-        let grown = synapses(&home);
-        link(&home, &["--rebuild"]);
-        assert_eq!(synapses(&home), grown);
+on_each_store!(a_search_that_follows_links_first_links_what_has_got_a_vector);
+fn a_search_that_follows_links_first_links_what_has_got_a_vector(home: Home) {
+    let home = Home::and_model(home);
+    let say = |role: &str, text: &str| drop(home.run("rsv-ingest", &["--role", role], text).ok());
+    let search = |words: &[&str]| lines_of(&home.run("rsv-search", words, "").ok());
+    // Search by meaning, store, and search again: no tool but these two.
+    say("user", "How do I make green tea?");
+    assert_eq!(search(&["--semantic", "How do I make green tea?"]).len(), 1);
+    say("assistant", "Steep the leaves at eighty degrees.");
+    say("user", "How do I make good green tea?");
+    assert_eq!(ends(&home), []);
+    assert_eq!(search(&["--semantic", "--link", "How do I make good green tea?"]).len(), 3);
+    assert_eq!(ends(&home).len(), 1);
+    for (at, words) in LINKED_SEARCHES.iter().enumerate() {
+        let text = format!("How do I make green tea{}", " now".repeat(at + 1));
+        say("user", &text);
+        // This search gives it a vector, and no synapse.
+        let before = ends(&home).len();
+        search(&["--semantic", &text]);
+        assert_eq!(ends(&home).len(), before);
+        search(&[words, &[&*text][..]].concat());
+        assert!(ends(&home).len() > before, "{words:?}");
+    }
+    assert_eq!(link(&home, &[]), Vec::<Value>::new(), "nothing is left for rsv-link");
+    let grown = synapses(&home);
+    link(&home, &["--rebuild"]);
+    assert_eq!(synapses(&home), grown);
+}
+
+on_each_store!(recall_first_links_what_has_got_a_vector);
+fn recall_first_links_what_has_got_a_vector(home: Home) {
+    let home = Home::and_model(home);
+    let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Which tea is green?"}]}"#;
+    for (said, synapses) in [("How do I make green tea?", 0), ("How do I make good green tea?", 1)] {
+        home.run("rsv-ingest", &["--role", "user"], said).ok();
+        home.run("rsv-enrich", &[], request).ok();
+        assert_eq!(ends(&home).len(), synapses);
     }
 }
 
-#[test]
-fn recall_first_links_what_has_got_a_vector() {
-    for home in Home::of_each_store().map(Home::and_model) {
-        let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Which tea is green?"}]}"#;
-        for (said, synapses) in [("How do I make green tea?", 0), ("How do I make good green tea?", 1)] {
-            home.run("rsv-ingest", &["--role", "user"], said).ok();
-            home.run("rsv-enrich", &[], request).ok();
-            assert_eq!(ends(&home).len(), synapses);
-        }
-    }
-}
-
-#[test]
-fn a_search_links_the_newest_messages_and_leaves_the_rest() {
-    for home in Home::of_each_store() {
-        home.run("rsv-config", &["set", "link.max_degree", "1000"], "").ok();
-        let name = |n: usize| format!("m{n:03}");
-        let lines: String = (0..100).map(|n| line(&name(n), "i", n as i64, &at(0.0))).collect();
-        import(&home, &(lines + &line("other", "j", 1, &at(0.0))));
-        let search = || home.run("rsv-search", &["-p", "p", "-i", "i", "--link", "says"], "").ok();
-        search();
-        let linked: BTreeSet<String> = degrees(&home).into_keys().collect();
-        assert_eq!(linked, (36..100).map(name).collect());
-        assert_eq!(ends(&home).len(), 64 * 63 / 2);
-        // What comes later is linked with these, and then what came before.
-        import(&home, &line("new", "i", 100, &at(1.0)));
-        search();
-        assert_eq!(ends(&home).len(), 101 * 100 / 2);
-        assert_eq!(link(&home, &[]), Vec::<Value>::new());
-        home.check();
-    }
+on_each_store!(a_search_links_the_newest_messages_and_leaves_the_rest);
+fn a_search_links_the_newest_messages_and_leaves_the_rest(home: Home) {
+    home.run("rsv-config", &["set", "link.max_degree", "1000"], "").ok();
+    let name = |n: usize| format!("m{n:03}");
+    let lines: String = (0..100).map(|n| line(&name(n), "i", n as i64, &at(0.0))).collect();
+    import(&home, &(lines + &line("other", "j", 1, &at(0.0))));
+    let search = || home.run("rsv-search", &["-p", "p", "-i", "i", "--link", "says"], "").ok();
+    search();
+    let linked: BTreeSet<String> = degrees(&home).into_keys().collect();
+    assert_eq!(linked, (36..100).map(name).collect());
+    assert_eq!(ends(&home).len(), 64 * 63 / 2);
+    // What comes later is linked with these, and then what came before.
+    import(&home, &line("new", "i", 100, &at(1.0)));
+    search();
+    assert_eq!(ends(&home).len(), 101 * 100 / 2);
+    assert_eq!(link(&home, &[]), Vec::<Value>::new());
+    home.check();
 }
 
 #[test]

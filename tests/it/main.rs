@@ -123,6 +123,7 @@ mod scopes;
 mod search;
 mod services;
 mod session;
+mod shared;
 mod store;
 mod store_file;
 mod stream;

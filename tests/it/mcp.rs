@@ -1,6 +1,6 @@
 //! rsv-mcp: each tool is what a command does, answers are whole and bounded, errors have hints.
 
-use crate::support::{Home, Talk, lines_of, text};
+use crate::support::{Home, Talk, lines_of, on_each_store, text};
 use rsv::chat::fence;
 use rsv::tokens::Counter;
 use serde_json::{Value, json};
@@ -318,55 +318,54 @@ fn without_measures(mut answer: Value) -> Value {
     answer
 }
 
-#[test]
-fn every_tool_does_the_same_on_every_store() {
-    let mut stories = Vec::new();
-    for home in Home::of_each_store() {
-        let home = fill(home);
-        let mut client = Client::start(&home, &["-p", "owls", "--allow-forget"]);
-        let mut told = Vec::new();
-        let mut call = |tool: &str, arguments: Value| {
-            let answer = client.call(tool, arguments);
-            told.push(without_measures(answer.clone()));
-            answer
-        };
-        let lamp = call("remember", json!({"text": "The lamp is bought.", "session_id": "lamp"}));
-        let memory = json!({"title": "Feed owls in the night", "content": "They eat only in the dark.", "tags": ["owls"]});
-        let fed = call("memory_record", memory);
-        call("memory_feedback", json!({"memory_id": fed["id"], "helpful": true}));
-        call("memory_outcome", json!({"memory_id": fed["id"], "succeeded": false}));
-        call(
-            "session_end",
-            json!({"session_id": "s", "task": "hang the lamp", "approach": "with a nail",
+on_each_store!(every_tool_does_the_same_on_every_store);
+fn every_tool_does_the_same_on_every_store(home: Home) {
+    for (one, other) in answers_of_every_tool(home).iter().zip(&answers_of_every_tool(Home::new())) {
+        assert_eq!(one, other);
+    }
+}
+
+/// What the tools answer, without what is measured.
+fn answers_of_every_tool(home: Home) -> Vec<Value> {
+    let home = fill(home);
+    let mut client = Client::start(&home, &["-p", "owls", "--allow-forget"]);
+    let mut told = Vec::new();
+    let mut call = |tool: &str, arguments: Value| {
+        let answer = client.call(tool, arguments);
+        told.push(without_measures(answer.clone()));
+        answer
+    };
+    let lamp = call("remember", json!({"text": "The lamp is bought.", "session_id": "lamp"}));
+    let memory =
+        json!({"title": "Feed owls in the night", "content": "They eat only in the dark.", "tags": ["owls"]});
+    let fed = call("memory_record", memory);
+    call("memory_feedback", json!({"memory_id": fed["id"], "helpful": true}));
+    call("memory_outcome", json!({"memory_id": fed["id"], "succeeded": false}));
+    call(
+        "session_end",
+        json!({"session_id": "s", "task": "hang the lamp", "approach": "with a nail",
             "outcome": "partial", "tags": ["lamps"]}),
-        );
-        for by in ["auto", "hybrid", "semantic", "any", "keyword"] {
-            assert_eq!(call("recall", json!({"query": "lamp", "by": by, "limit": 2}))["count"], 2, "{by}");
-            call("memory_search", json!({"query": "feed owls", "by": by}));
-        }
-        let made = call("memory_consolidate", json!({"similarity_threshold": 0.7}));
-        assert_eq!(made["archived_memories"].as_array().unwrap().len(), 2, "{made}");
-        let searched = call("context_search", json!({"query": "where do barn owls live?", "level": 2}));
-        assert_eq!(searched["results"][0]["uri"], "viking://resources/owls/barn");
-        call("context_read", json!({"uri": "viking://~/sessions/lamp"}));
-        call("context_read", json!({"uri": "viking://~/memories"}));
-        call("context_list", json!({"depth": 9}));
-        assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 3);
-        call("recall", json!({"query": "lamp", "by": "any"}));
-        for uri in ["viking://~/memories/strategy", "viking://~/sessions/owls"] {
-            told.push(json!(client.read(uri)));
-        }
-        let (status, stderr) = client.end();
-        assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
-        home.check();
-        stories.push(told);
+    );
+    for by in ["auto", "hybrid", "semantic", "any", "keyword"] {
+        assert_eq!(call("recall", json!({"query": "lamp", "by": by, "limit": 2}))["count"], 2, "{by}");
+        call("memory_search", json!({"query": "feed owls", "by": by}));
     }
-    let (first, others) = stories.split_first().unwrap();
-    for other in others {
-        for (one, other) in first.iter().zip(other) {
-            assert_eq!(one, other);
-        }
+    let made = call("memory_consolidate", json!({"similarity_threshold": 0.7}));
+    assert_eq!(made["archived_memories"].as_array().unwrap().len(), 2, "{made}");
+    let searched = call("context_search", json!({"query": "where do barn owls live?", "level": 2}));
+    assert_eq!(searched["results"][0]["uri"], "viking://resources/owls/barn");
+    call("context_read", json!({"uri": "viking://~/sessions/lamp"}));
+    call("context_read", json!({"uri": "viking://~/memories"}));
+    call("context_list", json!({"depth": 9}));
+    assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 3);
+    call("recall", json!({"query": "lamp", "by": "any"}));
+    for uri in ["viking://~/memories/strategy", "viking://~/sessions/owls"] {
+        told.push(json!(client.read(uri)));
     }
+    let (status, stderr) = client.end();
+    assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+    home.check();
+    told
 }
 
 #[test]

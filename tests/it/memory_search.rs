@@ -1,7 +1,8 @@
 //! Search among 300 memories in five projects, for questions in other words: `memories.jsonl`. By the first 60 questions the
 //! ranking was chosen; the 60 of the set `held_out` were written afterwards, and decided nothing.
 
-use crate::support::{Home, lines_of, text};
+use crate::shared::made_once;
+use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +21,17 @@ fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-/// A store for each kind of store, with the memories and their vectors, which are made once.
-fn homes() -> impl Iterator<Item = Home> {
-    let home = Home::with_model();
-    home.run("rsv-import", &[], memories_and_questions().0).ok();
-    home.run("rsv-embed", &["--quiet", "--pending"], "").ok();
-    let export = home.export();
-    let in_graph = Home::in_graph().map(Home::and_model).inspect(|home| {
-        home.run("rsv-import", &[], export).ok();
+/// The store with the memories and their vectors.
+fn with_memories(home: Home) -> Home {
+    let directory = made_once("memories", |directory| {
+        let home = Home::kept_in(directory).and_model();
+        home.run("rsv-import", &[], memories_and_questions().0).ok();
+        home.run("rsv-embed", &["--quiet", "--pending"], "").ok();
+        std::fs::write(directory.join("export.jsonl"), home.export()).unwrap();
     });
-    std::iter::once(home).chain(in_graph)
+    let home = home.and_model();
+    home.run("rsv-import", &[], std::fs::read(directory.join("export.jsonl")).unwrap()).ok();
+    home
 }
 
 /// The hits of some queries, by the id of the query, best first.
@@ -50,29 +52,28 @@ fn answered(found: &BTreeMap<String, Vec<Value>>, first: usize) -> usize {
     found.iter().filter(is_answered).count()
 }
 
-#[test]
-fn questions_in_other_words_find_their_memory() {
+on_each_store!(questions_in_other_words_find_their_memory);
+fn questions_in_other_words_find_their_memory(home: Home) {
     let (_, questions) = memories_and_questions();
-    for home in homes() {
-        for (how, of, at_1, at_5) in [
-            ("--semantic", "chosen by", 20, 43),
-            ("--hybrid", "chosen by", 20, 42),
-            ("--semantic", "held_out", 24, 45),
-            ("--hybrid", "held_out", 22, 45),
-        ] {
-            let is_held_out = |question: &&Value| question["set"] == "held_out";
-            let asked: Vec<Value> =
-                questions.iter().filter(|one| is_held_out(one) == (of == "held_out")).cloned().collect();
-            let found = hits(&home, &[how], &asked);
-            let (first, five) = (answered(&found, 1), answered(&found, 5));
-            assert!(asked.len() == 60 && first >= at_1 && five >= at_5, "{how} {of}: {first} and {five}");
-        }
-        home.check();
+    let home = with_memories(home);
+    for (how, of, at_1, at_5) in [
+        ("--semantic", "chosen by", 20, 43),
+        ("--hybrid", "chosen by", 20, 42),
+        ("--semantic", "held_out", 24, 45),
+        ("--hybrid", "held_out", 22, 45),
+    ] {
+        let is_held_out = |question: &&Value| question["set"] == "held_out";
+        let asked: Vec<Value> =
+            questions.iter().filter(|one| is_held_out(one) == (of == "held_out")).cloned().collect();
+        let found = hits(&home, &[how], &asked);
+        let (first, five) = (answered(&found, 1), answered(&found, 5));
+        assert!(asked.len() == 60 && first >= at_1 && five >= at_5, "{how} {of}: {first} and {five}");
     }
+    home.check();
 }
 
-#[test]
-fn nothing_of_another_project_is_found() {
+on_each_store!(nothing_of_another_project_is_found);
+fn nothing_of_another_project_is_found(home: Home) {
     let (_, questions) = memories_and_questions();
     let projects = ["api", "kitchen", "garden", "travel", "ledger"];
     // Words that occur in all projects.
@@ -81,29 +82,28 @@ fn nothing_of_another_project_is_found() {
         words.map(|word| json!({"kind": "query", "query": word, "id": format!("{project}-{word}"), "partition": project}))
     });
     let by_words: Vec<Value> = by_words.collect();
-    for home in homes() {
-        for (how, queries) in [
-            ("--by=keyword", &by_words),
-            ("--semantic", &questions),
-            ("--hybrid", &questions),
-            ("--hybrid", &by_words),
-        ] {
-            // More than a project has.
-            let found = hits(&home, &[how, "-n", "100"], queries);
-            let mut count = 0;
-            for (id, hits) in &found {
-                let project = id.split_once('-').unwrap().0;
-                for hit in hits {
-                    assert_eq!(
-                        (&hit["partition"], hit["id"].as_str().unwrap().split_once('-').unwrap().0),
-                        (&json!(project), project),
-                        "{how} {id}"
-                    );
-                    count += 1;
-                }
+    let home = with_memories(home);
+    for (how, queries) in [
+        ("--by=keyword", &by_words),
+        ("--semantic", &questions),
+        ("--hybrid", &questions),
+        ("--hybrid", &by_words),
+    ] {
+        // More than a project has.
+        let found = hits(&home, &[how, "-n", "100"], queries);
+        let mut count = 0;
+        for (id, hits) in &found {
+            let project = id.split_once('-').unwrap().0;
+            for hit in hits {
+                assert_eq!(
+                    (&hit["partition"], hit["id"].as_str().unwrap().split_once('-').unwrap().0),
+                    (&json!(project), project),
+                    "{how} {id}"
+                );
+                count += 1;
             }
-            assert!(count > 100, "{how}: {count}");
         }
-        home.check();
+        assert!(count > 100, "{how}: {count}");
     }
+    home.check();
 }

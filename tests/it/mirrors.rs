@@ -3,7 +3,7 @@
 use crate::docs::report_unchecked;
 use crate::documents::stored;
 use crate::parse_files::run_as_nobody;
-use crate::support::{Dice, Home, Ran, lines_of, number_from, text, tries};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store, text, tries};
 use serde_json::{Value, json};
 use std::fs::{File, Permissions};
 use std::io::Read;
@@ -114,23 +114,21 @@ fn lists_of_kept_addresses_are_of_any_length() {
     assert!(!names(&home).contains(&name(7)));
 }
 
-#[test]
-fn a_section_that_moves_has_its_new_position() {
-    for home in Home::of_each_store() {
-        let section = |name: &str, order: usize| json!({"kind": "document", "uri": format!("{NOTES}/{name}"), "content": name, "order": order});
-        let put = |sections: &[Value]| {
-            let lines: String = sections.iter().map(|section| format!("{section}\n")).collect();
-            home.ingest(&[], &lines);
-            let children = home.run("rsv-view", &[NOTES], "").ok();
-            lines_of(&children).iter().map(|child| text(&child["title"])).collect::<Vec<_>>()
-        };
-        assert_eq!(put(&[section("a", 0), section("b", 1)]), ["a", "b"]);
-        let exported = home.export();
-        put(&[section("a", 0), section("b", 1)]);
-        assert_eq!(home.export(), exported);
-        assert_eq!(put(&[section("b", 0), section("a", 1)]), ["b", "a"]);
-        home.check();
-    }
+on_each_store!(a_section_that_moves_has_its_new_position);
+fn a_section_that_moves_has_its_new_position(home: Home) {
+    let section = |name: &str, order: usize| json!({"kind": "document", "uri": format!("{NOTES}/{name}"), "content": name, "order": order});
+    let put = |sections: &[Value]| {
+        let lines: String = sections.iter().map(|section| format!("{section}\n")).collect();
+        home.ingest(&[], &lines);
+        let children = home.run("rsv-view", &[NOTES], "").ok();
+        lines_of(&children).iter().map(|child| text(&child["title"])).collect::<Vec<_>>()
+    };
+    assert_eq!(put(&[section("a", 0), section("b", 1)]), ["a", "b"]);
+    let exported = home.export();
+    put(&[section("a", 0), section("b", 1)]);
+    assert_eq!(home.export(), exported);
+    assert_eq!(put(&[section("b", 0), section("a", 1)]), ["b", "a"]);
+    home.check();
 }
 
 /// One way to name the partition of a mirror: the environment, the words of both tools, and the partition that is meant.
@@ -172,119 +170,112 @@ fn stored_in(home: &Home, partition: &str) -> Vec<(String, String)> {
     all
 }
 
-#[test]
-fn a_mirror_belongs_to_its_partition_however_that_is_named() {
-    for home in Home::of_each_store() {
-        for name in ["a.txt", "b.txt"] {
-            home.write(&format!("garden/notes/{name}"), &format!("The first {name}."));
-        }
-        let parse = |home: &Home, words: &[&str], to: &str| {
-            run_in_garden(home, "rsv-parse", &[words, &["notes", "--to", to]].concat(), "").ok()
-        };
-        let both = ["default", "garden"];
-        for partition in both {
-            let lines = parse(&home, &["-p", partition], NOTES);
-            home.run("rsv-ingest", &["--mirror"], lines).ok();
-        }
-        let whole = both.map(|partition| stored_in(&home, partition));
-        assert!(whole[0].len() == 3 && whole[0] == whole[1], "{whole:?}");
-        for (round, (scope, of_parser, of_ingest, partition)) in NAMINGS.into_iter().enumerate() {
-            let home = if scope.is_empty() { home.clone() } else { home.env("RSV_SCOPE", scope) };
-            let other = both.into_iter().find(|other| *other != partition).unwrap();
-            let before = stored_in(&home, other);
-            // A file goes in one round, and comes back in the next.
-            std::fs::remove_file(home.path("garden/notes/b.txt")).ok();
-            let changed = format!("The text of round {round}.");
-            home.write("garden/notes/a.txt", &changed);
-            let lines = parse(&home, of_parser, NOTES);
-            let words = [of_ingest, &["--mirror"]].concat();
-            let ran = run_in_garden(&home, "rsv-ingest", &words, &lines);
-            let told = format!("{scope} {of_parser:?} {of_ingest:?}: {ran}");
-            assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{told}");
-            let wanted = [(NOTES.to_owned(), String::new()), (format!("{NOTES}/a.txt"), changed)];
-            assert_eq!(stored_in(&home, partition), wanted, "{told}");
-            assert_eq!(stored_in(&home, other), before, "{told}");
-            home.write("garden/notes/b.txt", "The second b.txt.");
-            run_in_garden(&home, "rsv-ingest", &words, &parse(&home, of_parser, NOTES)).ok();
-        }
-        // The partition that the address names.
-        let owned = "viking://resources/users/garden/n";
-        for files in [2, 1] {
-            let lines = parse(&home, &[], owned);
-            assert_eq!(lines_of(&lines).last().unwrap()["partition"], "garden");
-            home.run("rsv-ingest", &["--mirror"], &lines).ok();
-            let below = stored_in(&home, "garden").into_iter().filter(|(uri, _)| uri.starts_with(owned));
-            assert_eq!(below.count(), files + 1);
-            std::fs::remove_file(home.path("garden/notes/b.txt")).ok();
-        }
-        home.check();
+on_each_store!(a_mirror_belongs_to_its_partition_however_that_is_named);
+fn a_mirror_belongs_to_its_partition_however_that_is_named(home: Home) {
+    for name in ["a.txt", "b.txt"] {
+        home.write(&format!("garden/notes/{name}"), &format!("The first {name}."));
     }
+    let parse = |home: &Home, words: &[&str], to: &str| {
+        run_in_garden(home, "rsv-parse", &[words, &["notes", "--to", to]].concat(), "").ok()
+    };
+    let both = ["default", "garden"];
+    for partition in both {
+        let lines = parse(&home, &["-p", partition], NOTES);
+        home.run("rsv-ingest", &["--mirror"], lines).ok();
+    }
+    let whole = both.map(|partition| stored_in(&home, partition));
+    assert!(whole[0].len() == 3 && whole[0] == whole[1], "{whole:?}");
+    for (round, (scope, of_parser, of_ingest, partition)) in NAMINGS.into_iter().enumerate() {
+        let home = if scope.is_empty() { home.clone() } else { home.env("RSV_SCOPE", scope) };
+        let other = both.into_iter().find(|other| *other != partition).unwrap();
+        let before = stored_in(&home, other);
+        // A file goes in one round, and comes back in the next.
+        std::fs::remove_file(home.path("garden/notes/b.txt")).ok();
+        let changed = format!("The text of round {round}.");
+        home.write("garden/notes/a.txt", &changed);
+        let lines = parse(&home, of_parser, NOTES);
+        let words = [of_ingest, &["--mirror"]].concat();
+        let ran = run_in_garden(&home, "rsv-ingest", &words, &lines);
+        let told = format!("{scope} {of_parser:?} {of_ingest:?}: {ran}");
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{told}");
+        let wanted = [(NOTES.to_owned(), String::new()), (format!("{NOTES}/a.txt"), changed)];
+        assert_eq!(stored_in(&home, partition), wanted, "{told}");
+        assert_eq!(stored_in(&home, other), before, "{told}");
+        home.write("garden/notes/b.txt", "The second b.txt.");
+        run_in_garden(&home, "rsv-ingest", &words, &parse(&home, of_parser, NOTES)).ok();
+    }
+    // The partition that the address names.
+    let owned = "viking://resources/users/garden/n";
+    for files in [2, 1] {
+        let lines = parse(&home, &[], owned);
+        assert_eq!(lines_of(&lines).last().unwrap()["partition"], "garden");
+        home.run("rsv-ingest", &["--mirror"], &lines).ok();
+        let below = stored_in(&home, "garden").into_iter().filter(|(uri, _)| uri.starts_with(owned));
+        assert_eq!(below.count(), files + 1);
+        std::fs::remove_file(home.path("garden/notes/b.txt")).ok();
+    }
+    home.check();
 }
 
-#[test]
-fn a_tree_without_a_document_in_its_partition_takes_nothing_away() {
-    for home in Home::of_each_store() {
-        for name in ["a.txt", "b.txt"] {
-            home.write(&format!("notes/{name}"), &format!("The text of {name}."));
-        }
-        let of_garden = home.run("rsv-parse", &["-p", "garden", "notes", "--to", NOTES], "").ok();
-        let of_any = home.run("rsv-parse", &["notes", "--to", NOTES], "").ok();
-        for lines in [&of_garden, &of_any] {
-            home.run("rsv-ingest", &["--mirror"], lines).ok();
-        }
-        std::fs::remove_file(home.path("notes/b.txt")).unwrap();
-        let known = home.run("rsv-view", &["--tree", NOTES], "").ok();
-        home.write("known", &known);
-        let fewer = home.run("rsv-parse", &["-p", "garden", "notes", "--to", NOTES], "").ok();
-        let kept = home.run("rsv-parse", &["notes", "--to", NOTES, "--known", "known"], "").ok();
-        let before = home.export();
-        let without = |lines: &str, kind: &str| -> String {
-            let others = lines_of(lines).into_iter().filter(|line| line["kind"] != kind);
-            others.map(|line| format!("{line}\n")).collect()
-        };
-        let end = json!({"kind": "tree", "uri": NOTES, "nodes": 2, "complete": true});
-        let in_other = |mut line: Value| {
-            line["partition"] = json!("other");
-            format!("{line}\n")
-        };
-        for (lines, words, told) in [
-            // As a tool of before printed it: the end of the tree named no partition.
-            (
-                without(&fewer, "tree") + &format!("{end}\n"),
-                &[][..],
-                "partition: no document of this tree is in default, but in garden there are some",
-            ),
-            (
-                without(&fewer, "tree") + &in_other(end.clone()),
-                &["-p", "garden"],
-                "no document of this tree is in other",
-            ),
-            // A second tree does not excuse the first.
-            (without(&fewer, "tree") + &format!("{end}\n") + &kept, &[], "but in garden"),
-            (
-                format!("{end}\n"),
-                &[],
-                "no document of the tree viking://resources/notes is in the partition default",
-            ),
-            // What is kept is the store's only in another partition.
-            (without(&kept, "document"), &["-p", "empty"], "is in the partition empty"),
-        ] {
-            let ran = home.run("rsv-ingest", &[words, &["--mirror"]].concat(), &lines);
-            assert_eq!(ran.status, 2, "{ran}");
-            assert!(
-                ran.stderr.contains(told) && ran.stderr.contains("nothing is taken away"),
-                "{told}: {ran}"
-            );
-            assert!(ran.stderr.contains("hint: give rsv-parse the partition of the documents"), "{ran}");
-        }
-        let kinds = |export: &str| export.matches("\"kind\":\"document\"").count();
-        assert_eq!(kinds(&home.export()), kinds(&before));
-        // Of the lines of another partition nothing is taken for known.
-        let anew = home.run("rsv-parse", &["-p", "x", "notes", "--to", NOTES, "--known", "known"], "").ok();
-        assert!(anew.matches("\"kind\":\"document\"").count() == 2 && !anew.contains("\"kept\""), "{anew}");
-        // The same files as they are: all is kept, and the rest goes.
-        home.run("rsv-ingest", &["--mirror"], &kept).ok();
-        assert_eq!(stored_in(&home, "default").len(), 2);
-        home.check();
+on_each_store!(a_tree_without_a_document_in_its_partition_takes_nothing_away);
+fn a_tree_without_a_document_in_its_partition_takes_nothing_away(home: Home) {
+    for name in ["a.txt", "b.txt"] {
+        home.write(&format!("notes/{name}"), &format!("The text of {name}."));
     }
+    let of_garden = home.run("rsv-parse", &["-p", "garden", "notes", "--to", NOTES], "").ok();
+    let of_any = home.run("rsv-parse", &["notes", "--to", NOTES], "").ok();
+    for lines in [&of_garden, &of_any] {
+        home.run("rsv-ingest", &["--mirror"], lines).ok();
+    }
+    std::fs::remove_file(home.path("notes/b.txt")).unwrap();
+    let known = home.run("rsv-view", &["--tree", NOTES], "").ok();
+    home.write("known", &known);
+    let fewer = home.run("rsv-parse", &["-p", "garden", "notes", "--to", NOTES], "").ok();
+    let kept = home.run("rsv-parse", &["notes", "--to", NOTES, "--known", "known"], "").ok();
+    let before = home.export();
+    let without = |lines: &str, kind: &str| -> String {
+        let others = lines_of(lines).into_iter().filter(|line| line["kind"] != kind);
+        others.map(|line| format!("{line}\n")).collect()
+    };
+    let end = json!({"kind": "tree", "uri": NOTES, "nodes": 2, "complete": true});
+    let in_other = |mut line: Value| {
+        line["partition"] = json!("other");
+        format!("{line}\n")
+    };
+    for (lines, words, told) in [
+        // As a tool of before printed it: the end of the tree named no partition.
+        (
+            without(&fewer, "tree") + &format!("{end}\n"),
+            &[][..],
+            "partition: no document of this tree is in default, but in garden there are some",
+        ),
+        (
+            without(&fewer, "tree") + &in_other(end.clone()),
+            &["-p", "garden"],
+            "no document of this tree is in other",
+        ),
+        // A second tree does not excuse the first.
+        (without(&fewer, "tree") + &format!("{end}\n") + &kept, &[], "but in garden"),
+        (
+            format!("{end}\n"),
+            &[],
+            "no document of the tree viking://resources/notes is in the partition default",
+        ),
+        // What is kept is the store's only in another partition.
+        (without(&kept, "document"), &["-p", "empty"], "is in the partition empty"),
+    ] {
+        let ran = home.run("rsv-ingest", &[words, &["--mirror"]].concat(), &lines);
+        assert_eq!(ran.status, 2, "{ran}");
+        assert!(ran.stderr.contains(told) && ran.stderr.contains("nothing is taken away"), "{told}: {ran}");
+        assert!(ran.stderr.contains("hint: give rsv-parse the partition of the documents"), "{ran}");
+    }
+    let kinds = |export: &str| export.matches("\"kind\":\"document\"").count();
+    assert_eq!(kinds(&home.export()), kinds(&before));
+    // Of the lines of another partition nothing is taken for known.
+    let anew = home.run("rsv-parse", &["-p", "x", "notes", "--to", NOTES, "--known", "known"], "").ok();
+    assert!(anew.matches("\"kind\":\"document\"").count() == 2 && !anew.contains("\"kept\""), "{anew}");
+    // The same files as they are: all is kept, and the rest goes.
+    home.run("rsv-ingest", &["--mirror"], &kept).ok();
+    assert_eq!(stored_in(&home, "default").len(), 2);
+    home.check();
 }

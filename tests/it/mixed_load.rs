@@ -1,7 +1,7 @@
 //! Tools that store, forget, mirror, embed and link at once: none is surprised by what the others do.
 
 use crate::fake::{Answer, Fake};
-use crate::support::{Dice, Home, lines_of, number_from};
+use crate::support::{Dice, Home, lines_of, number_from, on_each_store};
 use serde_json::{Value, json};
 
 /// The steps of each tool, unless `RSV_TEST_STEPS` gives their number.
@@ -61,9 +61,9 @@ fn step(home: &Home, worker: usize, dice: &mut Dice) {
     assert!(ran.status < 2, "{tool} {words:?}: {ran}");
 }
 
+on_each_store!(tools_that_work_on_one_store_at_once_end_well);
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-#[test]
-fn tools_that_work_on_one_store_at_once_end_well() {
+fn tools_that_work_on_one_store_at_once_end_well(home: Home) {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(71);
     let steps = number_from("RSV_TEST_STEPS").unwrap_or(STEPS);
     println!("RSV_TEST_SEED={seed}");
@@ -75,27 +75,24 @@ fn tools_that_work_on_one_store_at_once_end_well() {
             .collect();
         Answer::new(200, json!({"data": data}).to_string())
     });
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")).env("RSV_EMBED_MODEL", "m");
-        step(&home, 0, &mut Dice(seed));
-        std::thread::scope(|scope| {
-            for worker in 0..5 {
-                let home = &home;
-                scope.spawn(move || {
-                    let mut dice = Dice(seed.wrapping_add(worker as u64));
-                    for _ in 0..steps {
-                        step(home, worker, &mut dice);
-                    }
-                });
-            }
-        });
-        home.run("rsv-embed", &["--pending"], "").ok();
-        let export = lines_of(&home.export());
-        let count = |kinds: &[&str]| {
-            export.iter().filter(|line| kinds.iter().any(|kind| line["kind"] == *kind)).count()
-        };
-        // The directory has no words but its title.
-        assert_eq!(count(&["embedding"]), count(&["message", "memory", "document"]));
-        home.check();
-    }
+    let home = home.env("RSV_EMBED_VIA", &(fake.url() + "/v1")).env("RSV_EMBED_MODEL", "m");
+    step(&home, 0, &mut Dice(seed));
+    std::thread::scope(|scope| {
+        for worker in 0..5 {
+            let home = &home;
+            scope.spawn(move || {
+                let mut dice = Dice(seed.wrapping_add(worker as u64));
+                for _ in 0..steps {
+                    step(home, worker, &mut dice);
+                }
+            });
+        }
+    });
+    home.run("rsv-embed", &["--pending"], "").ok();
+    let export = lines_of(&home.export());
+    let count =
+        |kinds: &[&str]| export.iter().filter(|line| kinds.iter().any(|kind| line["kind"] == *kind)).count();
+    // The directory has no words but its title.
+    assert_eq!(count(&["embedding"]), count(&["message", "memory", "document"]));
+    home.check();
 }

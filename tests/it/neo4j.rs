@@ -1,7 +1,8 @@
-//! The Neo4j server of the tests, and its one graph, which one test after the other has for itself. Where
-//! `RSV_TEST_NEO4J` does not say where the server is, these tests are left out; scripts/test starts one.
+//! The Neo4j servers of the tests, and the graph of each, which one test after the other has for itself. Where
+//! `RSV_TEST_NEO4J` does not say where the servers are, these tests are left out; scripts/test starts two.
 
-use crate::support::{Dice, Home, lines_of, text};
+use crate::shared::{locked, locked_if_free};
+use crate::support::{Dice, Home, lines_of, number_from, on_graph, text};
 use neo4rs::{BoltType, ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
@@ -12,9 +13,25 @@ use rsv::store::{
 };
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::fs::File;
+use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// The group of tests that need a graph, in `.config/nextest.toml`.
+const GROUP: &str = "graph";
+
+/// One of the servers, and the lock of whoever has it: the first that is free, or that whose turn comes first.
+fn taken<'a>(addresses: &[&'a str]) -> (&'a str, File) {
+    let lock = |address: &str| {
+        let port = address.rsplit(':').next().unwrap();
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("neo4j-{port}.lock"))
+    };
+    let free = addresses.iter().find_map(|address| Some((*address, locked_if_free(&lock(address))?)));
+    free.unwrap_or_else(|| {
+        let address = addresses[std::process::id() as usize % addresses.len()];
+        (address, locked(&lock(address)))
+    })
+}
 
 /// The graph, empty at first, as long as this is kept.
 pub(crate) struct Graph {
@@ -22,22 +39,29 @@ pub(crate) struct Graph {
     password: String,
     driver: Driver,
     runtime: Runtime,
-    _turn: Option<OwnedMutexGuard<()>>,
+    _turn: Option<File>,
 }
 
 impl Graph {
-    /// Waits for its turn; `None` where there is no server.
+    /// Takes a server that no other test has; `None` where there is none. Waits where all are taken, which cargo-nextest
+    /// avoids: it runs as many tests of the group `graph` at once as there are servers.
     pub(crate) fn empty() -> Option<Graph> {
-        static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
-        let address = std::env::var("RSV_TEST_NEO4J").ok()?;
+        let addresses = std::env::var("RSV_TEST_NEO4J").ok()?;
+        let group = std::env::var("NEXTEST_TEST_GROUP").unwrap_or_else(|_| GROUP.into());
+        assert_eq!(group, GROUP, "a test that needs a graph is made by on_each_store! or on_graph!");
         let password = std::env::var("RSV_TEST_NEO4J_PASSWORD").unwrap_or_default();
-        let turn = TURN.clone().blocking_lock_owned();
-        let graph = Graph { _turn: Some(turn), ..Graph::at(address, password) };
-        for name in graph.texts("SHOW VECTOR INDEXES YIELD name RETURN name AS text") {
-            graph.run(&format!("DROP INDEX {name}"));
-        }
-        graph.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 5000 ROWS");
+        let (address, turn) = taken(&addresses.split_whitespace().collect::<Vec<_>>());
+        let graph = Graph { _turn: Some(turn), ..Graph::at(address.to_owned(), password) };
+        graph.clear();
         Some(graph)
+    }
+
+    /// Takes away everything but the indexes that every store has.
+    pub(crate) fn clear(&self) {
+        for name in self.texts("SHOW VECTOR INDEXES YIELD name RETURN name AS text") {
+            self.run(&format!("DROP INDEX {name}"));
+        }
+        self.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 5000 ROWS");
     }
 
     /// The graph of a server that is the caller's alone.
@@ -165,9 +189,8 @@ pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDIN
     RETURN m.trace_id + m.partition + m.instance + m.role + m.content + toString(m.timestamp)
       + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
 
-#[test]
-fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(the_graph_of_reservoir_is_read_searched_extended_and_taken_over);
+fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over(home: Home) {
     let graph = home.graph();
     for statement in &RESERVOIRS {
         graph.run(statement);
@@ -238,9 +261,8 @@ const UNREADABLE: [(&str, &str); 6] = [
     ("role: 'user', timestamp: '2024-01-15T10:30:00Z', instance: ['a', 'b']", "instance: is missing"),
 ];
 
-#[test]
-fn messages_with_times_as_texts_are_read_and_taken_over_and_unreadable_ones_are_named() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(messages_with_times_as_texts_are_read_and_taken_over_and_unreadable_ones_are_named);
+fn messages_with_times_as_texts_are_read_and_taken_over_and_unreadable_ones_are_named(home: Home) {
     let graph = home.graph();
     graph.run(RESERVOIRS[0]);
     for (n, (role, time)) in WITH_TIMES_AS_TEXTS.iter().enumerate() {
@@ -322,9 +344,8 @@ fn messages_with_times_as_texts_are_read_and_taken_over_and_unreadable_ones_are_
     home.check();
 }
 
-#[test]
-fn many_unreadable_messages_are_counted() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(many_unreadable_messages_are_counted);
+fn many_unreadable_messages_are_counted(home: Home) {
     home.ingest(&[], r#"{"role":"user","content":"A readable one"}"#);
     home.graph().run("UNWIND range(1, 13) AS n CREATE (:MessageNode {trace_id: 't' + n})");
     let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"What is readable?"}]}"#;
@@ -347,9 +368,8 @@ fn many_unreadable_messages_are_counted() {
     assert_eq!(proxy.end(), Some(0));
 }
 
-#[test]
-fn a_graph_recalls_what_a_file_does() {
-    let Some(graph) = Home::in_graph() else { return };
+on_graph!(a_graph_recalls_what_a_file_does);
+fn a_graph_recalls_what_a_file_does(graph: Home) {
     let file = Home::new();
     let mut dice = Dice(23);
     let mut vector = || (0..8).map(|_| dice.below(201) as f32 / 100.0 - 1.0).collect::<Vec<f32>>();
@@ -491,9 +511,8 @@ fn same_evidence(found: &Evidence, wanted: &Evidence, reported: &str) {
     assert_eq!(linked(found), linked(wanted), "{reported}");
 }
 
-#[test]
-fn names_and_contents_are_never_read_as_statements() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(names_and_contents_are_never_read_as_statements);
+fn names_and_contents_are_never_read_as_statements(home: Home) {
     let odd = "'\"`{}$n //\\ MATCH (n) DETACH DELETE n \u{202e}🦉é";
     let content = format!("{odd}\0");
     let long = "long words ".repeat(100_000);
@@ -532,9 +551,8 @@ fn names_and_contents_are_never_read_as_statements() {
     assert!(said.contains("partition: is longer than 2000 bytes"), "{said}");
 }
 
-#[test]
-fn eight_concurrent_writers_leave_one_graph() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(eight_concurrent_writers_leave_one_graph);
+fn eight_concurrent_writers_leave_one_graph(home: Home) {
     let lines = |writer: usize| -> String {
         let turn = |n: usize| {
             // Every second turn is of all writers alike.
@@ -571,9 +589,8 @@ fn eight_concurrent_writers_leave_one_graph() {
     home.check();
 }
 
-#[test]
-fn neo4j_failures_are_reported_within_their_timeouts() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(neo4j_failures_are_reported_within_their_timeouts);
+fn neo4j_failures_are_reported_within_their_timeouts(home: Home) {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("bolt://{}", silent.local_addr().unwrap());
     let closed = "bolt://127.0.0.1:1";
@@ -609,9 +626,6 @@ fn neo4j_failures_are_reported_within_their_timeouts() {
     assert_eq!(by_name.run("rsv-view", &["3"], "").ok(), "");
 }
 
-/// Of so many the few must be found.
-const VERY_MANY: usize = 100_000;
-
 /// 10 000 more messages with vectors in the scope `many`, written and counted as rsv does it.
 const MANY: &str =
     "MATCH (store:RsvStore), (c:RsvCollection {partition: 'many'}), (v:RsvVectorCount {partition: 'many'}), (m:RsvModel)
@@ -627,9 +641,8 @@ const MANY: &str =
       -[:HAS_EMBEDDING]->(:RsvVector:RsvVector{model}:Embedding4 {n: first + 10000 + i, model: 'm',
         partition: 'many', instance: 'many', timestamp: i, embedding: [1.0, rand(), rand(), rand()]})";
 
-#[test]
-fn three_records_among_very_many_are_found() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(three_records_among_very_many_are_found);
+fn three_records_among_very_many_are_found(home: Home) {
     let line = |partition: &str, n: i32, first: f32| {
         let message = serde_json::json!({"id": format!("{partition}-{n}"), "partition": partition, "instance": partition,
             "trace_id": "t", "role": "user", "content": "One owl in a wood", "timestamp": n,
@@ -639,7 +652,7 @@ fn three_records_among_very_many_are_found() {
     let lines: String = (1..=3).map(|n| line("few", n, -1.0)).collect();
     home.run("rsv-import", &[], lines + &line("many", 1, 1.0)).ok();
     let model = home.graph().texts("MATCH (m:RsvModel) RETURN toString(m.n) AS text").remove(0);
-    for _ in 0..VERY_MANY / 10_000 {
+    for _ in 0..number_from("RSV_TEST_ROWS").unwrap_or(20_000) / 10_000 {
         home.graph().run(&MANY.replace("{model}", &model));
     }
     home.check();
@@ -659,9 +672,8 @@ fn three_records_among_very_many_are_found() {
     assert_eq!(store.last_of(&few, 10).unwrap().len(), 3);
 }
 
-#[test]
-fn a_graph_of_another_version_is_refused_and_left_as_it_is() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(a_graph_of_another_version_is_refused_and_left_as_it_is);
+fn a_graph_of_another_version_is_refused_and_left_as_it_is(home: Home) {
     home.run("rsv-ingest", &["Two owls painted a city"], "").ok();
     let version = "MATCH (s:RsvStore) RETURN toString(s.version) AS text";
     let read = home.graph().texts(version).remove(0);
@@ -686,9 +698,8 @@ fn a_graph_of_another_version_is_refused_and_left_as_it_is() {
     assert_eq!(home.contents("rsv-search", &["--all", "owl"]).len(), 1);
 }
 
-#[test]
-fn the_neo4j_index_finds_what_a_scan_finds() {
-    let Some(graph) = Home::in_graph() else { return };
+on_graph!(the_neo4j_index_finds_what_a_scan_finds);
+fn the_neo4j_index_finds_what_a_scan_finds(graph: Home) {
     let file = Home::new();
     let homes = [&graph, &file];
     let mut dice = Dice(11);
@@ -724,9 +735,8 @@ fn the_neo4j_index_finds_what_a_scan_finds() {
     }
 }
 
-#[test]
-fn the_best_of_many_by_their_words_are_those_that_a_file_finds() {
-    let Some(graph) = Home::in_graph() else { return };
+on_graph!(the_best_of_many_by_their_words_are_those_that_a_file_finds);
+fn the_best_of_many_by_their_words_are_those_that_a_file_finds(graph: Home) {
     let file = Home::new();
     let mut dice = Dice(5);
     let mut said = |count: usize| -> String {

@@ -3,7 +3,7 @@
 use crate::fake::{Answer, Fake};
 use crate::neo4j::Graph;
 use crate::proxy::{Proxy, REPLY, asking, post};
-use crate::support::Home;
+use crate::support::{Home, on_graph, wait_for};
 use rsv::record::{Embedding, Object, Record};
 use rsv::store::{self, OpenMode, WriteRules};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -173,9 +173,8 @@ fn turns(name: &str, count: usize) -> String {
     (0..count).map(turn).collect()
 }
 
-#[test]
-fn interrupted_writes_are_whole_and_happen_once() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(interrupted_writes_are_whole_and_happen_once);
+fn interrupted_writes_are_whole_and_happen_once(home: Home) {
     let mut wire = Wire::to(home.graph().address());
     let there = home.env("RSV_STORE", &wire.address());
     let copy = Home::new();
@@ -265,9 +264,8 @@ fn patient(home: &Home, provider: &Fake) -> Home {
     home.env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "60s")
 }
 
-#[test]
-fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(the_proxy_answers_without_its_server_and_stores_when_it_is_back);
+fn the_proxy_answers_without_its_server_and_stores_when_it_is_back(home: Home) {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let mut wire = Wire::to(home.graph().address());
     let home = patient(&home, &provider).env("RSV_STORE", &wire.address());
@@ -282,9 +280,7 @@ fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
     let (status, health) = proxy.get("/health");
     assert!(status == 503 && health.contains("\"status\":\"degraded\""), "{health}");
     wire.repair();
-    while !proxy.get("/health").1.contains("\"pending\":0,") {
-        std::thread::yield_now();
-    }
+    wait_for("the turn to be stored", || proxy.get("/health").1.contains("\"pending\":0,"));
     assert_eq!(proxy.get("/health").0, 200);
     let third = ask("the third question");
     assert!(third.contains("x-rsv-recalled") && !third.contains("x-rsv-degraded"), "{third}");
@@ -326,9 +322,8 @@ fn reservoir(home: &Home, words: &[&str]) -> Command {
     command
 }
 
-#[test]
-fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(a_locked_graph_times_out_writers_and_blocks_no_reader);
+fn a_locked_graph_times_out_writers_and_blocks_no_reader(home: Home) {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
     // Writers wait for this transaction.
@@ -341,9 +336,7 @@ fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let until_waiting = |writers: usize| {
         let statement =
             "SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Blocked' RETURN status AS text";
-        while home.graph().texts(statement).len() != writers {
-            std::thread::yield_now();
-        }
+        wait_for("waiting writers", || home.graph().texts(statement).len() == writers);
     };
     until_waiting(0);
 
@@ -359,15 +352,12 @@ fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let other = ask(&format!("/v1/partition/other/instance/other{}", CHAT.trim_start_matches("/v1")));
     assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are in use"), "{other}");
     home.graph().release(held);
-    while !proxy.get("/health").1.contains("\"pending\":0,") {
-        std::thread::yield_now();
-    }
+    wait_for("the turn to be stored", || proxy.get("/health").1.contains("\"pending\":0,"));
     assert_eq!(home.contents("rsv-view", &["--all", "9"]).len(), 5);
 }
 
-#[test]
-fn a_timed_out_write_releases_its_connection() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(a_timed_out_write_releases_its_connection);
+fn a_timed_out_write_releases_its_connection(home: Home) {
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
     let held = home.graph().hold("MATCH (store:RsvStore) SET store.locked = true");
     // Connections are shared by address, and these are not for other tests.

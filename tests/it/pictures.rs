@@ -1,6 +1,6 @@
 //! The pictures of rsv-link: what they show, that any text can be drawn, and that they are the same each time.
 
-use crate::support::{Home, Ran, lines_of, text};
+use crate::support::{Home, Ran, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -90,28 +90,26 @@ fn ids(graph: &Value) -> BTreeSet<String> {
     graph["nodes"].as_array().unwrap().iter().map(|node| text(&node["id"])).collect()
 }
 
-#[test]
-fn messages_stand_in_groups_with_the_words_that_tell_them() {
-    for home in Home::of_each_store() {
-        store_of(&home, &conversation());
-        let graph = graph(&home, &["-p", "p"]);
-        let groups = graph["groups"].as_array().unwrap();
-        let words: BTreeSet<String> = groups.iter().map(|group| text(&group["words"][0])).collect();
-        assert_eq!(words, ["oven", "seedlings", "tide"].map(str::to_owned).into(), "{groups:?}");
-        for (at, group) in groups.iter().enumerate() {
-            assert_eq!((&group["messages"], &group["shown"]), (&json!(8), &json!(8)));
-            let (words, nodes) = (group["words"].as_array().unwrap(), graph["nodes"].as_array().unwrap());
-            assert!((2..=3).contains(&words.len()), "{words:?}");
-            let members = nodes.iter().filter(|node| node["group"] == json!(at));
-            let topics: BTreeSet<&str> =
-                members.map(|node| node["trace_id"].as_str().unwrap()).map(|t| &t[..4]).collect();
-            assert_eq!(topics.len(), 1, "{topics:?}");
-        }
-        assert_eq!(graph["messages"], 26);
-        assert_eq!(graph["left_out"], json!({"isolated": 2, "smaller_groups": 0, "in_smaller_groups": 0}));
-        assert!(ids(&graph).iter().all(|id| !id.starts_with("lone")));
-        assert_eq!(graph["nodes"][0]["content"], TOPICS[0].1[0][0], "a node is the whole message");
+on_each_store!(messages_stand_in_groups_with_the_words_that_tell_them);
+fn messages_stand_in_groups_with_the_words_that_tell_them(home: Home) {
+    store_of(&home, &conversation());
+    let graph = graph(&home, &["-p", "p"]);
+    let groups = graph["groups"].as_array().unwrap();
+    let words: BTreeSet<String> = groups.iter().map(|group| text(&group["words"][0])).collect();
+    assert_eq!(words, ["oven", "seedlings", "tide"].map(str::to_owned).into(), "{groups:?}");
+    for (at, group) in groups.iter().enumerate() {
+        assert_eq!((&group["messages"], &group["shown"]), (&json!(8), &json!(8)));
+        let (words, nodes) = (group["words"].as_array().unwrap(), graph["nodes"].as_array().unwrap());
+        assert!((2..=3).contains(&words.len()), "{words:?}");
+        let members = nodes.iter().filter(|node| node["group"] == json!(at));
+        let topics: BTreeSet<&str> =
+            members.map(|node| node["trace_id"].as_str().unwrap()).map(|t| &t[..4]).collect();
+        assert_eq!(topics.len(), 1, "{topics:?}");
     }
+    assert_eq!(graph["messages"], 26);
+    assert_eq!(graph["left_out"], json!({"isolated": 2, "smaller_groups": 0, "in_smaller_groups": 0}));
+    assert!(ids(&graph).iter().all(|id| !id.starts_with("lone")));
+    assert_eq!(graph["nodes"][0]["content"], TOPICS[0].1[0][0], "a node is the whole message");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The partition of a project: the name of its root, which no two projects share.
 
 use crate::import_formats::messages;
-use crate::support::{Home, Ran, lines_of, text};
+use crate::support::{Home, Ran, lines_of, on_each_store, text};
 use serde_json::json;
 use std::path::Path;
 use std::process::Stdio;
@@ -79,41 +79,39 @@ fn run_in(home: &Home, directory: &str, tool: &str, words: &[&str]) -> Ran {
     home.ran(command.output().unwrap())
 }
 
-#[test]
-fn tools_take_the_partition_of_the_working_directory_if_they_are_told() {
-    for home in Home::of_each_store() {
-        for directory in ["a/owls/.git", "a/owls/src", "b/owls"] {
-            std::fs::create_dir_all(home.path(directory)).unwrap();
-        }
-        let contents = |directory: &str, tool: &str, words: &[&str]| {
-            let lines = lines_of(&run_in(&home, directory, tool, words).ok());
-            lines.iter().map(|line| text(&line["content"])).collect::<Vec<_>>()
-        };
-        run_in(&home, "a/owls/src", "rsv-ingest", &["--scope", "auto", "A barn owl."]).ok();
-        run_in(&home, "b/owls", "rsv-ingest", &["--scope", "auto", "A snowy owl."]).ok();
-        run_in(&home, "b/owls", "rsv-ingest", &["A bat."]).ok();
-        assert_eq!(contents("a/owls", "rsv-view", &["--scope", "auto"]), ["A barn owl."]);
-        assert_eq!(contents("a/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A barn owl."]);
-        assert_eq!(contents("b/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A snowy owl."]);
-        assert_eq!(contents("b/owls", "rsv-export", &["--scope", "auto"]), ["A snowy owl."]);
-        assert_eq!(contents("b/owls", "rsv-view", &["-p", "owls"]), ["A barn owl."]);
-        // What is imported for the same directory is in the same partition.
-        let root = std::fs::canonicalize(home.path("b/owls")).unwrap();
-        assert!(partition(&home, &root).starts_with("owls-"));
-        // The setting is for where no partition is named, and for tools that are not for the whole store.
-        let home = home.env("RSV_SCOPE", "auto");
-        let count = |words: &[&str]| lines_of(&run_in(&home, "a/owls", words[0], &words[1..]).ok()).len();
-        assert_eq!(contents("a/owls", "rsv-view", &[]), ["A bat."]);
-        assert_eq!(count(&["rsv-view"]), 1);
-        assert_eq!(run_in(&home, "a/owls", "rsv-view", &[]).ok().matches("A barn owl.").count(), 1);
-        assert_eq!(
-            run_in(&home, "a/owls", "rsv-view", &["--scope", "default"]).ok().matches("A bat.").count(),
-            1
-        );
-        assert_eq!(run_in(&home, "a/owls", "rsv-view", &["-p", "default"]).ok().matches("A bat.").count(), 1);
-        assert_eq!(count(&["rsv-export"]), 4);
-        assert_eq!(count(&["rsv-export", "--scope", "auto"]), 1);
-        let said = run_in(&home, "a/owls", "rsv-view", &["--scope", "auto", "-p", "x"]).trouble();
-        assert!(said.contains("'--scope <HOW>' cannot be used with '--partition <NAME>'"), "{said}");
+on_each_store!(tools_take_the_partition_of_the_working_directory_if_they_are_told);
+fn tools_take_the_partition_of_the_working_directory_if_they_are_told(home: Home) {
+    for directory in ["a/owls/.git", "a/owls/src", "b/owls"] {
+        std::fs::create_dir_all(home.path(directory)).unwrap();
     }
+    let contents = |directory: &str, tool: &str, words: &[&str]| {
+        let lines = lines_of(&run_in(&home, directory, tool, words).ok());
+        lines.iter().map(|line| text(&line["content"])).collect::<Vec<_>>()
+    };
+    run_in(&home, "a/owls/src", "rsv-ingest", &["--scope", "auto", "A barn owl."]).ok();
+    run_in(&home, "b/owls", "rsv-ingest", &["--scope", "auto", "A snowy owl."]).ok();
+    run_in(&home, "b/owls", "rsv-ingest", &["A bat."]).ok();
+    assert_eq!(contents("a/owls", "rsv-view", &["--scope", "auto"]), ["A barn owl."]);
+    assert_eq!(contents("a/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A barn owl."]);
+    assert_eq!(contents("b/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A snowy owl."]);
+    assert_eq!(contents("b/owls", "rsv-export", &["--scope", "auto"]), ["A snowy owl."]);
+    assert_eq!(contents("b/owls", "rsv-view", &["-p", "owls"]), ["A barn owl."]);
+    // What is imported for the same directory is in the same partition.
+    let root = std::fs::canonicalize(home.path("b/owls")).unwrap();
+    assert!(partition(&home, &root).starts_with("owls-"));
+    // The setting is for where no partition is named, and for tools that are not for the whole store.
+    let home = home.env("RSV_SCOPE", "auto");
+    let count = |words: &[&str]| lines_of(&run_in(&home, "a/owls", words[0], &words[1..]).ok()).len();
+    assert_eq!(contents("a/owls", "rsv-view", &[]), ["A bat."]);
+    assert_eq!(count(&["rsv-view"]), 1);
+    assert_eq!(run_in(&home, "a/owls", "rsv-view", &[]).ok().matches("A barn owl.").count(), 1);
+    assert_eq!(
+        run_in(&home, "a/owls", "rsv-view", &["--scope", "default"]).ok().matches("A bat.").count(),
+        1
+    );
+    assert_eq!(run_in(&home, "a/owls", "rsv-view", &["-p", "default"]).ok().matches("A bat.").count(), 1);
+    assert_eq!(count(&["rsv-export"]), 4);
+    assert_eq!(count(&["rsv-export", "--scope", "auto"]), 1);
+    let said = run_in(&home, "a/owls", "rsv-view", &["--scope", "auto", "-p", "x"]).trouble();
+    assert!(said.contains("'--scope <HOW>' cannot be used with '--partition <NAME>'"), "{said}");
 }

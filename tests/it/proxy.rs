@@ -1,10 +1,11 @@
 //! rsv-proxy, by HTTP as its clients speak it.
 
 use crate::fake::{Answer, Fake, dead};
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, wait_for};
 use rsv::record::Object;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -17,6 +18,8 @@ pub(crate) const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion",
 pub(crate) struct Proxy {
     child: Child,
     port: u16,
+    /// What it said before it listened, and nobody has read.
+    before: VecDeque<String>,
     stderr: BufReader<ChildStderr>,
 }
 
@@ -35,10 +38,17 @@ impl Proxy {
     pub(crate) fn spawn(mut command: Command) -> Proxy {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
-        let port = line.trim().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{line}"));
-        Proxy { child, port, stderr }
+        let mut before = VecDeque::new();
+        loop {
+            let mut line = String::new();
+            stderr.read_line(&mut line).unwrap();
+            assert!(!line.is_empty(), "the proxy ended: {before:?}");
+            if let Some((_, address)) = line.trim().split_once("listening on http://") {
+                let port = address.rsplit(':').next().unwrap().parse().unwrap();
+                return Proxy { child, port, before, stderr };
+            }
+            before.push_back(line);
+        }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -47,9 +57,11 @@ impl Proxy {
 
     /// The next line that it says on standard error.
     pub(crate) fn hear(&mut self) -> String {
-        let mut line = String::new();
-        self.stderr.read_line(&mut line).unwrap();
-        line
+        self.before.pop_front().unwrap_or_else(|| {
+            let mut line = String::new();
+            self.stderr.read_line(&mut line).unwrap();
+            line
+        })
     }
 
     /// Reads standard error up to a line with this text.
@@ -100,14 +112,11 @@ impl Proxy {
 
     /// Waits until nothing waits to be stored, or the store fails; a slow one does not.
     pub(crate) fn settle(&self) {
-        loop {
+        wait_for("turns to be stored", || {
             let (status, body) = self.get("/health");
             let fails = status != 200 && !body.contains("has kept a turn waiting");
-            if fails || body.contains("\"pending\":0,") {
-                return;
-            }
-            std::thread::yield_now();
-        }
+            fails || body.contains("\"pending\":0,")
+        });
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
@@ -129,6 +138,7 @@ impl Proxy {
     pub(crate) fn last_words(&mut self) -> (String, Option<i32>) {
         self.terminate();
         let mut words = String::new();
+        words.extend(std::mem::take(&mut self.before));
         self.stderr.read_to_string(&mut words).unwrap();
         (words, self.child.wait().unwrap().code())
     }

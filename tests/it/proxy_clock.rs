@@ -1,7 +1,7 @@
 //! A clock that leaves the range of valid times while rsv-proxy runs. A library that is loaded into it (`clock.c`) shows
 //! the time that a file says.
 
-use crate::disk::build_library;
+use crate::disk::built_library;
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, asking};
 use crate::support::{Home, lines_of};
@@ -16,7 +16,7 @@ fn a_clock_that_leaves_its_range_is_reported_once_and_stops_nothing_for_good() {
     let set = |seconds: &str| drop(home.write("clock", seconds));
     set("");
     let mut command = home.command("rsv-proxy");
-    command.env("LD_PRELOAD", build_library("clock")).env("RSV_CLOCK", home.path("clock"));
+    command.env("LD_PRELOAD", built_library("clock")).env("RSV_CLOCK", home.path("clock"));
     let mut proxy = Proxy::spawn({
         command.args(["--port", "0"]);
         command

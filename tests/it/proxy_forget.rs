@@ -2,7 +2,7 @@
 
 use crate::fake::{Answer, Fake, Wire};
 use crate::proxy::{NOW, Proxy, REPLY, answer, asking, post};
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, wait_for};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::sync::mpsc::channel;
@@ -59,9 +59,7 @@ fn retry(again: &str) {
     }
     drop(client);
     call.hung_up();
-    while contents(&home).len() < 2 {
-        std::thread::yield_now();
-    }
+    wait_for("what came to be stored", || contents(&home).len() >= 2);
     let (client, mut call) = ask(again);
     forget(&home, "tide");
     call.begin("");

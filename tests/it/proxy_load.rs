@@ -1,14 +1,13 @@
 //! rsv-proxy with many clients at once: whoever got an answer finds it in the store, once.
 
-use crate::fake::{self, Answer, Fake, Seen};
-use crate::proxy::{Proxy, REPLY, answer, limited, post};
-use crate::support::{Home, lines_of, number_from, text};
+use crate::fake::{Answer, Fake, Seen};
+use crate::proxy::{Proxy, answer, limited, post};
+use crate::support::{Home, lines_of, number_from, text, wait_for};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Barrier;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -153,9 +152,7 @@ fn turns_wait_for_descriptors_and_all_are_answered() {
             }
         });
         // Most connections to the provider are closed, now that they are idle.
-        while proxy.descriptors() > 400 {
-            std::thread::yield_now();
-        }
+        wait_for("closed connections", || proxy.descriptors() <= 400);
         assert_eq!(proxy.end(), Some(0));
         check(&home, &questions);
     }
@@ -182,47 +179,6 @@ fn texts_far_beyond_the_window_take_little_memory_at_once() {
     });
     // A count of all tokens, and a copy of the text for each step of a turn, took 600 MB.
     assert!(proxy.peak_memory() < 300 << 20, "{}", proxy.peak_memory());
-}
-
-/// Answers requests on a connection until its client closes it, at the latest after a time in which the proxy must have.
-fn answer_until_closed(mut stream: TcpStream, all_asked: &Barrier) {
-    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-    let (mut request, mut piece) = (Vec::new(), [0; 1 << 16]);
-    loop {
-        match stream.read(&mut piece).expect("the connection is still open") {
-            0 => return,
-            read => request.extend_from_slice(&piece[..read]),
-        }
-        if fake::whole(&request) {
-            request.clear();
-            all_asked.wait();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", REPLY.len());
-            stream.write_all((head + REPLY).as_bytes()).unwrap();
-        }
-    }
-}
-
-#[test]
-fn connections_to_a_provider_that_nobody_uses_are_closed() {
-    const TURNS: usize = 48;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &url).env("RSV_ENRICH_TIMEOUT", "60s");
-    let proxy = Proxy::spawn(limited(&home, "-n 256", ""));
-    let all_asked = Barrier::new(TURNS);
-    std::thread::scope(|scope| {
-        for turn in 0..TURNS {
-            let proxy = &proxy;
-            scope.spawn(move || {
-                assert_eq!(proxy.raw(&post(&path(turn), "", &asking("Where is it?", false))).0, 200);
-            });
-        }
-        for _ in 0..TURNS {
-            let (stream, all_asked) = (listener.accept().unwrap().0, &all_asked);
-            scope.spawn(move || answer_until_closed(stream, all_asked));
-        }
-    });
-    proxy.settle();
 }
 
 /// Asks one question in one of three ways; whether its answer came to its end, of which a streamed one says where it is.
@@ -356,9 +312,7 @@ fn a_store_that_is_locked_stops_no_answer_and_gets_all_of_them_later() {
         whole
     };
     assert!(under_lock(1).starts_with("HTTP/1.1 200"));
-    while proxy.get("/health").0 != 503 {
-        std::thread::yield_now();
-    }
+    wait_for("a turn that cannot be stored", || proxy.get("/health").0 == 503);
     for client in 1..8 {
         let reported = under_lock(client + 8);
         assert!(
@@ -367,9 +321,7 @@ fn a_store_that_is_locked_stops_no_answer_and_gets_all_of_them_later() {
         );
     }
     locker.execute_batch("ROLLBACK").unwrap();
-    while proxy.get("/health").0 != 200 {
-        std::thread::yield_now();
-    }
+    wait_for("the store", || proxy.get("/health").0 == 200);
     proxy.settle();
     check(&home, &questions);
     assert_eq!(proxy.end(), Some(0));
@@ -392,15 +344,11 @@ fn a_disk_that_is_full_stops_no_answer_and_what_was_said_is_stored_when_there_is
     // No file may grow any more.
     proxy.may_write(Some(1));
     assert!(say(1).starts_with("HTTP/1.1 200"));
-    while proxy.get("/health").0 != 503 {
-        std::thread::yield_now();
-    }
+    wait_for("a turn that cannot be stored", || proxy.get("/health").0 == 503);
     let reported = say(2);
     assert!(reported.starts_with("HTTP/1.1 200") && reported.contains("\r\nx-rsv-degraded: "), "{reported}");
     proxy.may_write(None);
-    while proxy.get("/health").0 != 200 {
-        std::thread::yield_now();
-    }
+    wait_for("the store", || proxy.get("/health").0 == 200);
     proxy.settle();
     check(&home, &questions);
     assert_eq!(proxy.end(), Some(0));

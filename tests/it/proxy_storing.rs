@@ -2,7 +2,7 @@
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, answer, asking, home, post};
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, wait_for};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -55,15 +55,11 @@ fn requests_in_flight_are_answered_and_stored_before_exit() {
         let mut proxy = Proxy::start(&home);
         let mut stream = proxy.connect();
         stream.write_all(&post("/v1/chat/completions", "", &asking("late"))).unwrap();
-        while provider.seen().is_empty() {
-            std::thread::yield_now();
-        }
+        wait_for("a request", || !provider.seen().is_empty());
         proxy.signal(signal);
         if signal == "-HUP" {
             // A terminal that closes may send it again.
-            while TcpStream::connect(("127.0.0.1", proxy.port())).is_ok() {
-                std::thread::yield_now();
-            }
+            wait_for("a closed port", || TcpStream::connect(("127.0.0.1", proxy.port())).is_err());
             proxy.signal(signal);
         }
         let (status, body) = answer(stream);
@@ -144,9 +140,7 @@ fn a_store_that_fails_withholds_no_answer_of_a_turn_that_is_stored_first() {
     }
     assert!(proxy.get("/health").1.contains("\"pending\":3,"));
     std::fs::remove_dir(home.path("here.db")).unwrap();
-    while proxy.get("/health").0 != 200 {
-        std::thread::yield_now();
-    }
+    wait_for("the store", || proxy.get("/health").0 == 200);
     proxy.settle();
     assert_eq!(stored(&home).len(), 2 * requests.len());
 }
@@ -200,9 +194,7 @@ fn a_store_that_comes_back_gets_the_queued_turns() {
     let reported = proxy.whole(&post(CHAT, "", &asking("second")));
     assert!(reported.starts_with("HTTP/1.1 200") && reported.contains("x-rsv-degraded: "), "{reported}");
     std::fs::remove_dir(home.path("here.db")).unwrap();
-    while proxy.get("/health").0 != 200 {
-        std::thread::yield_now();
-    }
+    wait_for("the store", || proxy.get("/health").0 == 200);
     proxy.settle();
     assert_eq!(stored(&home).len(), 4);
 }

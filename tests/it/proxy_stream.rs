@@ -3,7 +3,7 @@
 use crate::encoded::encoded;
 use crate::fake::{Answer, Call, Fake, Wire};
 use crate::proxy::{NOW, Proxy, REPLY, answer, home as home_of, post};
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, wait_for};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -220,14 +220,9 @@ fn a_client_that_leaves_cancels_its_answer_and_what_came_is_stored() {
     drop(arriving);
     // The provider says nothing more; it is hung up on all the same.
     call.hung_up();
-    loop {
-        let stored = stored(&home);
-        if stored.len() >= 2 {
-            assert_eq!((&stored[1]["content"], &stored[1]["partial"]), (&json!("At"), &json!(true)));
-            break;
-        }
-        std::thread::yield_now();
-    }
+    wait_for("what came to be stored", || stored(&home).len() >= 2);
+    let stored = stored(&home);
+    assert_eq!((&stored[1]["content"], &stored[1]["partial"]), (&json!("At"), &json!(true)));
 }
 
 #[test]

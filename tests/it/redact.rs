@@ -1,6 +1,6 @@
 //! Redaction: secrets of every kind are known, and what only looks like them is left alone.
 
-use crate::support::{Dice, Home, lines_of, text};
+use crate::support::{Dice, Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 
 /// A home in which secrets are redacted.
@@ -195,68 +195,59 @@ fn patterns_can_be_added_and_a_bad_one_is_named() {
     assert!(home.run("rsv-ingest", &["Owl"], "").trouble().contains("patterns: cannot be read: "));
 }
 
-#[test]
-fn off_unless_set_and_lines_with_an_id_stay() {
+on_each_store!(off_unless_set_and_lines_with_an_id_stay);
+fn off_unless_set_and_lines_with_an_id_stay(home: Home) {
     let (_, key) = secrets().remove(0);
-    for home in Home::of_each_store() {
-        assert_eq!(text(&home.ingest(&[], &key)[0]["content"]), key);
-        let exported = home.export();
-        let home = home.env("RSV_INGEST_REDACT", "true");
-        // A line that has an id is rsv's own, or a program's that names its messages.
-        let own = json!({"id": "m1", "role": "user", "content": format!("Mine: {key}")}).to_string();
-        assert_eq!(text(&home.ingest(&[], &own)[0]["content"]), format!("Mine: {key}"));
-        home.run("rsv-import", &["-q"], &exported).ok();
-        assert!(home.export().contains(&exported), "an import of rsv's own lines changes nothing");
-        home.run("rsv-ingest", &["-q"], &exported).ok();
-        // All other members of a message are redacted, but for names; a vector of the whole text goes.
-        let line = json!({"role": "assistant", "content": null, "partition": "p", "note": key.clone(),
-            "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": format!("{{\"key\":\"{key}\"}}")}}],
-            "embedding": [1, 0], "embedding_model": "tiny"});
-        let ran = home.run("rsv-ingest", &[], line.to_string());
-        let stored = &lines_of(&ran.stdout)[0];
-        assert_eq!(
-            stored["tool_calls"][0]["function"]["arguments"],
-            "{\"key\":\"[redacted:openai-api-key]\"}"
-        );
-        assert!(
-            stored["note"] == "[redacted:openai-api-key]" && stored.get("embedding").is_none(),
-            "{stored}"
-        );
-        assert!(ran.stderr.contains("2 openai-api-key"), "{}", ran.stderr);
-        let parts = json!({"role": "user", "content": [{"type": "text", "text": key.clone()},
-            {"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{}", key.replace('-', "/"))}}]});
-        let stored = &lines_of(&home.run("rsv-ingest", &["-q"], parts.to_string()).stdout)[0];
-        assert_eq!(stored["content"][0]["text"], "[redacted:openai-api-key]");
-        assert_eq!(stored["content"][1], parts["content"][1]);
-    }
+    assert_eq!(text(&home.ingest(&[], &key)[0]["content"]), key);
+    let exported = home.export();
+    let home = home.env("RSV_INGEST_REDACT", "true");
+    // A line that has an id is rsv's own, or a program's that names its messages.
+    let own = json!({"id": "m1", "role": "user", "content": format!("Mine: {key}")}).to_string();
+    assert_eq!(text(&home.ingest(&[], &own)[0]["content"]), format!("Mine: {key}"));
+    home.run("rsv-import", &["-q"], &exported).ok();
+    assert!(home.export().contains(&exported), "an import of rsv's own lines changes nothing");
+    home.run("rsv-ingest", &["-q"], &exported).ok();
+    // All other members of a message are redacted, but for names; a vector of the whole text goes.
+    let line = json!({"role": "assistant", "content": null, "partition": "p", "note": key.clone(),
+        "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": format!("{{\"key\":\"{key}\"}}")}}],
+        "embedding": [1, 0], "embedding_model": "tiny"});
+    let ran = home.run("rsv-ingest", &[], line.to_string());
+    let stored = &lines_of(&ran.stdout)[0];
+    assert_eq!(stored["tool_calls"][0]["function"]["arguments"], "{\"key\":\"[redacted:openai-api-key]\"}");
+    assert!(stored["note"] == "[redacted:openai-api-key]" && stored.get("embedding").is_none(), "{stored}");
+    assert!(ran.stderr.contains("2 openai-api-key"), "{}", ran.stderr);
+    let parts = json!({"role": "user", "content": [{"type": "text", "text": key.clone()},
+        {"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{}", key.replace('-', "/"))}}]});
+    let stored = &lines_of(&home.run("rsv-ingest", &["-q"], parts.to_string()).stdout)[0];
+    assert_eq!(stored["content"][0]["text"], "[redacted:openai-api-key]");
+    assert_eq!(stored["content"][1], parts["content"][1]);
 }
 
-#[test]
-fn what_is_stored_already_is_found_and_forgotten() {
+on_each_store!(what_is_stored_already_is_found_and_forgotten);
+fn what_is_stored_already_is_found_and_forgotten(home: Home) {
     let all = secrets();
-    for home in Home::of_each_store() {
-        for (at, (_, secret)) in all.iter().enumerate() {
-            home.run("rsv-ingest", &["-q", "-p", "p", &format!("Secret {at}: {secret}")], "").ok();
-        }
-        let memory = json!({"kind": "memory", "partition": "p", "title": "Key", "content": all[0].1, "outcome": "success"});
-        let document = json!({"kind": "document", "partition": "p", "uri": "viking://resources/env", "content": all[1].1});
-        let address = json!({"kind": "document", "partition": "p", "content": "Owls",
-            "uri": format!("viking://resources/{}", all[2].1)});
-        home.ingest(&["-q"], &format!("{memory}\n{document}\n{address}\n"));
-        home.ingest(&["-p", "p"], "Owls see well.");
-        let found = home.run("rsv-search", &["-p", "p", "--secrets"], "");
-        let hits = lines_of(&found.stdout);
-        assert_eq!(hits.len(), all.len() + 3, "{found}");
-        for (_, secret) in &all {
-            assert!(!found.stdout.contains(secret.lines().nth(1).unwrap_or(secret)), "a hit has the secret");
-        }
-        let kinds: Vec<String> = hits.iter().map(|hit| text(&hit["why"]["secrets"][0])).collect();
-        for (kind, _) in &all {
-            assert!(kinds.contains(&(*kind).to_owned()), "{kind}");
-        }
-        assert_eq!(lines_of(&home.run("rsv-search", &["-p", "p", "--secrets", "-n", "3"], "").ok()).len(), 3);
-        home.run("rsv-forget", &["-q", "-p", "p"], &found.stdout).ok();
-        assert_eq!(home.run("rsv-search", &["-p", "p", "--secrets"], "").status, 1);
-        assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["Owls see well."]);
+    for (at, (_, secret)) in all.iter().enumerate() {
+        home.run("rsv-ingest", &["-q", "-p", "p", &format!("Secret {at}: {secret}")], "").ok();
     }
+    let memory = json!({"kind": "memory", "partition": "p", "title": "Key", "content": all[0].1, "outcome": "success"});
+    let document =
+        json!({"kind": "document", "partition": "p", "uri": "viking://resources/env", "content": all[1].1});
+    let address = json!({"kind": "document", "partition": "p", "content": "Owls",
+        "uri": format!("viking://resources/{}", all[2].1)});
+    home.ingest(&["-q"], &format!("{memory}\n{document}\n{address}\n"));
+    home.ingest(&["-p", "p"], "Owls see well.");
+    let found = home.run("rsv-search", &["-p", "p", "--secrets"], "");
+    let hits = lines_of(&found.stdout);
+    assert_eq!(hits.len(), all.len() + 3, "{found}");
+    for (_, secret) in &all {
+        assert!(!found.stdout.contains(secret.lines().nth(1).unwrap_or(secret)), "a hit has the secret");
+    }
+    let kinds: Vec<String> = hits.iter().map(|hit| text(&hit["why"]["secrets"][0])).collect();
+    for (kind, _) in &all {
+        assert!(kinds.contains(&(*kind).to_owned()), "{kind}");
+    }
+    assert_eq!(lines_of(&home.run("rsv-search", &["-p", "p", "--secrets", "-n", "3"], "").ok()).len(), 3);
+    home.run("rsv-forget", &["-q", "-p", "p"], &found.stdout).ok();
+    assert_eq!(home.run("rsv-search", &["-p", "p", "--secrets"], "").status, 1);
+    assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["Owls see well."]);
 }

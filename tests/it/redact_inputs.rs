@@ -8,7 +8,7 @@ use crate::import_formats::messages;
 use crate::mcp::Client;
 use crate::proxy::{NOW, Proxy};
 use crate::redact::{secrets, token};
-use crate::support::{Home, Ran, lines_of, text};
+use crate::support::{Home, Ran, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -290,8 +290,8 @@ fn documents_and_what_is_cut_off_are_redacted() {
     assert_ne!(token(1, 20), token(2, 20));
 }
 
-#[test]
-fn addresses_sources_and_names_of_members_are_redacted_and_ids_follow() {
+on_each_store!(addresses_sources_and_names_of_members_are_redacted_and_ids_follow);
+fn addresses_sources_and_names_of_members_are_redacted_and_ids_follow(home: Home) {
     let (key, _) = key_and_home("");
     let tree = |key: &str| {
         let uri = "viking://resources/tree";
@@ -304,58 +304,50 @@ fn addresses_sources_and_names_of_members_are_redacted_and_ids_follow() {
         .map(|line| format!("{line}\n"))
         .concat()
     };
-    for home in Home::of_each_store() {
-        let home = home.env("RSV_INGEST_REDACT", "true");
-        let ingest = |lines: &str| home.run("rsv-ingest", &["-p", "p", "--mirror"], lines);
-        let ran = ingest(&tree(&key));
-        assert_eq!((ran.status, told(&ran).len()), (0, 1), "{ran}");
-        let there = home.export();
-        let source = |name: &str| {
-            let documents = lines_of(&there);
-            let document = documents
-                .iter()
-                .find(|document| document["uri"] == format!("viking://resources/tree/{name}"));
-            document.unwrap_or_else(|| panic!("{there}"))["source"].clone()
-        };
-        assert_eq!(source(MARK), format!("/home/owl/{MARK}"));
-        assert_eq!(source(&format!("{MARK}/b")), "https://owl:[redacted:url-password]@e.org/b");
-        assert_nowhere(&home, &key);
-        // A mirror of the same tree takes nothing away, and the ids are those of the addresses that are left.
-        ingest(&tree(&key));
-        assert_eq!(home.export(), there);
-        ingest(&tree(MARK));
-        assert_eq!(home.export(), there);
-        // What a part of the tree keeps is named by its address.
-        let kept = json!({"kind": "tree", "uri": format!("viking://resources/tree/{key}"), "nodes": 2, "complete": true,
-            "kept": [format!("viking://resources/tree/{key}"), format!("viking://resources/tree/{key}/b")]});
-        let ran = ingest(&format!("{kept}\n"));
-        assert!(ran.status == 0 && !ran.stdout.contains(&key), "{ran}");
-        assert_eq!(home.export(), there);
-        // Names of members, at the top of a line and below; of two that are the same then, each has its number.
-        let other = secrets().remove(1).1;
-        let mut line = json!({"role": "user", "content": "Owls", "note": {key.clone(): 1, other.clone(): 2}});
-        line[&key] = json!("mine");
-        line[&other] = json!("yours");
-        let stored = &lines_of(&home.run("rsv-ingest", &["-q", "-p", "p"], line.to_string()).ok())[0];
-        let second = format!("{MARK} 2");
-        let names: Vec<&String> =
-            stored.as_object().unwrap().keys().filter(|name| name.contains(MARK)).collect();
-        assert_eq!(names, [MARK, &second], "{stored}");
-        assert_eq!(
-            stored["note"].as_object().unwrap().keys().collect::<Vec<_>>(),
-            [MARK, &second],
-            "{stored}"
-        );
-        assert_nowhere(&home, &key);
-        assert_nowhere(&home, &other);
-        // Of very many too.
-        let key = |n: u128| format!("ghp_{:036x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
-        let many: Vec<String> = (1..=3000).map(|n| format!("\"{}\":{n}", key(n))).collect();
-        let line = format!("{{\"role\":\"user\",\"content\":\"Owls\",{}}}", many.join(","));
-        let stored = &lines_of(&home.run("rsv-ingest", &["-q", "-p", "p"], line).ok())[0];
-        let mark = "[redacted:github-token]";
-        assert_eq!((&stored[mark], &stored[format!("{mark} 3000")]), (&json!(1), &json!(3000)));
-    }
+    let home = home.env("RSV_INGEST_REDACT", "true");
+    let ingest = |lines: &str| home.run("rsv-ingest", &["-p", "p", "--mirror"], lines);
+    let ran = ingest(&tree(&key));
+    assert_eq!((ran.status, told(&ran).len()), (0, 1), "{ran}");
+    let there = home.export();
+    let source = |name: &str| {
+        let documents = lines_of(&there);
+        let document =
+            documents.iter().find(|document| document["uri"] == format!("viking://resources/tree/{name}"));
+        document.unwrap_or_else(|| panic!("{there}"))["source"].clone()
+    };
+    assert_eq!(source(MARK), format!("/home/owl/{MARK}"));
+    assert_eq!(source(&format!("{MARK}/b")), "https://owl:[redacted:url-password]@e.org/b");
+    assert_nowhere(&home, &key);
+    // A mirror of the same tree takes nothing away, and the ids are those of the addresses that are left.
+    ingest(&tree(&key));
+    assert_eq!(home.export(), there);
+    ingest(&tree(MARK));
+    assert_eq!(home.export(), there);
+    // What a part of the tree keeps is named by its address.
+    let kept = json!({"kind": "tree", "uri": format!("viking://resources/tree/{key}"), "nodes": 2, "complete": true,
+        "kept": [format!("viking://resources/tree/{key}"), format!("viking://resources/tree/{key}/b")]});
+    let ran = ingest(&format!("{kept}\n"));
+    assert!(ran.status == 0 && !ran.stdout.contains(&key), "{ran}");
+    assert_eq!(home.export(), there);
+    // Names of members, at the top of a line and below; of two that are the same then, each has its number.
+    let other = secrets().remove(1).1;
+    let mut line = json!({"role": "user", "content": "Owls", "note": {key.clone(): 1, other.clone(): 2}});
+    line[&key] = json!("mine");
+    line[&other] = json!("yours");
+    let stored = &lines_of(&home.run("rsv-ingest", &["-q", "-p", "p"], line.to_string()).ok())[0];
+    let second = format!("{MARK} 2");
+    let names: Vec<&String> = stored.as_object().unwrap().keys().filter(|name| name.contains(MARK)).collect();
+    assert_eq!(names, [MARK, &second], "{stored}");
+    assert_eq!(stored["note"].as_object().unwrap().keys().collect::<Vec<_>>(), [MARK, &second], "{stored}");
+    assert_nowhere(&home, &key);
+    assert_nowhere(&home, &other);
+    // Of very many too.
+    let key = |n: u128| format!("ghp_{:036x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+    let many: Vec<String> = (1..=3000).map(|n| format!("\"{}\":{n}", key(n))).collect();
+    let line = format!("{{\"role\":\"user\",\"content\":\"Owls\",{}}}", many.join(","));
+    let stored = &lines_of(&home.run("rsv-ingest", &["-q", "-p", "p"], line).ok())[0];
+    let mark = "[redacted:github-token]";
+    assert_eq!((&stored[mark], &stored[format!("{mark} 3000")]), (&json!(1), &json!(3000)));
 }
 
 #[test]

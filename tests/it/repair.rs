@@ -1,6 +1,6 @@
 //! rsv-config doctor --repair: whatever is derived from the records is broken on purpose, and is as it was afterwards.
 
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, on_graph};
 use rsv::record::{MESSAGE, Scope, Scopes};
 use rsv::store::Select;
 use serde_json::json;
@@ -147,9 +147,8 @@ fn what_cannot_be_mended_is_said() {
     assert_eq!((ran.status, ran.stdout.contains("\"state\":\"trouble\"")), (1, true), "{ran}");
 }
 
-#[test]
-fn the_counts_and_marks_of_a_graph_are_made_anew() {
-    let Some(home) = Home::in_graph() else { return };
+on_graph!(the_counts_and_marks_of_a_graph_are_made_anew);
+fn the_counts_and_marks_of_a_graph_are_made_anew(home: Home) {
     fill(&home);
     let (exported, answered) = (home.export(), answers(&home));
     for broken in [

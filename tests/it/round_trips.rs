@@ -1,7 +1,7 @@
 //! What comes back of an export in each format: what the table of rsv-export(1) says.
 
 use crate::docs::read;
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, on_each_store};
 use serde_json::{Map, Value};
 
 /// The columns of the table, and the members of an exported line that stand for them.
@@ -54,42 +54,39 @@ fn table() -> Vec<(String, Vec<bool>)> {
     .collect()
 }
 
-#[test]
-fn each_format_carries_what_the_table_says() {
-    for home in Home::of_each_store() {
-        home.run("rsv-ingest", &[], STORED.join("\n")).ok();
-        let rows = table();
-        let formats: Vec<&str> = rows.iter().map(|(format, _)| format.as_str()).collect();
-        assert_eq!(formats, ["jsonl", "sqlite", "json", "csv", "md", "openai"]);
-        for (format, carried) in &rows {
-            let other = ["--store", "other.db"];
-            let _ = std::fs::remove_file(home.path("other.db"));
-            let whole = ["jsonl", "sqlite"].contains(&format.as_str());
-            if format == "sqlite" {
-                home.run("rsv-export", &["--format", format, "--to", "other.db"], "").ok();
-            } else {
-                let words: &[&str] = if whole { &["--vectors"] } else { &["--format", format] };
-                let exported = home.run("rsv-export", words, "").ok();
-                let words = [&other[..], &["--quiet", "--at", "2026-11-01"]].concat();
-                let ran = home.run("rsv-import", &words, &exported);
-                assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{format}");
-                // A second time changes nothing.
-                let once = home.run("rsv-export", &other, "").ok();
-                home.run("rsv-import", &words, &exported).ok();
-                assert_eq!(home.run("rsv-export", &other, "").ok(), once, "{format}");
-            }
-            let is_same =
-                |members: &[&str]| messages(&home, &[], members) == messages(&home, &other, members);
-            if format != "openai" {
-                assert!(is_same(&[]), "{format}: {:?}", messages(&home, &other, &[]));
-            }
-            for ((name, members), is_carried) in COLUMNS.iter().zip(carried) {
-                assert_eq!(is_same(members), *is_carried, "{format}: {name}");
-            }
-            let export = |words: &[&str]| home.run("rsv-export", &[words, &["--vectors"]].concat(), "").ok();
-            assert_eq!(export(&[]) == export(&other), carried[COLUMNS.len()], "{format}: everything else");
-            assert_eq!(carried.len(), COLUMNS.len() + 1);
-            assert_eq!(whole, carried[COLUMNS.len()]);
+on_each_store!(each_format_carries_what_the_table_says);
+fn each_format_carries_what_the_table_says(home: Home) {
+    home.run("rsv-ingest", &[], STORED.join("\n")).ok();
+    let rows = table();
+    let formats: Vec<&str> = rows.iter().map(|(format, _)| format.as_str()).collect();
+    assert_eq!(formats, ["jsonl", "sqlite", "json", "csv", "md", "openai"]);
+    for (format, carried) in &rows {
+        let other = ["--store", "other.db"];
+        let _ = std::fs::remove_file(home.path("other.db"));
+        let whole = ["jsonl", "sqlite"].contains(&format.as_str());
+        if format == "sqlite" {
+            home.run("rsv-export", &["--format", format, "--to", "other.db"], "").ok();
+        } else {
+            let words: &[&str] = if whole { &["--vectors"] } else { &["--format", format] };
+            let exported = home.run("rsv-export", words, "").ok();
+            let words = [&other[..], &["--quiet", "--at", "2026-11-01"]].concat();
+            let ran = home.run("rsv-import", &words, &exported);
+            assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{format}");
+            // A second time changes nothing.
+            let once = home.run("rsv-export", &other, "").ok();
+            home.run("rsv-import", &words, &exported).ok();
+            assert_eq!(home.run("rsv-export", &other, "").ok(), once, "{format}");
         }
+        let is_same = |members: &[&str]| messages(&home, &[], members) == messages(&home, &other, members);
+        if format != "openai" {
+            assert!(is_same(&[]), "{format}: {:?}", messages(&home, &other, &[]));
+        }
+        for ((name, members), is_carried) in COLUMNS.iter().zip(carried) {
+            assert_eq!(is_same(members), *is_carried, "{format}: {name}");
+        }
+        let export = |words: &[&str]| home.run("rsv-export", &[words, &["--vectors"]].concat(), "").ok();
+        assert_eq!(export(&[]) == export(&other), carried[COLUMNS.len()], "{format}: everything else");
+        assert_eq!(carried.len(), COLUMNS.len() + 1);
+        assert_eq!(whole, carried[COLUMNS.len()]);
     }
 }

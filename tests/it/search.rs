@@ -1,8 +1,9 @@
 //! rsv-search by words.
 
-use crate::support::{Dice, Home, Ran, lines_of, text};
+use crate::support::{Dice, Home, Ran, lines_of, number_from, on_each_store, text, wait_for};
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn search(home: &Home, words: &[&str]) -> Vec<String> {
     home.contents("rsv-search", words)
@@ -610,42 +611,39 @@ fn line(id: &str, partition: &str, timestamp: i64, text: &str) -> String {
         + "\n"
 }
 
-#[test]
-fn hits_and_linked_messages_share_the_limit_and_none_says_the_same_as_another() {
-    for home in Home::of_each_store() {
-        // Six hits, of which the first two say the same, with two messages after each.
-        let mut lines = String::new();
-        for (n, text) in ["a fox", "a fox", "c fox", "d fox fox", "e fox", "f fox"].iter().enumerate() {
-            let at = 1000 * n as i64;
-            lines += &line(&format!("hit{n}"), "p", at, text);
-            lines += &line(&format!("next{n}"), "p", at + 1, if n < 2 { "the same" } else { text_after(n) });
-            lines += &line(&format!("last{n}"), "p", at + 2, &format!("  {text} "));
-            lines += &line(&format!("q{n}"), "q", at, &format!("fox {n}"));
-        }
-        home.run("rsv-import", &["--quiet"], &lines).ok();
-        let find = |words: &[&str]| {
-            let words = [&["-p", "p", "fox", "--role", "user"], words].concat();
-            lines_of(&home.run("rsv-search", &words, "").ok())
-        };
-        let distinct = ["d fox fox", "f fox", "e fox", "c fox", "a fox"];
-        for limit in 1..=12_usize {
-            let printed = find(&["--link", "--limit", &limit.to_string()]);
-            assert!(printed.len() <= limit, "{limit}: {printed:?}");
-            let texts: Vec<String> =
-                printed.iter().map(|hit| text(&hit["content"]).trim().to_owned()).collect();
-            let unique: BTreeSet<&String> = texts.iter().collect();
-            assert_eq!(unique.len(), texts.len(), "{limit}: {texts:?}");
-            // Half are the best hits, in their order.
-            let hits = printed.iter().take_while(|hit| hit["why"].get("hop").is_none()).count();
-            assert_eq!(hits, limit.div_ceil(2).min(distinct.len()), "{limit}: {printed:?}");
-            assert!(printed[hits..].iter().all(|hit| hit["why"].get("hop").is_some()), "{printed:?}");
-            assert_eq!(texts[..hits], distinct[..hits], "{limit}: {printed:?}");
-            assert_eq!(find(&["--link", "--deduplicate", "--limit", &limit.to_string()]), printed);
-        }
-        assert_eq!(find(&["--link", "--limit", "100"]).len(), distinct.len() + 5);
-        // If no others are linked, more than half are hits.
-        assert_eq!(lines_of(&home.run("rsv-search", &["-p", "q", "fox", "--link"], "").ok()).len(), 6);
+on_each_store!(hits_and_linked_messages_share_the_limit_and_none_says_the_same_as_another);
+fn hits_and_linked_messages_share_the_limit_and_none_says_the_same_as_another(home: Home) {
+    // Six hits, of which the first two say the same, with two messages after each.
+    let mut lines = String::new();
+    for (n, text) in ["a fox", "a fox", "c fox", "d fox fox", "e fox", "f fox"].iter().enumerate() {
+        let at = 1000 * n as i64;
+        lines += &line(&format!("hit{n}"), "p", at, text);
+        lines += &line(&format!("next{n}"), "p", at + 1, if n < 2 { "the same" } else { text_after(n) });
+        lines += &line(&format!("last{n}"), "p", at + 2, &format!("  {text} "));
+        lines += &line(&format!("q{n}"), "q", at, &format!("fox {n}"));
     }
+    home.run("rsv-import", &["--quiet"], &lines).ok();
+    let find = |words: &[&str]| {
+        let words = [&["-p", "p", "fox", "--role", "user"], words].concat();
+        lines_of(&home.run("rsv-search", &words, "").ok())
+    };
+    let distinct = ["d fox fox", "f fox", "e fox", "c fox", "a fox"];
+    for limit in 1..=12_usize {
+        let printed = find(&["--link", "--limit", &limit.to_string()]);
+        assert!(printed.len() <= limit, "{limit}: {printed:?}");
+        let texts: Vec<String> = printed.iter().map(|hit| text(&hit["content"]).trim().to_owned()).collect();
+        let unique: BTreeSet<&String> = texts.iter().collect();
+        assert_eq!(unique.len(), texts.len(), "{limit}: {texts:?}");
+        // Half are the best hits, in their order.
+        let hits = printed.iter().take_while(|hit| hit["why"].get("hop").is_none()).count();
+        assert_eq!(hits, limit.div_ceil(2).min(distinct.len()), "{limit}: {printed:?}");
+        assert!(printed[hits..].iter().all(|hit| hit["why"].get("hop").is_some()), "{printed:?}");
+        assert_eq!(texts[..hits], distinct[..hits], "{limit}: {printed:?}");
+        assert_eq!(find(&["--link", "--deduplicate", "--limit", &limit.to_string()]), printed);
+    }
+    assert_eq!(find(&["--link", "--limit", "100"]).len(), distinct.len() + 5);
+    // If no others are linked, more than half are hits.
+    assert_eq!(lines_of(&home.run("rsv-search", &["-p", "q", "fox", "--link"], "").ok()).len(), 6);
 }
 
 /// The texts after the hits that differ.
@@ -706,26 +704,22 @@ fn linked_messages_come_after_the_hits_and_stay_in_the_scope() {
 
 #[test]
 fn searches_during_writes_are_complete_and_stay_in_scope() {
-    const SECONDS: u64 = 30;
     let home = Home::with_model();
-    let begun = std::time::Instant::now();
-    let over = || begun.elapsed().as_secs() >= SECONDS;
-    // The acknowledged messages of each writer, with the times.
-    let stored: [std::sync::Mutex<Vec<std::time::Instant>>; 2] = Default::default();
-    let count = std::sync::atomic::AtomicUsize::new(0);
+    let searches = number_from("RSV_TEST_STEPS").unwrap_or(6);
     let text = |writer: usize, n: usize| format!("common words of writer{writer} and unique{writer}x{n}x");
+    // The number of the acknowledged messages of each writer, and of the searchers at work.
+    let acknowledged: [AtomicUsize; 2] = Default::default();
+    let searchers = AtomicUsize::new(3);
     std::thread::scope(|threads| {
         for writer in 0..2 {
-            let (home, stored) = (home.clone(), &stored);
+            let (home, acknowledged, searchers) = (home.clone(), &acknowledged, &searchers);
             threads.spawn(move || {
                 let mut stream = home.talk("rsv-ingest", &["-p", &format!("p{writer}")]);
-                for n in 0.. {
+                while searchers.load(Ordering::Relaxed) > 0 {
+                    let n = acknowledged[writer].load(Ordering::Relaxed);
                     stream.say(&json!({"role": "user", "content": text(writer, n)}).to_string());
                     stream.hear().unwrap();
-                    stored[writer].lock().unwrap().push(std::time::Instant::now());
-                    if over() {
-                        break;
-                    }
+                    acknowledged[writer].fetch_add(1, Ordering::Release);
                     // A conversation has pauses; without any, this would be about the speed of the disk.
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
@@ -733,21 +727,17 @@ fn searches_during_writes_are_complete_and_stay_in_scope() {
             });
         }
         for searcher in 0..3 {
-            let (home, stored, count) = (home.clone(), &stored, &count);
+            let (home, acknowledged, searchers) = (home.clone(), &acknowledged, &searchers);
             threads.spawn(move || {
+                // Also where one fails, the writers end.
+                let _at_work = Leaving(searchers);
                 let mut dice = Dice(searcher);
-                while !over() {
+                for _ in 0..searches {
                     let writer = dice.below(2);
-                    let now = std::time::Instant::now();
-                    let settled = {
-                        let stored = stored[writer].lock().unwrap();
-                        stored.iter().take_while(|at| now.duration_since(**at).as_secs() >= 1).count()
-                    };
-                    if settled == 0 {
-                        std::thread::yield_now();
-                        continue;
-                    }
-                    let (n, partition) = (dice.below(settled), format!("p{writer}"));
+                    let there = || acknowledged[writer].load(Ordering::Acquire);
+                    wait_for("a message", || there() > 0);
+                    let count = there();
+                    let (n, partition) = (dice.below(count), format!("p{writer}"));
                     let unique = format!("unique{writer}x{n}x");
                     let kind: &[&str] = [&[][..], &["--link"], &["--hybrid"]][searcher as usize];
                     let found =
@@ -760,14 +750,19 @@ fn searches_during_writes_are_complete_and_stay_in_scope() {
                     assert!(hits.iter().all(|hit| hit["partition"] == json!(partition)), "{hits:?}");
                     let all = home.run("rsv-search", &["-p", &partition, "common", "--limit", "100000"], "");
                     let all = lines_of(&all.ok());
-                    assert!(
-                        all.len() >= settled && all.iter().all(|hit| hit["partition"] == json!(partition))
-                    );
-                    count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    assert!(all.len() >= count && all.iter().all(|hit| hit["partition"] == json!(partition)));
                 }
             });
         }
     });
-    assert!(count.into_inner() > 20);
     home.check();
+}
+
+/// One of the many at work, until it is dropped.
+struct Leaving<'a>(&'a AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }

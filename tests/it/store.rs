@@ -1,6 +1,6 @@
 //! One sequence of operations that every backend must pass.
 
-use crate::support::Home;
+use crate::support::{Home, on_each_store};
 use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, Scope, Scopes,
     StoredRecord, Vector, kinds,
@@ -11,12 +11,10 @@ use std::collections::BTreeMap;
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
 
-#[test]
-fn every_store_does_the_same() {
-    for home in Home::of_each_store() {
-        story(&|| home.open());
-        home.check();
-    }
+on_each_store!(every_store_does_the_same);
+fn every_store_does_the_same(home: Home) {
+    story(&|| home.open());
+    home.check();
 }
 
 fn story(open: &Open) {

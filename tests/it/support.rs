@@ -1,6 +1,7 @@
 //! Runs the tools: in a home of their own, with nothing else in the environment.
 
 use crate::neo4j::Graph;
+use crate::shared::made_once;
 use rsv::config::StoreLocation;
 use rsv::store::{self, OpenMode, Store};
 use serde_json::Value;
@@ -8,8 +9,41 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// Makes two tests of a function that takes an empty home: `NAME::on_file` with its store in a file, and, where there is
+/// a server, `NAME::on_graph` with its store there.
+macro_rules! on_each_store {
+    ($story:ident) => {
+        mod $story {
+            #[test]
+            fn on_file() {
+                super::$story(crate::support::Home::new());
+            }
+
+            #[test]
+            fn on_graph() {
+                crate::support::Home::in_graph().into_iter().for_each(super::$story);
+            }
+        }
+    };
+}
+
+/// Makes a test, `NAME::on_graph`, of a function that takes an empty home whose store is at a server.
+macro_rules! on_graph {
+    ($story:ident) => {
+        mod $story {
+            #[test]
+            fn on_graph() {
+                crate::support::Home::in_graph().into_iter().for_each(super::$story);
+            }
+        }
+    };
+}
+
+pub(crate) use {on_each_store, on_graph};
 
 /// A home directory, and the environment of the tools that are run in it.
 #[derive(Clone)]
@@ -25,18 +59,17 @@ pub(crate) struct Home {
 impl Home {
     /// Makes an empty home.
     pub(crate) fn new() -> Home {
-        Home {
-            directory: Arc::new(tempfile::tempdir().unwrap()),
-            environment: Vec::new(),
-            absent: Vec::new(),
-            graph: None,
-        }
+        Home::of(tempfile::tempdir().unwrap())
     }
 
-    /// An empty home for each kind of store, one after the other: in a file, and, where there is a server, in its
-    /// graph, which no other test has as long as the home is kept.
-    pub(crate) fn of_each_store() -> impl Iterator<Item = Home> {
-        std::iter::once_with(|| Some(Home::new())).chain(std::iter::once_with(Home::in_graph)).flatten()
+    /// An empty home that stays when this is dropped: the directory `home` in another.
+    pub(crate) fn kept_in(directory: &Path) -> Home {
+        let mut home = tempfile::Builder::new();
+        Home::of(home.prefix("home").rand_bytes(0).disable_cleanup(true).tempdir_in(directory).unwrap())
+    }
+
+    fn of(directory: TempDir) -> Home {
+        Home { directory: Arc::new(directory), environment: Vec::new(), absent: Vec::new(), graph: None }
     }
 
     /// An empty home whose store is the graph of a server, if there is one.
@@ -45,6 +78,19 @@ impl Home {
         let with = |home: Home, (name, value): (&str, &str)| home.env(name, value);
         let home = graph.environment().into_iter().fold(Home::new(), with);
         Some(Home { graph: Some(Arc::new(graph)), ..home })
+    }
+
+    /// How often a test kills something that uses the store, unless `RSV_TEST_KILLS` says it: a server is slower.
+    pub(crate) fn kills(&self) -> u64 {
+        number_from("RSV_TEST_KILLS").unwrap_or(if self.is_at_server() { 2 } else { 6 })
+    }
+
+    /// Another home with an empty store of the same kind; a server loses what it has.
+    pub(crate) fn emptied(&self) -> Home {
+        if let Some(graph) = &self.graph {
+            graph.clear();
+        }
+        Home { directory: Home::new().directory, ..self.clone() }
     }
 
     /// The graph that its store is.
@@ -74,15 +120,16 @@ impl Home {
 
     /// The same home with the model of the tests, which is not to be changed.
     pub(crate) fn and_model(self) -> Home {
-        static INSTALLED: OnceLock<Home> = OnceLock::new();
-        let installed = INSTALLED.get_or_init(|| {
-            let home = Home::new();
-            home.fetch(&[MODEL, "--from", model_files().to_str().unwrap()]).ok();
-            home
-        });
+        let fetch = |home: Home| home.fetch(&[MODEL, "--from", model_files().to_str().unwrap()]).ok();
+        let installed = made_once("model", |directory| drop(fetch(Home::kept_in(directory))));
+        self.and_models_of(&installed.join("home"))
+    }
+
+    /// The same home with the models that are installed in another, which are not to be changed.
+    pub(crate) fn and_models_of(self, installed: &Path) -> Home {
         for directory in [".local/share/rsv/models", ".local/share/rsv/onnxruntime", ".cache/rsv/models"] {
             std::fs::create_dir_all(self.path(directory).parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink(installed.path(directory), self.path(directory)).unwrap();
+            std::os::unix::fs::symlink(installed.join(directory), self.path(directory)).unwrap();
         }
         self
     }
@@ -328,6 +375,15 @@ impl Dice {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
+/// Waits until something holds, which a machine that is busy may take long for.
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

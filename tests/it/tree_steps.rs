@@ -1,7 +1,7 @@
 //! A reader of the steps of a search in the tree. It knows their description in rsv-record(5), the command line and the
 //! tree, and computes from the own scores what else the steps say: the way, the scores, the exclusions and the hits.
 
-use crate::support::{Dice, Home, lines_of, text};
+use crate::support::{Dice, Home, lines_of, on_each_store, text};
 use crate::tree_search::{ROOT, WORDS, document, random_tree, search, store};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -216,50 +216,47 @@ fn tree_of(home: &Home) -> (BTreeMap<String, Value>, BTreeMap<String, String>) {
     (by_uri(&texts), ids.into_iter().map(|(uri, id)| (uri, text(&id))).collect())
 }
 
-#[test]
-fn a_reader_of_the_steps_computes_the_answer() {
-    for home in Home::of_each_store() {
-        let mut dice = Dice(11);
-        let mut documents = random_tree(&mut dice, 120);
-        // A target that is a directory with words of its own, and a leaf.
-        let inner = format!("{ROOT}/inner");
-        documents
-            .push(json!({"kind": "document", "uri": inner, "title": "Inner", "overview": "A tomato wall.",
-            "children": 1}));
-        documents.push(document(&format!("{inner}/a"), "tomato", "tomato frost"));
-        documents.push(document(&format!("{inner}/b"), "tomato", "tomato frost"));
-        store(&home, "p", &documents);
-        let (tree, ids) = tree_of(&home);
-        assert!(tree.len() > 100);
-        let mut reasons = BTreeSet::new();
-        for round in 0..16 {
-            let question = [WORDS[dice.below(8)], WORDS[dice.below(8)], WORDS[dice.below(8)]].join(" ");
-            let limit = (1 + dice.below(12)).to_string();
-            let uris: Vec<&String> = tree.keys().collect();
-            let excluded: BTreeSet<String> = (0..3).map(|_| uris[dice.below(uris.len())].clone()).collect();
-            let leaf = uris[dice.below(uris.len())].as_str();
-            let mut common = vec!["--target", ROOT, "--steps", "-n", &limit];
-            if round % 2 == 1 {
-                common.extend(excluded.iter().flat_map(|uri| ["--exclude", ids[uri].as_str()]));
-                common[1] = &inner;
-                common.extend(["--target", leaf, "--target", "viking://resources/none"]);
-            }
-            let excluded = if round % 2 == 1 { excluded } else { BTreeSet::new() };
-            for flags in [
-                &["--flat"][..],
-                &["--recursive"],
-                &["--flat", "--deduplicate"],
-                &["--recursive", "--min-score", "0.4", "--deduplicate"],
-            ] {
-                let lines = lines_of(&search(&home, &[flags, &common, &[&question]].concat()).stdout);
-                let (steps, hits): (Vec<Value>, Vec<Value>) =
-                    lines.into_iter().partition(|line| line["kind"] == "step");
-                let hits: Vec<(String, f64)> =
-                    hits.iter().map(|hit| (text(&hit["uri"]), hit["score"].as_f64().unwrap())).collect();
-                Reader { steps: &steps, tree: &tree, excluded: &excluded }.check(&hits, &mut reasons);
-            }
+on_each_store!(a_reader_of_the_steps_computes_the_answer);
+fn a_reader_of_the_steps_computes_the_answer(home: Home) {
+    let mut dice = Dice(11);
+    let mut documents = random_tree(&mut dice, 120);
+    // A target that is a directory with words of its own, and a leaf.
+    let inner = format!("{ROOT}/inner");
+    documents.push(json!({"kind": "document", "uri": inner, "title": "Inner", "overview": "A tomato wall.",
+        "children": 1}));
+    documents.push(document(&format!("{inner}/a"), "tomato", "tomato frost"));
+    documents.push(document(&format!("{inner}/b"), "tomato", "tomato frost"));
+    store(&home, "p", &documents);
+    let (tree, ids) = tree_of(&home);
+    assert!(tree.len() > 100);
+    let mut reasons = BTreeSet::new();
+    for round in 0..16 {
+        let question = [WORDS[dice.below(8)], WORDS[dice.below(8)], WORDS[dice.below(8)]].join(" ");
+        let limit = (1 + dice.below(12)).to_string();
+        let uris: Vec<&String> = tree.keys().collect();
+        let excluded: BTreeSet<String> = (0..3).map(|_| uris[dice.below(uris.len())].clone()).collect();
+        let leaf = uris[dice.below(uris.len())].as_str();
+        let mut common = vec!["--target", ROOT, "--steps", "-n", &limit];
+        if round % 2 == 1 {
+            common.extend(excluded.iter().flat_map(|uri| ["--exclude", ids[uri].as_str()]));
+            common[1] = &inner;
+            common.extend(["--target", leaf, "--target", "viking://resources/none"]);
         }
-        let all = ["duplicate", "filter", "limit", "min_score", "missing", "target", "unvisited"];
-        assert_eq!(reasons.iter().map(String::as_str).collect::<Vec<_>>(), all);
+        let excluded = if round % 2 == 1 { excluded } else { BTreeSet::new() };
+        for flags in [
+            &["--flat"][..],
+            &["--recursive"],
+            &["--flat", "--deduplicate"],
+            &["--recursive", "--min-score", "0.4", "--deduplicate"],
+        ] {
+            let lines = lines_of(&search(&home, &[flags, &common, &[&question]].concat()).stdout);
+            let (steps, hits): (Vec<Value>, Vec<Value>) =
+                lines.into_iter().partition(|line| line["kind"] == "step");
+            let hits: Vec<(String, f64)> =
+                hits.iter().map(|hit| (text(&hit["uri"]), hit["score"].as_f64().unwrap())).collect();
+            Reader { steps: &steps, tree: &tree, excluded: &excluded }.check(&hits, &mut reasons);
+        }
     }
+    let all = ["duplicate", "filter", "limit", "min_score", "missing", "target", "unvisited"];
+    assert_eq!(reasons.iter().map(String::as_str).collect::<Vec<_>>(), all);
 }

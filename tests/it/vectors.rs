@@ -1,6 +1,6 @@
 //! The vectors of a store: nearest neighbours, records without a vector, and the change of a model.
 
-use crate::support::{Dice, Home};
+use crate::support::{Dice, Home, number_from, on_each_store};
 use rsv::config::StoreLocation;
 use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, HitEvidence, Link, Object, Position, Record, Role,
@@ -211,10 +211,10 @@ fn any_message(n: usize, dice: &mut Dice) -> StoredRecord {
     }
 }
 
-#[test]
-fn nearest_finds_what_a_scan_finds() {
-    for (dim, home) in [2, 48].into_iter().flat_map(|dim| Home::of_each_store().map(move |home| (dim, home)))
-    {
+on_each_store!(nearest_finds_what_a_scan_finds);
+fn nearest_finds_what_a_scan_finds(home: Home) {
+    for dim in [2, 48] {
+        let home = home.emptied();
         let mut store = open(&home);
         let mut dice = Dice(dim as u64);
         let mut shadow = Shadow::default();
@@ -275,38 +275,33 @@ fn nearest_finds_what_a_scan_finds() {
     }
 }
 
-#[test]
-fn a_few_among_many_are_found() {
-    for home in Home::of_each_store() {
-        let mut store = open(&home);
-        let mut dice = Dice(7);
-        let mut lone = Shadow::default();
-        let records: Vec<Record> = (0..3000)
-            .map(|n| {
-                // All but the last three of every thousand are nearer.
-                let few = n % 1000 == 500;
-                let middle = if few { -1.0 } else { 1.0 };
-                let numbers: Vec<f32> = (0..8).map(|_| middle + 0.1 * number(&mut dice)).collect();
-                let message = StoredRecord {
-                    scope: scope("p", if few { "few" } else { "many" }),
-                    role: Some(if few { Role::Tool } else { Role::User }),
-                    ..message(&format!("m{n}"), n, "said")
-                };
-                if few {
-                    lone.0.push((message.clone(), numbers.clone()));
-                }
-                Record::Stored(StoredRecord {
-                    vector: Some(Vector { model: "m".into(), numbers }),
-                    ..message
-                })
-            })
-            .collect();
-        store.write(&records, WriteRules::KEEP_OUT).unwrap();
-        let by_role = Select { roles: vec![Role::Tool], ..all() };
-        for which in [Select::messages(Scopes::One(scope("p", "few"))), by_role] {
-            assert_eq!(nearest(&mut *store, "m", &[1.0; 8], &which, 10).len(), 3);
-            lone.check_one(&mut *store, "m", &[1.0; 8], &which, 10);
-        }
+on_each_store!(a_few_among_many_are_found);
+fn a_few_among_many_are_found(home: Home) {
+    let mut store = open(&home);
+    let mut dice = Dice(7);
+    let mut lone = Shadow::default();
+    let records: Vec<Record> = (0..3000)
+        .map(|n| {
+            // All but the last three of every thousand are nearer.
+            let few = n % 1000 == 500;
+            let middle = if few { -1.0 } else { 1.0 };
+            let numbers: Vec<f32> = (0..8).map(|_| middle + 0.1 * number(&mut dice)).collect();
+            let message = StoredRecord {
+                scope: scope("p", if few { "few" } else { "many" }),
+                role: Some(if few { Role::Tool } else { Role::User }),
+                ..message(&format!("m{n}"), n, "said")
+            };
+            if few {
+                lone.0.push((message.clone(), numbers.clone()));
+            }
+            Record::Stored(StoredRecord { vector: Some(Vector { model: "m".into(), numbers }), ..message })
+        })
+        .collect();
+    store.write(&records, WriteRules::KEEP_OUT).unwrap();
+    let by_role = Select { roles: vec![Role::Tool], ..all() };
+    for which in [Select::messages(Scopes::One(scope("p", "few"))), by_role] {
+        assert_eq!(nearest(&mut *store, "m", &[1.0; 8], &which, 10).len(), 3);
+        lone.check_one(&mut *store, "m", &[1.0; 8], &which, 10);
     }
 }
 
@@ -570,11 +565,11 @@ fn a_repeated_search_sees_the_changes_of_others() {
 }
 
 #[test]
-fn of_fifty_thousand_too_the_nearest_are_exact() {
+fn of_many_pages_the_nearest_are_exact() {
     let home = Home::new();
     let (mut dice, mut shadow) = (Dice(31), Shadow::default());
     let mut records = Vec::new();
-    for n in 0..50_300 {
+    for n in 0..number_from("RSV_TEST_ROWS").unwrap_or(6_300) as i64 {
         let numbers: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
         let message = StoredRecord { scope: scope("p", "many"), ..message(&format!("m{n}"), n, "said") };
         shadow.0.push((message.clone(), numbers.clone()));
@@ -591,7 +586,7 @@ fn of_fifty_thousand_too_the_nearest_are_exact() {
         let wanted = shadow.nearest(&vector, &which, 10);
         assert_eq!(ids_of(&nearest(&mut *store, "m", &vector, &which, 10)), ids_of(&wanted));
     }
-    // That two of some two hundred pages are gone is noticed.
+    // That two of the pages are gone is noticed.
     let outside = rusqlite::Connection::open(home.store()).unwrap();
     outside.execute_batch("DELETE FROM code_page WHERE n = 7; DELETE FROM code_page WHERE n = 20").unwrap();
     let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
@@ -650,227 +645,205 @@ fn a_stale_index_is_repaired() {
     assert_eq!(store.unembedded("m", &all(), 1).unwrap().total, 0);
 }
 
-#[test]
-fn records_with_words_and_no_vector_are_unembedded() {
-    for home in Home::of_each_store() {
-        let mut store = open(&home);
-        let parts = |json: &str| Content::Parts(json.into());
-        let empty = [
-            message("e1", 1, " \t\r\n\u{a0}\u{2003}\u{3000}\u{85}"),
-            message_of("e2", 2, Content::Null),
-            message_of("e3", 3, parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#)),
-        ];
-        let said = [
-            message("a", 50, "first"),
-            message("b", 40, "\0"),
-            StoredRecord { scope: scope("q", "q"), role: Some(Role::Tool), ..message("c", 60, "c") },
-            message_of("d", 30, parts(r#"[{"type":"text","text":"d"}]"#)),
-        ];
-        let account = record_of("account", 99, Draft::new(&ACCOUNT, String::new()));
-        let batch: Vec<Record> = empty.into_iter().chain(said).chain([account]).map(Record::Stored).collect();
-        store.write(&batch, WriteRules::KEEP_OUT).unwrap();
-        let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
-            for model in ["new", "known"] {
-                let (messages, count) = unembedded(&mut *store, model, which, limit);
-                assert_eq!((ids(&messages), count), (ids_wanted.to_vec(), total), "{model} {which:?}");
-            }
-            if store.models().unwrap().is_empty() {
-                // A model is known from its first vector on, be it an account's.
-                store
-                    .write(&[Record::Embedding(embedding("account", "known", &[1.0]))], WriteRules::KEEP_OUT)
-                    .unwrap();
-            }
-        };
-        let one = Select::messages(Scopes::One(scope("p", "p")));
-        for _ in 0..2 {
-            wanted(&all(), 9, &["c", "a", "b", "d"], 4);
+on_each_store!(records_with_words_and_no_vector_are_unembedded);
+fn records_with_words_and_no_vector_are_unembedded(home: Home) {
+    let mut store = open(&home);
+    let parts = |json: &str| Content::Parts(json.into());
+    let empty = [
+        message("e1", 1, " \t\r\n\u{a0}\u{2003}\u{3000}\u{85}"),
+        message_of("e2", 2, Content::Null),
+        message_of("e3", 3, parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#)),
+    ];
+    let said = [
+        message("a", 50, "first"),
+        message("b", 40, "\0"),
+        StoredRecord { scope: scope("q", "q"), role: Some(Role::Tool), ..message("c", 60, "c") },
+        message_of("d", 30, parts(r#"[{"type":"text","text":"d"}]"#)),
+    ];
+    let account = record_of("account", 99, Draft::new(&ACCOUNT, String::new()));
+    let batch: Vec<Record> = empty.into_iter().chain(said).chain([account]).map(Record::Stored).collect();
+    store.write(&batch, WriteRules::KEEP_OUT).unwrap();
+    let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
+        for model in ["new", "known"] {
+            let (messages, count) = unembedded(&mut *store, model, which, limit);
+            assert_eq!((ids(&messages), count), (ids_wanted.to_vec(), total), "{model} {which:?}");
         }
-        wanted(&all(), 2, &["c", "a"], 4);
-        wanted(&all(), 0, &[], 4);
-        wanted(&one, 1, &["a"], 3);
-        wanted(&Select::messages(Scopes::Partition("q".into())), 9, &["c"], 1);
-        wanted(&Select::messages(Scopes::Partition("nowhere".into())), 9, &[], 0);
-        wanted(&Select { roles: vec![Role::Tool], ..all() }, 9, &["c"], 1);
-        wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
-        let place = message("b", 40, "").position();
-        wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
-        // What has a vector is pending no longer; what comes late is, however old it is.
-        store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))], WriteRules::KEEP_OUT).unwrap();
-        store.put_vectors(&[embedding("b", "known", &[1.0])], None).unwrap();
-        let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
-        let late = [
-            StoredRecord { vector, ..message("l1", 1000, "with its vector") },
-            message("l2", -5, "very old"),
-            message("l3", 70, "new"),
-        ];
-        store.write(&late.map(Record::Stored), WriteRules::KEEP_OUT).unwrap();
-        let (messages, total) = unembedded(&mut *store, "known", &all(), 9);
-        assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
-        assert_eq!(store.unembedded("new", &all(), 0).unwrap().total, 7);
-        store.drop_model("known").unwrap();
-        assert_eq!(store.unembedded("known", &all(), 0).unwrap().total, 7);
-        home.check();
+        if store.models().unwrap().is_empty() {
+            // A model is known from its first vector on, be it an account's.
+            store
+                .write(&[Record::Embedding(embedding("account", "known", &[1.0]))], WriteRules::KEEP_OUT)
+                .unwrap();
+        }
+    };
+    let one = Select::messages(Scopes::One(scope("p", "p")));
+    for _ in 0..2 {
+        wanted(&all(), 9, &["c", "a", "b", "d"], 4);
     }
+    wanted(&all(), 2, &["c", "a"], 4);
+    wanted(&all(), 0, &[], 4);
+    wanted(&one, 1, &["a"], 3);
+    wanted(&Select::messages(Scopes::Partition("q".into())), 9, &["c"], 1);
+    wanted(&Select::messages(Scopes::Partition("nowhere".into())), 9, &[], 0);
+    wanted(&Select { roles: vec![Role::Tool], ..all() }, 9, &["c"], 1);
+    wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
+    let place = message("b", 40, "").position();
+    wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
+    // What has a vector is pending no longer; what comes late is, however old it is.
+    store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))], WriteRules::KEEP_OUT).unwrap();
+    store.put_vectors(&[embedding("b", "known", &[1.0])], None).unwrap();
+    let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
+    let late = [
+        StoredRecord { vector, ..message("l1", 1000, "with its vector") },
+        message("l2", -5, "very old"),
+        message("l3", 70, "new"),
+    ];
+    store.write(&late.map(Record::Stored), WriteRules::KEEP_OUT).unwrap();
+    let (messages, total) = unembedded(&mut *store, "known", &all(), 9);
+    assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
+    assert_eq!(store.unembedded("new", &all(), 0).unwrap().total, 7);
+    store.drop_model("known").unwrap();
+    assert_eq!(store.unembedded("known", &all(), 0).unwrap().total, 7);
+    home.check();
 }
 
-#[test]
-fn unembedded_is_what_a_scan_finds() {
-    for home in Home::of_each_store() {
-        let mut store = open(&home);
-        let mut dice = Dice(3);
-        let mut bare: Vec<StoredRecord> = Vec::new();
-        for round in 0..25 {
-            let fresh: Vec<StoredRecord> =
-                (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
-            bare.extend(fresh.iter().cloned());
+on_each_store!(unembedded_is_what_a_scan_finds);
+fn unembedded_is_what_a_scan_finds(home: Home) {
+    let mut store = open(&home);
+    let mut dice = Dice(3);
+    let mut bare: Vec<StoredRecord> = Vec::new();
+    for round in 0..25 {
+        let fresh: Vec<StoredRecord> =
+            (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
+        bare.extend(fresh.iter().cloned());
+        store
+            .write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>(), WriteRules::KEEP_OUT)
+            .unwrap();
+        let mut vectors = Vec::new();
+        for _ in 0..dice.below(40).min(bare.len()) {
+            vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
+        }
+        if round % 2 == 0 {
+            store.put_vectors(&vectors, None).unwrap();
+        } else {
             store
-                .write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>(), WriteRules::KEEP_OUT)
+                .write(&vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>(), WriteRules::KEEP_OUT)
                 .unwrap();
-            let mut vectors = Vec::new();
-            for _ in 0..dice.below(40).min(bare.len()) {
-                vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
-            }
-            if round % 2 == 0 {
-                store.put_vectors(&vectors, None).unwrap();
-            } else {
-                store
-                    .write(
-                        &vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>(),
-                        WriteRules::KEEP_OUT,
-                    )
-                    .unwrap();
-            }
-            let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
-            for _ in 0..10 {
-                let which = if bare.is_empty() { all() } else { shadow.selection(&mut dice) };
-                let mut wanted: Vec<StoredRecord> =
-                    bare.iter().filter(|m| meets(m, &which)).cloned().collect();
-                wanted.sort_by_key(|message| std::cmp::Reverse(message.position()));
-                let total = wanted.len() as u64;
-                wanted.truncate(7);
-                assert_eq!(unembedded(&mut *store, "m", &which, 7), (wanted, total), "{which:?}");
-            }
+        }
+        let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
+        for _ in 0..10 {
+            let which = if bare.is_empty() { all() } else { shadow.selection(&mut dice) };
+            let mut wanted: Vec<StoredRecord> = bare.iter().filter(|m| meets(m, &which)).cloned().collect();
+            wanted.sort_by_key(|message| std::cmp::Reverse(message.position()));
+            let total = wanted.len() as u64;
+            wanted.truncate(7);
+            assert_eq!(unembedded(&mut *store, "m", &which, 7), (wanted, total), "{which:?}");
         }
     }
 }
 
-#[test]
-fn vectors_are_replaced_whole_or_not_at_all() {
-    for home in Home::of_each_store() {
-        let mut store = open(&home);
+on_each_store!(vectors_are_replaced_whole_or_not_at_all);
+fn vectors_are_replaced_whole_or_not_at_all(home: Home) {
+    let mut store = open(&home);
+    store
+        .write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored), WriteRules::KEEP_OUT)
+        .unwrap();
+    let note = {
+        let mut extra = Object::default();
+        extra.set("note", "1.0");
+        Embedding { extra, ..embedding("a", "m", &[1.0, 0.0]) }
+    };
+    store
+        .put_vectors(
+            &[embedding("none", "m", &[1.0]), note, embedding("b", "m", &[0.0, 2.0])],
+            Some(("k", "v")),
+        )
+        .unwrap();
+    assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
+    let vectors = |store: &mut dyn Store| {
+        let mut all = Vec::new();
+        let what = Walk { embeddings: true, ..Walk::records(all_of("p")) };
         store
-            .write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored), WriteRules::KEEP_OUT)
+            .walk(&what, &mut |record| {
+                if let Record::Embedding(embedding) = record {
+                    all.push((embedding.of, embedding.vector, embedding.extra.is_empty()));
+                }
+                Ok(())
+            })
             .unwrap();
-        let note = {
-            let mut extra = Object::default();
-            extra.set("note", "1.0");
-            Embedding { extra, ..embedding("a", "m", &[1.0, 0.0]) }
-        };
-        store
-            .put_vectors(
-                &[embedding("none", "m", &[1.0]), note, embedding("b", "m", &[0.0, 2.0])],
-                Some(("k", "v")),
-            )
-            .unwrap();
-        assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
-        let vectors = |store: &mut dyn Store| {
-            let mut all = Vec::new();
-            let what = Walk { embeddings: true, ..Walk::records(all_of("p")) };
-            store
-                .walk(&what, &mut |record| {
-                    if let Record::Embedding(embedding) = record {
-                        all.push((embedding.of, embedding.vector, embedding.extra.is_empty()));
-                    }
-                    Ok(())
-                })
-                .unwrap();
-            all
-        };
-        let before = [("a".to_owned(), vec![1.0, 0.0], false), ("b".to_owned(), vec![0.0, 2.0], true)];
-        assert_eq!(vectors(&mut *store), before);
-        let misfit = [embedding("a", "m", &[5.0, 5.0]), embedding("b", "m", &[5.0])];
-        let error = store.put_vectors(&misfit, Some(("k", "w"))).unwrap_err();
-        assert_eq!(error.to_string(), "embedding: has 1 numbers, but those of m have 2");
-        assert_eq!(vectors(&mut *store), before);
-        assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
-        // Of two for the same message the later stays, and it is counted once.
-        store
-            .put_vectors(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None)
-            .unwrap();
-        assert_eq!(vectors(&mut *store)[0], ("a".to_owned(), vec![0.0, -4.0], true));
-        assert_eq!(store.models().unwrap()[0].vectors, 2);
-        assert_eq!(
-            nearest(&mut *store, "m", &[0.0, 1.0], &all(), 9),
-            [("b".to_owned(), 1.0), ("a".to_owned(), -1.0)]
-        );
-        let error = store.nearest("m", &[1.0], &all(), 9).unwrap_err();
-        assert_eq!(error.to_string(), "the question's vector has 1 numbers, but those of m have 2");
-        assert_eq!(nearest(&mut *store, "another", &[1.0], &all(), 9), []);
-    }
+        all
+    };
+    let before = [("a".to_owned(), vec![1.0, 0.0], false), ("b".to_owned(), vec![0.0, 2.0], true)];
+    assert_eq!(vectors(&mut *store), before);
+    let misfit = [embedding("a", "m", &[5.0, 5.0]), embedding("b", "m", &[5.0])];
+    let error = store.put_vectors(&misfit, Some(("k", "w"))).unwrap_err();
+    assert_eq!(error.to_string(), "embedding: has 1 numbers, but those of m have 2");
+    assert_eq!(vectors(&mut *store), before);
+    assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
+    // Of two for the same message the later stays, and it is counted once.
+    store.put_vectors(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None).unwrap();
+    assert_eq!(vectors(&mut *store)[0], ("a".to_owned(), vec![0.0, -4.0], true));
+    assert_eq!(store.models().unwrap()[0].vectors, 2);
+    assert_eq!(
+        nearest(&mut *store, "m", &[0.0, 1.0], &all(), 9),
+        [("b".to_owned(), 1.0), ("a".to_owned(), -1.0)]
+    );
+    let error = store.nearest("m", &[1.0], &all(), 9).unwrap_err();
+    assert_eq!(error.to_string(), "the question's vector has 1 numbers, but those of m have 2");
+    assert_eq!(nearest(&mut *store, "another", &[1.0], &all(), 9), []);
 }
 
 fn all_of(partition: &str) -> Select {
     Select::messages(Scopes::Partition(partition.into()))
 }
 
-#[test]
-fn removing_a_model_removes_its_vectors_and_links() {
-    for home in Home::of_each_store() {
-        let mut store = open(&home);
-        let synapse = |from: &str, to: &str, rel: &str, model: &str| {
-            Record::Link(Link {
-                rel: rel.into(),
-                model: Some(model.into()),
-                ..Link::responded_with(from, to, 1)
-            })
-        };
-        let batch = [
-            Record::Stored(message("a", 1, "a")),
-            Record::Stored(message("b", 2, "b")),
-            Record::Embedding(embedding("a", "old", &[1.0])),
-            Record::Embedding(embedding("a", "new", &[1.0, 2.0])),
-            synapse("a", "b", "SYNAPSE", "old"),
-            synapse("b", "a", "SYNAPSE", "new"),
-            synapse("a", "b", "CONSOLIDATED_INTO", "old"),
-        ];
-        store.write(&batch, WriteRules::KEEP_OUT).unwrap();
-        store.drop_model("old").unwrap();
-        let mut left = Vec::new();
-        let what = Walk { embeddings: true, links: true, ..Walk::records(all()) };
-        store
-            .walk(&what, &mut |record| {
-                left.push(record);
-                Ok(())
-            })
-            .unwrap();
-        let [a, b, _, new, _, by_new, other] = batch;
-        assert_eq!(left, [a, b, new, other, by_new]);
-        assert_eq!(store.models().unwrap(), [Model { name: "new".into(), dim: 2, vectors: 1 }]);
-        assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
-        // Another dimension under the same name is no trouble then.
-        assert_eq!(
-            store
-                .write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))], WriteRules::KEEP_OUT)
-                .unwrap(),
-            [Written::New]
-        );
-        store.drop_model("nothing").unwrap();
-        home.check();
-    }
+on_each_store!(removing_a_model_removes_its_vectors_and_links);
+fn removing_a_model_removes_its_vectors_and_links(home: Home) {
+    let mut store = open(&home);
+    let synapse = |from: &str, to: &str, rel: &str, model: &str| {
+        Record::Link(Link { rel: rel.into(), model: Some(model.into()), ..Link::responded_with(from, to, 1) })
+    };
+    let batch = [
+        Record::Stored(message("a", 1, "a")),
+        Record::Stored(message("b", 2, "b")),
+        Record::Embedding(embedding("a", "old", &[1.0])),
+        Record::Embedding(embedding("a", "new", &[1.0, 2.0])),
+        synapse("a", "b", "SYNAPSE", "old"),
+        synapse("b", "a", "SYNAPSE", "new"),
+        synapse("a", "b", "CONSOLIDATED_INTO", "old"),
+    ];
+    store.write(&batch, WriteRules::KEEP_OUT).unwrap();
+    store.drop_model("old").unwrap();
+    let mut left = Vec::new();
+    let what = Walk { embeddings: true, links: true, ..Walk::records(all()) };
+    store
+        .walk(&what, &mut |record| {
+            left.push(record);
+            Ok(())
+        })
+        .unwrap();
+    let [a, b, _, new, _, by_new, other] = batch;
+    assert_eq!(left, [a, b, new, other, by_new]);
+    assert_eq!(store.models().unwrap(), [Model { name: "new".into(), dim: 2, vectors: 1 }]);
+    assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
+    // Another dimension under the same name is no trouble then.
+    assert_eq!(
+        store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))], WriteRules::KEEP_OUT).unwrap(),
+        [Written::New]
+    );
+    store.drop_model("nothing").unwrap();
+    home.check();
 }
 
-#[test]
-fn facts_can_be_set_and_cleared() {
-    for home in Home::of_each_store() {
-        open(&home).set_fact("model", Some("m'1")).unwrap();
-        open(&home).set_fact("other", Some("")).unwrap();
-        assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m'1"));
-        assert_eq!(open(&home).fact("other").unwrap().as_deref(), Some(""));
-        open(&home).set_fact("model", Some("m2")).unwrap();
-        assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m2"));
-        open(&home).set_fact("model", None).unwrap();
-        assert_eq!(open(&home).fact("model").unwrap(), None);
-    }
+on_each_store!(facts_can_be_set_and_cleared);
+fn facts_can_be_set_and_cleared(home: Home) {
+    open(&home).set_fact("model", Some("m'1")).unwrap();
+    open(&home).set_fact("other", Some("")).unwrap();
+    assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m'1"));
+    assert_eq!(open(&home).fact("other").unwrap().as_deref(), Some(""));
+    open(&home).set_fact("model", Some("m2")).unwrap();
+    assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m2"));
+    open(&home).set_fact("model", None).unwrap();
+    assert_eq!(open(&home).fact("model").unwrap(), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! rsv-view.
 
-use crate::support::{Home, Talk, lines_of, text};
+use crate::support::{Home, Talk, lines_of, on_each_store, text};
 use serde_json::json;
 
 fn view(home: &Home, words: &[&str]) -> Vec<String> {
@@ -170,72 +170,69 @@ fn json_lines_are_whole_records() {
     assert_eq!(lines_of(&view).len(), 12);
 }
 
-#[test]
-fn one_message_is_shown_with_those_around_it() {
-    for home in Home::of_each_store() {
-        let line = |n: usize, partition: &str| {
-            json!({"id": format!("{partition}{n}"), "role": "user", "content": format!("turn {n}\n  of {partition}"),
-                "partition": partition, "timestamp": 60_000 * n})
-        };
-        let lines = (0..5).flat_map(|n| [line(n, "a"), line(n, "b")]).map(|line| format!("{line}\n"));
-        home.ingest(&[], &lines.collect::<String>());
-        let said = |words: &[&str]| view(&home, words);
-        assert_eq!(said(&["--id", "a2"]), ["turn 2\n  of a"]);
-        assert_eq!(said(&["--id", "b4", "-C", "1"]), ["turn 3\n  of b", "turn 4\n  of b"]);
-        assert_eq!(said(&["--id", "a1", "-C", "9", "-p", "a"]).len(), 5);
-        assert_eq!(said(&["-n", "3", "-p", "b"]), said(&["3", "-p", "b"]));
-        assert_eq!(said(&["-p", "b", "--limit", "1"]), ["turn 4\n  of b"]);
-        let why = home.run("rsv-view", &["--id", "a2", "-p", "b"], "").trouble();
-        assert!(why.contains("error: there is no record a2"), "{why}");
-        let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
-        insta::allow_duplicates! { insta::assert_snapshot!(text, @r"
-          1970-01-01 00:01 a/a user: turn 1
-                                       of a
-        > 1970-01-01 00:02 a/a user: turn 2
-                                       of a
-          1970-01-01 00:03 a/a user: turn 3
-                                       of a
-        ") };
-        let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
-        assert_eq!(
-            hits,
-            home.run("rsv-search", &["-p", "a", "--limit", "1", "--context", "1", "turn"], "").ok()
-        );
-        assert_eq!(lines_of(&hits).len(), 2);
+on_each_store!(one_message_is_shown_with_those_around_it);
+fn one_message_is_shown_with_those_around_it(home: Home) {
+    let line = |n: usize, partition: &str| {
+        json!({"id": format!("{partition}{n}"), "role": "user", "content": format!("turn {n}\n  of {partition}"),
+            "partition": partition, "timestamp": 60_000 * n})
+    };
+    let lines = (0..5).flat_map(|n| [line(n, "a"), line(n, "b")]).map(|line| format!("{line}\n"));
+    home.ingest(&[], &lines.collect::<String>());
+    let said = |words: &[&str]| view(&home, words);
+    assert_eq!(said(&["--id", "a2"]), ["turn 2\n  of a"]);
+    assert_eq!(said(&["--id", "b4", "-C", "1"]), ["turn 3\n  of b", "turn 4\n  of b"]);
+    assert_eq!(said(&["--id", "a1", "-C", "9", "-p", "a"]).len(), 5);
+    assert_eq!(said(&["-n", "3", "-p", "b"]), said(&["3", "-p", "b"]));
+    assert_eq!(said(&["-p", "b", "--limit", "1"]), ["turn 4\n  of b"]);
+    let why = home.run("rsv-view", &["--id", "a2", "-p", "b"], "").trouble();
+    assert!(why.contains("error: there is no record a2"), "{why}");
+    let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
+    insta::allow_duplicates! { insta::assert_snapshot!(text, @r"
+      1970-01-01 00:01 a/a user: turn 1
+                                   of a
+    > 1970-01-01 00:02 a/a user: turn 2
+                                   of a
+      1970-01-01 00:03 a/a user: turn 3
+                                   of a
+    ") };
+    let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
+    assert_eq!(hits, home.run("rsv-search", &["-p", "a", "--limit", "1", "--context", "1", "turn"], "").ok());
+    assert_eq!(lines_of(&hits).len(), 2);
+}
+
+on_each_store!(following_prints_what_is_stored_from_now_on);
+fn following_prints_what_is_stored_from_now_on(home: Home) {
+    let say = |id: &str, minute: u64, partition: &str| {
+        let line = json!({"id": id, "role": "user", "content": id, "timestamp": 60_000 * minute,
+            "partition": partition});
+        home.ingest(&[], &line.to_string());
+    };
+    // Before there is a store in a file.
+    let mut early = home.talk("rsv-view", &["--follow", "-p", "a"]);
+    say("one", 1, "a");
+    say("two", 20, "a");
+    let heard = |talk: &mut Talk| text(&lines_of(&talk.hear().unwrap())[0]["content"]);
+    let mut late = home.talk("rsv-view", &["-f", "1", "-p", "a", "--since", "0"]);
+    assert_eq!(heard(&mut late), "two");
+    say("elsewhere", 21, "b");
+    say("three", 30, "a");
+    assert_eq!([(); 3].map(|()| heard(&mut early)), ["one", "two", "three"]);
+    assert_eq!(heard(&mut late), "three");
+    // It was begun before the last one, and ended after it.
+    say("slow", 25, "a");
+    home.run("rsv-forget", &["one", "--all"], "").ok();
+    say("four", 31, "a");
+    for talk in [&mut early, &mut late] {
+        assert_eq!([heard(talk), heard(talk)], ["slow", "four"]);
+    }
+    for mut talk in [early, late] {
+        talk.child.kill().unwrap();
+        talk.end();
     }
 }
 
 #[test]
-fn following_prints_what_is_stored_from_now_on() {
-    for home in Home::of_each_store() {
-        let say = |id: &str, minute: u64, partition: &str| {
-            let line = json!({"id": id, "role": "user", "content": id, "timestamp": 60_000 * minute,
-                "partition": partition});
-            home.ingest(&[], &line.to_string());
-        };
-        // Before there is a store in a file.
-        let mut early = home.talk("rsv-view", &["--follow", "-p", "a"]);
-        say("one", 1, "a");
-        say("two", 20, "a");
-        let heard = |talk: &mut Talk| text(&lines_of(&talk.hear().unwrap())[0]["content"]);
-        let mut late = home.talk("rsv-view", &["-f", "1", "-p", "a", "--since", "0"]);
-        assert_eq!(heard(&mut late), "two");
-        say("elsewhere", 21, "b");
-        say("three", 30, "a");
-        assert_eq!([(); 3].map(|()| heard(&mut early)), ["one", "two", "three"]);
-        assert_eq!(heard(&mut late), "three");
-        // It was begun before the last one, and ended after it.
-        say("slow", 25, "a");
-        home.run("rsv-forget", &["one", "--all"], "").ok();
-        say("four", 31, "a");
-        for talk in [&mut early, &mut late] {
-            assert_eq!([heard(talk), heard(talk)], ["slow", "four"]);
-        }
-        for mut talk in [early, late] {
-            talk.child.kill().unwrap();
-            talk.end();
-        }
-    }
+fn following_has_no_end_and_no_format_with_one() {
     let home = Home::new();
     for words in [&["--follow", "--format", "json"][..], &["--follow", "--until", "now"]] {
         home.run("rsv-view", words, "").trouble();
@@ -252,37 +249,35 @@ fn following_ends_if_the_store_is_removed() {
     assert!(status.code() == Some(2) && why.starts_with("rsv-view: error: "), "{why}");
 }
 
-#[test]
-fn the_scopes_are_listed_with_their_messages() {
-    for home in Home::of_each_store() {
-        let line = |partition: &str, instance: &str, minute: u64, said: &str| {
-            json!({"role": "user", "content": said, "partition": partition, "instance": instance,
-                "timestamp": 60_000 * minute})
-            .to_string()
-                + "\n"
-        };
-        let lines = [
-            line("work", "desk", 5, "Évora"),
-            line("work", "desk", 2, "a"),
-            line("work", "phone", 7, "b"),
-            line("庭", "庭", 9, &"long ".repeat(300)),
-        ];
-        home.ingest(&[], &lines.concat());
-        let listed = |words: &[&str]| home.run("rsv-view", &[&["--scopes"], words].concat(), "").ok();
-        let desk = json!({"partition": "work", "instance": "desk", "messages": 2, "first": "1970-01-01T00:02:00.000Z",
-            "last": "1970-01-01T00:05:00.000Z", "bytes": 7});
-        assert_eq!(lines_of(&listed(&[]))[0], desk);
-        assert_eq!(lines_of(&listed(&[])).len(), 3);
-        assert_eq!(lines_of(&listed(&["-p", "work", "-i", "desk"])), [desk]);
-        assert_eq!(lines_of(&listed(&["--since", "1970-01-01 00:06"])).len(), 2);
-        assert_eq!(listed(&["-p", "none"]), "");
-        assert_eq!(listed(&["-p", "none", "--format", "json"]), "[]\n");
-        insta::allow_duplicates! { insta::assert_snapshot!(listed(&["--format", "text"]), @r"
-        work/desk   2 messages     7 B  1970-01-01 00:02 to 1970-01-01 00:05
-        work/phone  1 message      1 B  1970-01-01 00:07 to 1970-01-01 00:07
-        庭/庭       1 message   1.5 KB  1970-01-01 00:09 to 1970-01-01 00:09
-        ") };
-    }
+on_each_store!(the_scopes_are_listed_with_their_messages);
+fn the_scopes_are_listed_with_their_messages(home: Home) {
+    let line = |partition: &str, instance: &str, minute: u64, said: &str| {
+        json!({"role": "user", "content": said, "partition": partition, "instance": instance,
+            "timestamp": 60_000 * minute})
+        .to_string()
+            + "\n"
+    };
+    let lines = [
+        line("work", "desk", 5, "Évora"),
+        line("work", "desk", 2, "a"),
+        line("work", "phone", 7, "b"),
+        line("庭", "庭", 9, &"long ".repeat(300)),
+    ];
+    home.ingest(&[], &lines.concat());
+    let listed = |words: &[&str]| home.run("rsv-view", &[&["--scopes"], words].concat(), "").ok();
+    let desk = json!({"partition": "work", "instance": "desk", "messages": 2, "first": "1970-01-01T00:02:00.000Z",
+        "last": "1970-01-01T00:05:00.000Z", "bytes": 7});
+    assert_eq!(lines_of(&listed(&[]))[0], desk);
+    assert_eq!(lines_of(&listed(&[])).len(), 3);
+    assert_eq!(lines_of(&listed(&["-p", "work", "-i", "desk"])), [desk]);
+    assert_eq!(lines_of(&listed(&["--since", "1970-01-01 00:06"])).len(), 2);
+    assert_eq!(listed(&["-p", "none"]), "");
+    assert_eq!(listed(&["-p", "none", "--format", "json"]), "[]\n");
+    insta::allow_duplicates! { insta::assert_snapshot!(listed(&["--format", "text"]), @r"
+    work/desk   2 messages     7 B  1970-01-01 00:02 to 1970-01-01 00:05
+    work/phone  1 message      1 B  1970-01-01 00:07 to 1970-01-01 00:07
+    庭/庭       1 message   1.5 KB  1970-01-01 00:09 to 1970-01-01 00:09
+    ") };
 }
 
 #[test]
