@@ -128,11 +128,12 @@ def synapses(count):
     scores = numpy.array([link["score"] for link in links])
     if not links or not numpy.allclose((vectors[ends[:, 0]] * vectors[ends[:, 1]]).sum(axis=1), scores, atol=1e-3):
         sys.exit(f"vectors.py: error: {len(links)} synapses, whose scores are not the cosines of their ends")
-    # Of the first ones, all that are near enough; a message may have no more than DEGREE.
+    # Of the first ones, all that are near enough; a message may have no more than DEGREE, and a stronger synapse takes the
+    # place of the weakest: what is among the DEGREE nearest of both ends stays.
     linked = {*map(tuple, ends), *map(tuple, ends[:, ::-1])}
-    is_full = numpy.bincount(ends.ravel(), minlength=count) >= DEGREE
     near = numpy.argwhere(vectors[:TILE] @ vectors.T > scores.min() + 1e-3)
-    lacking = [(a, b) for a, b in near if a != b and not is_full[a] and not is_full[b] and (a, b) not in linked]
+    is_among = lambda a, b: (vectors @ vectors[b] >= vectors[a] @ vectors[b] - 1e-3).sum() <= DEGREE + 1
+    lacking = [(a, b) for a, b in near if a != b and (a, b) not in linked and is_among(a, b) and is_among(b, a)]
     if lacking:
         sys.exit(f"vectors.py: error: {len(lacking)} of {len(near)} near pairs have no synapse, such as {lacking[0]}")
 
