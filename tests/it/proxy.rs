@@ -37,18 +37,17 @@ impl Proxy {
     /// Starts a proxy by a command of its own.
     pub(crate) fn spawn(mut command: Command) -> Proxy {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut before = VecDeque::new();
-        loop {
-            let mut line = String::new();
-            stderr.read_line(&mut line).unwrap();
-            assert!(!line.is_empty(), "the proxy ended: {before:?}");
-            if let Some((_, address)) = line.trim().split_once("listening on http://") {
-                let port = address.rsplit(':').next().unwrap().parse().unwrap();
-                return Proxy { child, port, before, stderr };
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut proxy = Proxy { child, port: 0, before: VecDeque::new(), stderr };
+        while proxy.port == 0 {
+            let line = proxy.next_line();
+            assert!(!line.is_empty(), "the proxy ended: {:?}", proxy.before);
+            match line.trim().split_once("listening on http://") {
+                Some((_, address)) => proxy.port = address.rsplit(':').next().unwrap().parse().unwrap(),
+                None => proxy.before.push_back(line),
             }
-            before.push_back(line);
         }
+        proxy
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -57,11 +56,13 @@ impl Proxy {
 
     /// The next line that it says on standard error.
     pub(crate) fn hear(&mut self) -> String {
-        self.before.pop_front().unwrap_or_else(|| {
-            let mut line = String::new();
-            self.stderr.read_line(&mut line).unwrap();
-            line
-        })
+        self.before.pop_front().unwrap_or_else(|| self.next_line())
+    }
+
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
     }
 
     /// Reads standard error up to a line with this text.
