@@ -183,7 +183,7 @@ impl ValueType {
                 let error = Error::new(format!("{error} {}", cut(found)));
                 let hint = "no store is in memory, where it would end with the tool; one that is thrown away: \
                     --store \"$(mktemp -d)/store.db\"";
-                return if found.contains("mem") { error.hint(hint) } else { error };
+                return if found.contains(crate::record::LINE_ENDS) { error } else { error.hint(hint) };
             }
             ValueType::Variable => {
                 return Error::new("expected the name of an environment variable");
