@@ -183,7 +183,10 @@ impl ValueType {
                 let error = Error::new(format!("{error} {}", cut(found)));
                 let hint = "no store is in memory, where it would end with the tool; one that is thrown away: \
                     --store \"$(mktemp -d)/store.db\"";
-                return if found.contains(crate::record::LINE_ENDS) { error } else { error.hint(hint) };
+                // SQLite takes an empty path for one too.
+                let is_in_memory =
+                    found.contains("memory") || ["", "sqlite:"].contains(&found.trim_matches('"'));
+                return if is_in_memory { error.hint(hint) } else { error };
             }
             ValueType::Variable => {
                 return Error::new("expected the name of an environment variable");
