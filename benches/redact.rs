@@ -1,6 +1,6 @@
 //! Measures whether redaction takes linear time: for each rule, the beginnings of its secrets, and whole ones, repeated to
-//! 1 MB and to 100 KB, and objects that have secrets for names. Prints the greatest ratio of each kind, and the time for 1 MB in milliseconds; ends with 1 if a
-//! ratio exceeds 12. Run it by `cargo bench --bench redact`.
+//! 1 MB and to 100 KB, and objects that have secrets for names. Prints the greatest ratio of each kind, and the time for
+//! 1 MB in milliseconds; ends with 1 if a ratio exceeds 12. Run it by `cargo bench --bench redact`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use regex_syntax::ParserBuilder;

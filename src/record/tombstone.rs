@@ -85,6 +85,17 @@ impl Tombstone {
         }
     }
 
+    /// The tombstones to write for such a record: that of it, after what `before` goes on keeping out.
+    pub fn to_bury(
+        record: &StoredRecord,
+        state: TombstoneState,
+        at: i64,
+        before: Option<&Tombstone>,
+    ) -> impl Iterator<Item = Tombstone> {
+        let own = Tombstone::of(record, state, at, before);
+        before.and_then(|before| before.of_other_words(&own)).into_iter().chain([own])
+    }
+
     /// The tombstone of a link that is forgotten at a time, or just after an earlier tombstone of it; its scope is that of
     /// the record from which the link leads.
     pub fn of_link(link: &Link, scope: Scope, at: i64, before: Option<&Tombstone>) -> Tombstone {

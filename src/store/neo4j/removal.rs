@@ -58,12 +58,9 @@ fn bury(
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &Contents::default())?;
     for record in &records {
-        let before = before.get(&digest(record));
-        let tombstone = Tombstone::of(record, state, at, before);
-        if let Some(words) = before.and_then(|before| before.of_other_words(&tombstone)) {
-            there.new.put_tombstone(&words);
+        for tombstone in Tombstone::to_bury(record, state, at, before.get(&digest(record))) {
+            there.new.put_tombstone(&tombstone);
         }
-        there.new.put_tombstone(&tombstone);
     }
     there.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
     Ok(())

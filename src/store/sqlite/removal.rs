@@ -40,11 +40,9 @@ pub(super) fn remove_all(
             ids.extend(records_about(connection, &there)?);
             if let Some((state, at)) = tombstone {
                 let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
-                let tombstone = Tombstone::of(&there, state, at, before.as_ref());
-                if let Some(words) = before.and_then(|before| before.of_other_words(&tombstone)) {
-                    tombstones::put(connection, &words)?;
+                for tombstone in Tombstone::to_bury(&there, state, at, before.as_ref()) {
+                    tombstones::put(connection, &tombstone)?;
                 }
-                tombstones::put(connection, &tombstone)?;
             }
             removed.add(connection, &record, &there)?;
             for end in ["source", "target"] {
