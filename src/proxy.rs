@@ -1,67 +1,35 @@
 //! The tools chained behind HTTP: enrich, forward and ingest in one process, for clients of OpenAI's chat
-//! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do. It also serves vectors, since it has a model in
-//! memory that a tool would have to load.
+//! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do. It also
+//! serves vectors, since it has a model in memory that a tool would have to load.
+//!
+//! Its parts, by level: each uses only those of lower levels. Four are wings of many files, and what the others may use
+//! of one stands in its file: `http` and `worker` use no other wing, `turn` uses both, and `backend` all three.
 
-mod ai_chat;
-mod auto_commit;
-mod backfill;
-mod blocking_pool;
-mod chat_answer;
-mod chat_completions;
-mod chat_page;
-mod chat_request;
-mod chat_turn;
-mod check;
-mod client_setup;
-mod client_stream;
-mod clock_watch;
-mod command;
-mod connections;
-mod degraded;
-mod descriptors;
-mod document_jobs;
-mod documents;
-mod embedder;
-mod embeddings;
-mod foreground;
-mod guard;
-mod health;
-mod http_date;
-mod http_errors;
-mod memory_headers;
-mod memory_mode;
-mod models;
-mod mood;
-mod ollama;
-mod ollama_format;
-mod passthrough;
-mod proxy_config;
-mod query_parameters;
-mod relay_headers;
-mod request_body;
-mod request_log;
-mod response;
-mod retry_dedup;
-mod route;
-mod router;
-mod run_command;
-mod server;
-mod session_commit;
-mod sessions;
-mod spool;
-mod stop_signals;
-mod store_pool;
-mod store_queue;
-mod streamed_turn;
-mod tee;
-mod turn_pipeline;
-mod upload;
-mod upstream;
-mod user_scope;
+mod client_setup; // 0  how programs are told of the proxy's address
+mod config; // 0  settings, clock and diagnostics, which all share
+mod stop_signals; // 0  the signals that end the proxy
+
+mod http; // 1  connections, requests and responses
+mod worker; // 1  the store, the embedder, and the work beside requests
+
+mod command; // 2  the output of rsv-search and rsv-view
+mod embeddings; // 2  vectors for clients
+mod health; // 2  the state of the parts
+mod run_command; // 2  a command as the proxy's client
+mod turn; // 2  turns through memory
+
+mod backend; // 3  sessions and documents of users
+
+mod router; // 4  which part answers a request
+
+mod connections; // 5  which event loop serves a connection
+
+mod server; // 6  the parts put together
+
+mod check; // 7  what the proxy needs, with remedies
 
 pub use client_setup::is_for_projects;
-pub use descriptors::ConnectionLimits;
-pub use request_log::LogFormat;
+pub use http::{ConnectionLimits, LogFormat};
 pub use run_command::{ClientCommand, is_served};
 pub use server::Proxy;
 pub use stop_signals::StopSignals;

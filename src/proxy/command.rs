@@ -1,14 +1,9 @@
 //! `GET …/command/search/{n}` and `GET …/command/view/{n}`: the output of rsv-search and rsv-view for a scope, as one
 //! JSON array.
 
-use super::blocking_pool::BlockingPool;
-use super::embedder::SharedEmbedder;
-use super::foreground::Foreground;
-use super::proxy_config::ProxyConfig;
-use super::query_parameters::{parameter, parameters};
-use super::response::{self, HttpResponse};
-use super::route::Command;
-use super::store_pool::StorePool;
+use super::config::ProxyConfig;
+use super::http::{Command, HttpResponse, parameter, parameters, response};
+use super::worker::{BlockingPool, Foreground, SharedEmbedder, StorePool};
 use crate::backfill;
 use crate::error::{Error, Result};
 use crate::memory::PriorRule;

@@ -1,9 +1,6 @@
 //! Accepts connections, and serves each on one of the event loops.
 
-use super::client_stream::ClientStream;
-use super::http_date;
-use super::http_errors::ErrorBodies;
-use super::response::HttpResponse;
+use super::http::{ClientStream, ErrorBodies, HttpResponse, date};
 use super::router::Router;
 use crate::http::EventLoops;
 use hyper::server::conn::http1;
@@ -89,12 +86,12 @@ impl Connections {
         // A client that is gone already needs no answer.
         let _ = self.loops.spawn(stream, |stream| async move {
             let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
-            if http_date::is_valid() {
+            if date::is_valid() {
                 let served = server.serve_connection(TokioIo::new(stream), service);
-                http_date::serve_while_valid(watcher.watch(served)).await;
+                date::serve_while_valid(watcher.watch(served)).await;
             } else {
                 let _ = clock.check();
-                http_date::refuse(stream, idle_timeout).await;
+                date::refuse(stream, idle_timeout).await;
             }
             drop(permit);
         });

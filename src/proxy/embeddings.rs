@@ -1,9 +1,7 @@
 //! `POST /v1/embeddings` in OpenAI's format, from the proxy's own embedder.
 
-use super::blocking_pool::BlockingPool;
-use super::embedder::SharedEmbedder;
-use super::foreground::Foreground;
-use super::response::{self, HttpResponse};
+use super::http::{HttpResponse, response};
+use super::worker::{BlockingPool, Foreground, SharedEmbedder};
 use crate::embed::InputType;
 use crate::error::{Error, Result};
 use crate::record::{Object, VectorFormat, quote, write_vector};

@@ -1,14 +1,7 @@
 //! `GET /health`: the state of the parts that the proxy needs.
 
-use super::auto_commit::AutoCommit;
-use super::clock_watch::ClockWatch;
-use super::degraded;
-use super::descriptors::ConnectionLimits;
-use super::embedder::SharedEmbedder;
-use super::response::{self, HttpResponse};
-use super::store_pool::StorePool;
-use super::store_queue::StoreQueue;
-use super::upstream::Upstream;
+use super::http::{ConnectionLimits, HttpResponse, Upstream, response};
+use super::worker::{AutoCommit, ClockWatch, SharedEmbedder, StorePool, StoreQueue, degraded};
 use crate::chat;
 use crate::http::MAX_IDLE_TIME;
 use crate::provider::Target;

@@ -1,28 +1,15 @@
 //! Takes a request to the part that answers it, and logs it.
 
-use super::ai_chat::AiChatApi;
-use super::chat_completions::ChatApi;
-use super::chat_page::ChatPage;
-use super::chat_request::ChatRequest;
-use super::clock_watch::ClockWatch;
+use super::backend::{AiChatApi, ChatPage, DocumentsApi, ModelsApi, SessionsApi, UserNames};
 use super::command::CommandApi;
-use super::documents::DocumentsApi;
+use super::config::ProxyConfig;
 use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
-use super::guard::Guard;
 use super::health::HealthApi;
-use super::memory_mode::MemoryMode;
-use super::models::ModelsApi;
-use super::ollama::{OllamaApi, OllamaRequest};
-use super::ollama_format::OllamaMethod;
-use super::passthrough::Passthrough;
-use super::proxy_config::ProxyConfig;
-use super::relay_headers;
-use super::request_body;
-use super::request_log::{LoggedRequest, RequestLog};
-use super::response::{self, HttpResponse};
-use super::route::Route;
-use super::sessions::SessionsApi;
-use super::user_scope::UserNames;
+use super::http::{
+    Guard, HttpResponse, LoggedRequest, RequestLog, Route, relay_headers, request_body, response,
+};
+use super::turn::{ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough};
+use super::worker::ClockWatch;
 use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;

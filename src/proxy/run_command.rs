@@ -1,8 +1,7 @@
 //! Runs a command with the proxy's address in its environment.
 
 use super::client_setup;
-use super::descriptors;
-use super::guard::PLACEHOLDER_KEY;
+use super::http::{PLACEHOLDER_KEY, descriptors};
 use super::stop_signals::StopSignals;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Context, Error, Result};

@@ -1,37 +1,19 @@
 //! The proxy from its settings to its end: it puts the parts together, serves, and stores the answered turns.
 
-use super::ai_chat::AiChatApi;
-use super::auto_commit::AutoCommit;
-use super::backfill::Backfill;
-use super::blocking_pool::BlockingPool;
-use super::chat_completions::ChatApi;
-use super::chat_page::ChatPage;
-use super::chat_turn;
-use super::clock_watch::ClockWatch;
+use super::backend::{AiChatApi, ChatPage, DocumentsApi, ModelsApi, SessionsApi, chat_turn};
 use super::command::CommandApi;
+use super::config::ProxyConfig;
 use super::connections::Connections;
-use super::descriptors::ConnectionLimits;
-use super::document_jobs::DocumentJobs;
-use super::documents::DocumentsApi;
-use super::embedder::{self, SharedEmbedder};
 use super::embeddings::EmbeddingsApi;
-use super::foreground::Foreground;
-use super::guard::Guard;
 use super::health::HealthApi;
-use super::models::ModelsApi;
-use super::ollama::OllamaApi;
-use super::passthrough::Passthrough;
-use super::proxy_config::ProxyConfig;
-use super::request_log::{LogFormat, RequestLog};
+use super::http::{ConnectionLimits, Guard, LogFormat, RequestLog, Upstream};
 use super::router::Router;
-use super::session_commit::SessionCommits;
-use super::sessions::SessionsApi;
-use super::spool::Spool;
 use super::stop_signals::StopSignals;
-use super::store_pool::StorePool;
-use super::store_queue::StoreQueue;
-use super::turn_pipeline::TurnPipeline;
-use super::upstream::Upstream;
+use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
+use super::worker::{
+    AutoCommit, Backfill, BlockingPool, ClockWatch, DocumentJobs, Foreground, SessionCommits, SharedEmbedder,
+    Spool, StorePool, StoreQueue, embedder,
+};
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};

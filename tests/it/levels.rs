@@ -38,17 +38,29 @@ fn code(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// The level of each module: `pub mod NAME; // LEVEL what it is`.
+/// The parts of a module and their levels, in the order of its file: `mod NAME; // LEVEL what it is`. Empty if none has
+/// a level; else each has one.
+fn parts(text: &str) -> Vec<(String, u32)> {
+    let part = |line: &str| {
+        let (visibility, part) = line.split_once("mod ")?;
+        let (name, comment) = part.split_once(';').filter(|_| ["", "pub "].contains(&visibility))?;
+        let level = comment.trim_start().strip_prefix("// ").and_then(|c| c.split(' ').next());
+        Some((name.to_owned(), level.and_then(|l| l.parse().ok())))
+    };
+    let parts: Vec<(String, Option<u32>)> = text.lines().filter_map(part).collect();
+    if parts.iter().all(|(_, level)| level.is_none()) {
+        return Vec::new();
+    }
+    let has_level = |(name, level): (String, Option<u32>)| {
+        (level.map(|level| (name.clone(), level))).unwrap_or_else(|| panic!("module {name} has no level"))
+    };
+    parts.into_iter().map(has_level).collect()
+}
+
+/// The level of each module of the library.
 fn levels() -> BTreeMap<String, u32> {
     let lib = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
-    let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod "));
-    let level = |line: &str| {
-        let (name, comment) = line.split_once(';').unwrap();
-        let level = comment.trim_start().strip_prefix("// ").and_then(|c| c.split(' ').next());
-        let level = level.and_then(|l| l.parse().ok());
-        (name.to_owned(), level.unwrap_or_else(|| panic!("module {name} has no level")))
-    };
-    modules.map(level).collect()
+    parts(&lib).into_iter().collect()
 }
 
 /// The modules that a text names after `crate::`, one by one or in braces.
@@ -109,11 +121,28 @@ fn a_module_uses_only_lower_ones() {
 
 #[test]
 fn levels_only_rise_in_the_list() {
-    let lib = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
-    let levels = levels();
-    let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.split(';').next());
-    let order: Vec<u32> = modules.map(|module| levels[module]).collect();
-    assert!(order.is_sorted(), "{order:?}");
+    for (_, path, text) in sources() {
+        let parts = parts(&text);
+        assert!(parts.is_sorted_by_key(|(_, level)| *level), "{}: {parts:?}", path.display());
+    }
+}
+
+#[test]
+fn a_part_of_a_module_uses_only_lower_ones() {
+    let sources = sources();
+    let graph = graph(&sources);
+    let with_levels = sources.iter().filter(|(module, _, text)| module != "lib" && !parts(text).is_empty());
+    let with_levels: Vec<_> = with_levels.collect();
+    assert!(!with_levels.is_empty());
+    for (_, path, text) in with_levels {
+        let uses = graph.uses_of_higher_parts(path.to_str().unwrap(), &parts(text).into_iter().collect());
+        assert!(uses.is_empty(), "{}", uses.join("\n"));
+    }
+}
+
+/// Which files use which.
+fn graph(sources: &[(String, PathBuf, String)]) -> ModuleGraph<'_> {
+    ModuleGraph::read(sources.iter().map(|(_, path, text)| (path.to_str().unwrap(), text.as_str())))
 }
 
 /// The files of the library outside `modules` whose code holds one of `signs`.
@@ -213,8 +242,7 @@ fn no_two_types_of_one_name_in_a_module() {
 #[test]
 fn files_of_a_module_form_no_circle() {
     let sources = sources();
-    let graph =
-        ModuleGraph::read(sources.iter().map(|(_, path, text)| (path.to_str().unwrap(), text.as_str())));
+    let graph = graph(&sources);
     let circles: Vec<_> = levels().keys().flat_map(|module| graph.circles(module)).collect();
     assert!(circles.is_empty(), "{}", circles.join("\n"));
 }

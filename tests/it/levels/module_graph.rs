@@ -376,13 +376,32 @@ impl<'a> ModuleGraph<'a> {
         circles.into_iter().map(|circle| self.describe(&circle, &uses)).collect()
     }
 
+    /// Every use between two parts of the module whose file is at `path` that does not lead to a lower level.
+    pub(super) fn uses_of_higher_parts(&self, path: &str, levels: &BTreeMap<String, u32>) -> Vec<String> {
+        let parent = module_path(path);
+        let part = |module: &ModulePath| module.strip_prefix(&*parent)?.first().cloned();
+        let mut found = Vec::new();
+        for (from, own) in self.files.keys().filter_map(|from| Some((from, part(from)?))) {
+            for (to, line) in self.uses(from) {
+                if part(&to).is_some_and(|part| part != own && levels[&part] >= levels[&own]) {
+                    found.push(self.describe_use(from, &to, line));
+                }
+            }
+        }
+        found
+    }
+
+    fn describe_use(&self, from: &ModulePath, to: &ModulePath, line: usize) -> String {
+        let code = self.texts[from].lines().nth(line).unwrap_or_default().trim();
+        format!("{} uses {}: {}: {code}", file_name(from), file_name(to), line + 1)
+    }
+
     fn describe(&self, circle: &[&&ModulePath], uses: &BTreeMap<&ModulePath, Uses>) -> String {
         let names: Vec<_> = circle.iter().map(|module| file_name(module)).collect();
         let mut text = format!("{}: a circle of {}\n", circle[0][0], names.join(", "));
         for from in circle {
             for (to, line) in uses[**from].iter().filter(|(to, _)| circle.contains(&&&**to)) {
-                let code = self.texts[**from].lines().nth(*line).unwrap_or_default().trim();
-                writeln!(text, "  {} uses {}: {}: {code}", file_name(from), file_name(to), line + 1).unwrap();
+                writeln!(text, "  {}", self.describe_use(from, to, *line)).unwrap();
             }
         }
         text
@@ -509,6 +528,26 @@ fn a_circle_of_files_is_found() {
     let circles = ModuleGraph::read([("m.rs", parent.as_str()), ("m/low.rs", low), files[2]]).circles("m");
     assert_eq!(circles.len(), 1);
     assert!(circles[0].starts_with("m: a circle of m.rs, m/high.rs\n"), "{circles:?}");
+}
+
+#[test]
+fn a_use_of_a_higher_part_is_found_behind_its_parent() {
+    let files = [
+        ("m.rs", "mod low; // 1\nmod high; // 2\n"),
+        ("m/low.rs", "mod a;\n"),
+        ("m/low/a.rs", "use crate::m::high::run;\n"),
+        ("m/high.rs", "mod b;\npub(super) use b::run;\nuse super::low::Item;\n"),
+        ("m/high/b.rs", "pub(in crate::m) fn run() {}\n"),
+    ];
+    let graph = ModuleGraph::read(files);
+    let uses = |low, high| {
+        graph.uses_of_higher_parts("m.rs", &[("low".to_owned(), low), ("high".to_owned(), high)].into())
+    };
+    let upward = "m/low/a.rs uses m/high/b.rs: 1: use crate::m::high::run;";
+    let downward = "m/high.rs uses m/low.rs: 3: use super::low::Item;";
+    assert_eq!(uses(1, 2), [upward]);
+    assert_eq!(uses(2, 1), [downward]);
+    assert_eq!(uses(1, 1), [downward, upward]);
 }
 
 #[test]

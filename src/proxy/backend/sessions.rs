@@ -1,0 +1,192 @@
+//! `/api/sessions`: the sessions of a user, which are the instances of the user's partition.
+
+use crate::chat;
+use crate::error::{Error, Result};
+use crate::forget;
+use crate::proxy::config::ProxyConfig;
+use crate::proxy::http::{HttpResponse, parameter, response};
+use crate::proxy::worker::{BlockingPool, ModelFailure, SessionCommits, StorePool, StoreQueue};
+use crate::record::{Commit, Object, Record, Role, Scope, Scopes, SessionSummary, StoredRecord, kinds, time};
+use crate::store::{self, Select, Store, Walk};
+use hyper::StatusCode;
+use std::sync::Arc;
+
+/// The number of sessions in a list, unless the query says otherwise, and the greatest one.
+const DEFAULT_LIMIT: usize = 20;
+const MAX_LIMIT: usize = 1000;
+
+/// Serves the sessions.
+pub(in crate::proxy) struct SessionsApi {
+    config: Arc<ProxyConfig>,
+    blocking: BlockingPool,
+    stores: Arc<StorePool>,
+    queue: Arc<StoreQueue>,
+    commits: Arc<SessionCommits>,
+}
+
+impl SessionsApi {
+    /// Serves from the store, and commits by `commits`.
+    pub(in crate::proxy) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        stores: &Arc<StorePool>,
+        queue: &Arc<StoreQueue>,
+        commits: &Arc<SessionCommits>,
+    ) -> SessionsApi {
+        SessionsApi {
+            config: config.clone(),
+            blocking: blocking.clone(),
+            stores: stores.clone(),
+            queue: queue.clone(),
+            commits: commits.clone(),
+        }
+    }
+
+    /// Lists the sessions of a user, newest first. `query` may have `limit` and `offset`.
+    pub(in crate::proxy) async fn list(&self, user: String, query: Option<&str>) -> HttpResponse {
+        let number = |name, default| number(query.unwrap_or_default(), name, default);
+        let (limit, offset) = match (number("limit", DEFAULT_LIMIT), number("offset", 0)) {
+            (Ok(limit), Ok(offset)) => (limit.min(MAX_LIMIT), offset),
+            (Err(error), _) | (_, Err(error)) => return response::bad_request(&error),
+        };
+        self.with_store(move |store| {
+            let sessions = store::sessions(store, &Scopes::Partition(user))?;
+            let newest = sessions.iter().rev().skip(offset).take(limit);
+            let entries: Vec<Object> = newest.map(entry).collect();
+            let mut body = Object::default();
+            body.set("sessions", chat::array(&entries));
+            body.set("total", sessions.len().to_string());
+            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+        })
+        .await
+    }
+
+    /// Shows a session of a user, with its messages.
+    pub(in crate::proxy) async fn show(&self, user: String, session: String) -> HttpResponse {
+        let scope = Scope { partition: user, instance: session };
+        self.queue.settled(&scope).await;
+        self.with_store(move |store| {
+            let Some(summary) = summary(store, &scope)? else { return Ok(not_found(&scope)) };
+            let mut messages = Vec::new();
+            store.walk(&Walk::records(Select::messages(Scopes::One(scope))), &mut |record| {
+                if let Record::Stored(message) = record {
+                    messages.push(of_message(&message));
+                }
+                Ok(())
+            })?;
+            let mut body = entry(&summary);
+            body.set("messages", chat::array(&messages));
+            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+        })
+        .await
+    }
+
+    /// Commits a session of a user.
+    pub(in crate::proxy) async fn commit(&self, user: String, session: String) -> HttpResponse {
+        let scope = Scope { partition: user, instance: session };
+        self.queue.settled(&scope).await;
+        let known = scope.clone();
+        let found = self.stores.with_store(move |store| summary(store, &known)).await;
+        match found {
+            Ok(Some(_)) => {}
+            Ok(None) => return not_found(&scope),
+            Err(error) => return response::unavailable("unavailable", &error),
+        }
+        let (commits, own) = (self.commits.clone(), scope.clone());
+        match self.blocking.spawn(move || commits.commit(&own, ModelFailure::LeadsToRule)).await {
+            Ok(Ok(commit)) => {
+                let body = of_commit(&scope, commit.as_ref());
+                response::json(StatusCode::OK, body.to_json() + "\n")
+            }
+            Ok(Err(error)) => response::unavailable("not_committed", &error),
+            Err(_) => response::cut_short(),
+        }
+    }
+
+    /// Forgets a session of a user: its messages, its accounts and its archives.
+    pub(in crate::proxy) async fn delete(&self, user: String, session: String) -> HttpResponse {
+        let scope = Scope { partition: user, instance: session };
+        self.queue.settled(&scope).await;
+        let now = self.config.clock.now();
+        self.with_store(move |store| {
+            if summary(store, &scope)?.is_none() {
+                return Ok(not_found(&scope));
+            }
+            let mut ids = forget::select(store, &Select::records(kinds(), Scopes::One(scope.clone())))?;
+            ids.extend(forget::same_words(store, &ids)?);
+            store.forget(&ids.iter().map(String::as_str).collect::<Vec<_>>(), now)?;
+            forget::erase(store)?;
+            let mut body = Object::default();
+            body.set_text("session_id", &scope.instance);
+            body.set("deleted", "true");
+            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+        })
+        .await
+    }
+
+    async fn with_store(
+        &self,
+        work: impl FnOnce(&mut dyn Store) -> Result<HttpResponse> + Send + 'static,
+    ) -> HttpResponse {
+        let done = self.stores.with_store(work).await;
+        done.unwrap_or_else(|error| response::unavailable("unavailable", &error))
+    }
+}
+
+/// A number in a query. Errors if it is none.
+fn number(query: &str, name: &str, default: usize) -> Result<usize> {
+    match parameter(query, name)? {
+        None => Ok(default),
+        Some(text) => {
+            text.parse().map_err(|_| Error::new(format!("{name}: expected a number, found {text}")))
+        }
+    }
+}
+
+/// What a session holds; `None` if it has no message.
+fn summary(store: &mut dyn Store, scope: &Scope) -> Result<Option<SessionSummary>> {
+    Ok(store::sessions(store, &Scopes::One(scope.clone()))?.pop())
+}
+
+/// The response if a user has no such session; another's is no different.
+pub(super) fn not_found(scope: &Scope) -> HttpResponse {
+    response::error(StatusCode::NOT_FOUND, "not_found", &format!("there is no session {}", scope.instance))
+}
+
+/// The entry of a session.
+fn entry(summary: &SessionSummary) -> Object {
+    let mut entry = summary.to_object();
+    entry.take("kind");
+    entry
+}
+
+fn of_message(message: &StoredRecord) -> Object {
+    let mut entry = Object::default();
+    entry.set_text("id", &message.id);
+    entry.set_text("role", message.role.map_or("", Role::name));
+    entry.set("content", message.content_json());
+    entry.set_text("created_at", &time::rfc3339(message.timestamp));
+    entry
+}
+
+/// What a commit did; `None` if there was nothing to commit.
+fn of_commit(scope: &Scope, commit: Option<&Commit>) -> Object {
+    let mut body = Object::default();
+    body.set_text("session_id", &scope.instance);
+    body.set_text("status", if commit.is_some() { "committed" } else { "unchanged" });
+    let archive = commit.and_then(|commit| commit.archive.text("uri").ok().flatten());
+    match archive {
+        Some(uri) => body.set_text("archive_uri", &uri),
+        None => body.set("archive_uri", "null"),
+    }
+    let steps = commit.map(|commit| commit.steps.as_slice()).unwrap_or_default();
+    let count = |events: &[&str]| {
+        let event = |step: &&Object| step.text("event").ok().flatten().unwrap_or_default();
+        steps.iter().filter(|step| events.contains(&event(step).as_str())).count().to_string()
+    };
+    body.set("memories_created", count(&["create", "archive_and_create"]));
+    body.set("memories_merged", count(&["merge"]));
+    body.set("memories_skipped", count(&["skip"]));
+    body.set("steps", chat::array(steps));
+    body
+}

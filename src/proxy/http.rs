@@ -1,0 +1,32 @@
+//! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
+//!
+//! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs` bounds the
+//! connections. `guard.rs` allows a request, `route.rs` and `query_parameters.rs` read its address, `request_body.rs` its
+//! body. `response.rs` makes responses, which `request_log.rs` logs. `upstream.rs` relays a request to a provider, with
+//! the headers that `relay_headers.rs` selects. Uses no other wing.
+
+mod client_stream;
+pub(super) mod date;
+pub(super) mod descriptors;
+mod error_bodies;
+mod guard;
+mod query_parameters;
+pub(super) mod relay_headers;
+pub(super) mod request_body;
+mod request_log;
+pub(super) mod response;
+mod route;
+pub(super) mod upstream;
+
+pub use descriptors::ConnectionLimits;
+pub use request_log::LogFormat;
+
+pub(super) use client_stream::ClientStream;
+pub(super) use error_bodies::ErrorBodies;
+pub(super) use guard::{Guard, PLACEHOLDER_KEY};
+pub(super) use query_parameters::{parameter, parameters};
+pub(super) use request_body::BodyTimer;
+pub(super) use request_log::{LoggedRequest, RequestLog};
+pub(super) use response::{HttpBody, HttpResponse};
+pub(super) use route::{Command, Route};
+pub(super) use upstream::Upstream;

@@ -1,0 +1,336 @@
+//! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web page.
+//!
+//! A web page can make its reader's browser send requests to a server on the reader's machine. It cannot choose the
+//! headers `Origin` and `Sec-Fetch-Site`; and where its own name points to the machine (DNS rebinding), `Host` is that
+//! name. A browser sends `Origin` with requests whose answer a page reads, and `Sec-Fetch-Site` with all requests,
+//! links and images among them, to an address that is known to be the reader's machine.
+
+use super::response::{self, HttpResponse};
+use crate::config::{Secret, Settings};
+use crate::error::Error;
+use crate::provider::CallerKeys;
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
+    AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
+use hyper::{HeaderMap, Method, StatusCode};
+use sha2::{Digest, Sha256};
+use std::net::IpAddr;
+
+/// The header for the token, where `Authorization` holds a provider's key.
+const TOKEN_HEADER: &str = "x-rsv-token";
+/// The header in which clients of Anthropic's send their key.
+const ANTHROPIC_KEY_HEADER: &str = "x-api-key";
+/// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
+pub(in crate::proxy) const PLACEHOLDER_KEY: &str = "rsv";
+/// The header by which a browser says whether a page of another site makes it send a request.
+const FETCH_SITE_HEADER: &str = "sec-fetch-site";
+/// The header by which a browser says whether it would show the answer as a page of its own.
+const FETCH_MODE_HEADER: &str = "sec-fetch-mode";
+/// The values of `Sec-Fetch-Site` for requests that no other site causes.
+const OWN_FETCH_SITES: [&[u8]; 2] = [b"none", b"same-origin"];
+/// The one page to which other sites may link.
+const LINKED_PATH: &str = "/health";
+/// The schemes of origins that are pages, or extensions of a browser.
+const PAGE_SCHEMES: [&str; 5] =
+    ["http://", "https://", "chrome-extension://", "moz-extension://", "safari-web-extension://"];
+/// The methods that a page may use.
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE, OPTIONS");
+/// The headers of a response that a page may read.
+const EXPOSED_HEADERS: HeaderValue =
+    HeaderValue::from_static("x-rsv-memory, x-rsv-recalled, x-rsv-tokens, x-rsv-degraded");
+
+/// Decides which requests are allowed.
+pub(in crate::proxy) struct Guard {
+    token: Option<Secret>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Guard {
+    /// Takes the token and the lists of hosts and origins from the settings.
+    pub(in crate::proxy) fn new(settings: &Settings) -> Guard {
+        let list = |key| -> Vec<String> {
+            let text = settings.text(key).unwrap_or_default().to_ascii_lowercase();
+            text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+        };
+        Guard {
+            token: settings.secret("proxy.token"),
+            hosts: list("proxy.hosts"),
+            origins: list("proxy.origins"),
+        }
+    }
+
+    /// Whether requests need a token.
+    pub(in crate::proxy) fn needs_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// The response to a request that is refused or is an OPTIONS; `None` for all others.
+    pub(in crate::proxy) fn response(&self, head: &Parts) -> Option<HttpResponse> {
+        for name in [HOST, ORIGIN] {
+            if head.headers.get_all(&name).iter().nth(1).is_some() {
+                return Some(response::bad_request(&Error::new(format!("{name}: is sent twice"))));
+            }
+        }
+        if let Some(host) = requested_host(head).filter(|host| !self.is_own_host(host)) {
+            let text = format!("{host} is not a name of this server: add it to proxy.hosts");
+            return Some(response::error(StatusCode::FORBIDDEN, "host_not_allowed", &text));
+        }
+        if let Some(origin) = origin(&head.headers).filter(|origin| !self.admits_origin(origin, head)) {
+            let text = format!("pages of {origin} may not call this server: add it to proxy.origins");
+            return Some(response::error(StatusCode::FORBIDDEN, "origin_not_allowed", &text));
+        }
+        if !self.admits_site(head) {
+            let text = "pages of other sites may not call this server: add their origin to proxy.origins";
+            return Some(response::error(StatusCode::FORBIDDEN, "origin_not_allowed", text));
+        }
+        if head.method == Method::OPTIONS {
+            let mut response = response::no_content();
+            response.headers_mut().insert(ALLOW, ALLOWED_METHODS);
+            return Some(response);
+        }
+        let is_known = match &self.token {
+            Some(token) => is_token_header(&head.headers, token) || is_bearer(&head.headers, token),
+            None => true,
+        };
+        (!is_known).then(|| {
+            let text = format!("the token is missing or wrong: send it as Bearer or as {TOKEN_HEADER}");
+            response::error(StatusCode::UNAUTHORIZED, "invalid_token", &text)
+        })
+    }
+
+    /// The caller's keys for providers, without the proxy's token.
+    pub(in crate::proxy) fn caller_keys(&self, headers: &HeaderMap) -> CallerKeys {
+        let is_token = |key: &str| self.token.as_ref().is_some_and(|token| is_equal(key, token.expose()));
+        let secret = |key: Option<&str>| key.filter(|key| !is_token(key)).map(Secret::new);
+        CallerKeys::new(secret(bearer(headers)), secret(sent(headers, ANTHROPIC_KEY_HEADER)))
+    }
+
+    /// Adds the headers that let a page read the response, if its origin is listed (CORS).
+    pub(in crate::proxy) fn add_cors_headers(&self, head: &Parts, response: &mut HttpResponse) {
+        let Some(origin) = head.headers.get(ORIGIN) else { return };
+        let is_listed = origin.to_str().is_ok_and(|origin| self.lists_origin(&origin.to_ascii_lowercase()));
+        if !is_listed {
+            return;
+        }
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        headers.append(VARY, HeaderValue::from_name(ORIGIN));
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+        if head.method == Method::OPTIONS {
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+            headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+            if let Some(wanted) = head.headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+                headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+            }
+        }
+    }
+
+    /// Whether a host is a listed name, or a numeric address, which needs no name server and so cannot be rebound.
+    fn is_own_host(&self, host: &str) -> bool {
+        let number = host.trim_start_matches('[').trim_end_matches(']').parse();
+        let is_number = number.is_ok_and(|number| self.needs_token() || !is_loopback_alias(number));
+        host == "localhost" || is_number || self.hosts.iter().any(|name| name == host)
+    }
+
+    /// Whether requests of an origin are allowed. A web page's must be listed, or be the proxy's own; programs that are
+    /// no browser may send any.
+    fn admits_origin(&self, origin: &str, head: &Parts) -> bool {
+        let is_page = origin == "null" || PAGE_SCHEMES.iter().any(|scheme| origin.starts_with(scheme));
+        let is_own = || {
+            let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+            host.is_some_and(|host| origin == format!("http://{}", host.to_ascii_lowercase()))
+        };
+        !is_page || self.lists_origin(origin) || is_own()
+    }
+
+    /// Whether a request is allowed by the site of the page that makes the browser send it. That of an image or a link
+    /// names no origin, so that only `*` lists it.
+    fn admits_site(&self, head: &Parts) -> bool {
+        let mut sites = head.headers.get_all(FETCH_SITE_HEADER).iter();
+        if sites.all(|site| OWN_FETCH_SITES.contains(&site.as_bytes())) {
+            return true;
+        }
+        let is_link = head.headers.get(FETCH_MODE_HEADER).is_some_and(|mode| mode == "navigate");
+        let is_listed = match origin(&head.headers) {
+            Some(origin) => self.lists_origin(&origin),
+            None => self.lists_origin("null"),
+        };
+        is_listed || is_link && head.method == Method::GET && head.uri.path() == LINKED_PATH
+    }
+
+    fn lists_origin(&self, origin: &str) -> bool {
+        self.origins.iter().any(|one| one == origin || one == "*")
+    }
+}
+
+/// Whether an address reaches this machine while browsers do not know that it does: they leave `Sec-Fetch-Site` out, so
+/// that the request of an image cannot be told from that of another program.
+fn is_loopback_alias(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_unspecified(),
+        IpAddr::V6(address) => address.is_unspecified() || address.to_ipv4_mapped().is_some(),
+    }
+}
+
+/// The host that a request names, without its port, in lower case; `None` where it names none.
+fn requested_host(head: &Parts) -> Option<String> {
+    let host = |text: &str| {
+        let authority = text.parse::<Authority>().ok();
+        authority.map_or(text.to_owned(), |authority| authority.host().to_owned()).to_ascii_lowercase()
+    };
+    let header = head.headers.get(HOST).map(|value| host(&String::from_utf8_lossy(value.as_bytes())));
+    head.uri.host().map(|name| name.to_ascii_lowercase()).or(header)
+}
+
+fn origin(headers: &HeaderMap) -> Option<String> {
+    headers.get(ORIGIN).map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
+}
+
+fn is_bearer(headers: &HeaderMap, token: &Secret) -> bool {
+    bearer(headers).is_some_and(|key| is_equal(key, token.expose()))
+}
+
+fn is_token_header(headers: &HeaderMap, token: &Secret) -> bool {
+    sent(headers, TOKEN_HEADER).is_some_and(|sent| is_equal(sent, token.expose()))
+}
+
+/// The value of a header, without blanks around it.
+fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
+    headers.get(HeaderName::from_static(name))?.to_str().ok().map(str::trim)
+}
+
+/// Compares two texts in a time that does not depend on where they differ: by their digests, to the last byte.
+fn is_equal(one: &str, other: &str) -> bool {
+    let (one, other) = (Sha256::digest(one), Sha256::digest(other));
+    one.iter().zip(&other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::Request;
+
+    fn guard() -> Guard {
+        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let token = Some(Secret::new("secret"));
+        Guard { token, hosts: list(&["my.example"]), origins: list(&["https://page.example"]) }
+    }
+
+    fn status(guard: &Guard, uri: &str, headers: &[(&str, &str)]) -> u16 {
+        let mut request = Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        guard.response(&head).map_or(200, |response| response.status().as_u16())
+    }
+
+    #[test]
+    fn only_names_of_our_own_are_answered_to() {
+        let guard = Guard { token: None, ..guard() };
+        for (host, wanted) in [
+            ("localhost", 200),
+            ("LocalHost:3017", 200),
+            ("127.0.0.1:3017", 200),
+            ("[::1]:3017", 200),
+            ("192.168.1.2", 200),
+            ("my.example:80", 200),
+            ("0.0.0.0:3017", 403),
+            ("[::]:3017", 403),
+            ("[::ffff:7f00:1]:3017", 403),
+            ("evil.example", 403),
+            ("localhost.evil.example:3017", 403),
+            ("127.0.0.1.evil.example", 403),
+            ("", 403),
+            ("a b", 403),
+        ] {
+            assert_eq!(status(&guard, "/health", &[("host", host)]), wanted, "{host}");
+        }
+        assert_eq!(status(&guard, "/health", &[]), 200, "HTTP/1.0 says no name");
+        let with_token = Guard { token: Some(Secret::new("secret")), ..self::guard() };
+        let headers = [("host", "0.0.0.0:3017"), ("authorization", "Bearer secret")];
+        assert_eq!(status(&with_token, "/health", &headers), 200);
+        assert_eq!(status(&guard, "http://evil.example/health", &[("host", "localhost")]), 403);
+    }
+
+    #[test]
+    fn only_pages_that_are_listed_may_ask() {
+        let guard = Guard { token: None, ..guard() };
+        for (origin, wanted) in [
+            ("https://page.example", 200),
+            ("https://other.example", 403),
+            ("http://localhost:3017", 200),
+            ("http://localhost:9999", 403),
+            ("null", 403),
+            ("app://editor", 200),
+            ("chrome-extension://abcdefgh", 403),
+            ("moz-extension://0-1", 403),
+            ("safari-web-extension://0-1", 403),
+        ] {
+            let headers = [("host", "localhost:3017"), ("origin", origin)];
+            assert_eq!(status(&guard, "/health", &headers), wanted, "{origin}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_sites_may_ask_only_if_they_are_listed() {
+        let listed = Guard { token: None, ..guard() };
+        let any = Guard { origins: vec!["*".to_owned()], ..Guard { token: None, ..guard() } };
+        let (page, other) = (Some("https://page.example"), Some("app://editor"));
+        for (site, mode, origin, path, wanted) in [
+            ("none", "navigate", None, "/command/view", (200, 200)),
+            ("same-origin", "cors", None, "/command/view", (200, 200)),
+            ("cross-site", "no-cors", None, "/v1/responses/x", (403, 200)),
+            ("same-site", "no-cors", None, "/health", (403, 200)),
+            ("cross-site", "cors", page, "/command/view", (200, 200)),
+            ("cross-site", "cors", other, "/command/view", (403, 200)),
+            ("cross-site", "navigate", None, "/command/view", (403, 200)),
+            ("same-site", "navigate", None, "/", (403, 200)),
+            ("of-tomorrow", "navigate", None, "/", (403, 200)),
+            ("cross-site", "navigate", None, "/health", (200, 200)),
+        ] {
+            let mut headers = vec![("host", "localhost"), ("sec-fetch-site", site), ("sec-fetch-mode", mode)];
+            headers.extend(origin.map(|origin| ("origin", origin)));
+            let found = (status(&listed, path, &headers), status(&any, path, &headers));
+            assert_eq!(found, wanted, "{site} {mode} {origin:?} {path}");
+        }
+        let twice = [("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(status(&listed, "/", &twice), 403);
+    }
+
+    #[test]
+    fn a_host_or_an_origin_that_is_sent_twice_is_malformed() {
+        let guard = Guard { token: None, ..guard() };
+        for headers in [
+            [("host", "localhost"), ("host", "localhost")],
+            [("origin", "https://page.example"), ("origin", "https://page.example")],
+        ] {
+            assert_eq!(status(&guard, "/health", &headers), 400, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_required_and_is_not_taken_for_a_key() {
+        let guard = guard();
+        let mut headers = HeaderMap::new();
+        assert_eq!(status(&guard, "/", &[]), 401);
+        assert_eq!(status(&guard, "/", &[("authorization", "Bearer secreT")]), 401);
+        assert_eq!(status(&guard, "/", &[("authorization", "bearer  secret ")]), 200);
+        assert_eq!(status(&guard, "/", &[("x-rsv-token", "secret"), ("authorization", "Bearer key")]), 200);
+        for (sent, counts) in [("Bearer secret", false), ("Bearer key", true), ("Bearer rsv", false)] {
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(sent));
+            assert_eq!(format!("{:?}", guard.caller_keys(&headers)).contains("****"), counts, "{sent}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A request for a turn as its client sent it, in OpenAI's format or in Ollama's.
+
+use super::memory_mode::MemoryMode;
+use crate::api::{self, Api};
+use crate::config::Settings;
+use crate::error::Result;
+use crate::forward::Caller;
+use crate::provider::CallerKeys;
+use crate::proxy::http::{relay_headers, request_body};
+use crate::record::{Address, Object, Scope};
+use hyper::HeaderMap;
+use hyper::http::request::Parts;
+use std::sync::{Arc, Weak};
+
+/// The header by which a client chooses the records to recall.
+const RECALL_HEADER: &str = "x-rsv-recall";
+/// The header in which opencode names the session whose agent began the one of the request.
+const PARENT_SESSION_HEADER: &str = "x-parent-session-id";
+
+/// A setting that holds for one request.
+pub(in crate::proxy) struct Override {
+    pub(super) key: String,
+    /// The source of the value, as an error names it.
+    pub(super) source: &'static str,
+    pub(super) value: String,
+}
+
+/// A request for a turn.
+pub(in crate::proxy) struct ChatRequest {
+    pub(in crate::proxy) api: Api,
+    pub(in crate::proxy) body: Object,
+    /// The body as it was read already.
+    pub(in crate::proxy) parsed: Option<api::Request>,
+    pub(in crate::proxy) scope: Scope,
+    pub(in crate::proxy) caller: Caller,
+    pub(in crate::proxy) mode: MemoryMode,
+    pub(in crate::proxy) overrides: Vec<Override>,
+    /// Whether the scope is a session that the request continues.
+    pub(in crate::proxy) is_session: bool,
+    /// The address at and below which documents are searched, if it is not that of the settings.
+    pub(in crate::proxy) target: Option<Address>,
+    /// Alive as long as the client waits.
+    pub(in crate::proxy) client: Weak<()>,
+}
+
+impl ChatRequest {
+    /// Parses a request for chat completions. `keys` are the caller's; `client` lives as long as the client waits. Errors
+    /// name the member or the header at fault.
+    pub(in crate::proxy) fn parse(
+        head: &Parts,
+        body: &[u8],
+        scope: Scope,
+        keys: CallerKeys,
+        settings: &Settings,
+        client: &Arc<()>,
+    ) -> Result<ChatRequest> {
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope)?;
+        Ok(ChatRequest {
+            api: Api::Chat,
+            body: request_body::parse(body)?,
+            parsed: None,
+            scope,
+            caller: relay_headers::caller(head, keys),
+            mode,
+            overrides: recall_override(&head.headers).into_iter().collect(),
+            is_session: false,
+            target: None,
+            client: Arc::downgrade(client),
+        })
+    }
+
+    /// The same request as one for another API; `None` if no conversation can be read from it. A client must not choose
+    /// a scope or an account.
+    pub(in crate::proxy) fn for_api(mut self, api: Api, headers: &HeaderMap) -> Option<ChatRequest> {
+        self.body.take("rsv");
+        let mut parsed = api::Request::parse(api, std::mem::take(&mut self.body)).ok()?;
+        if headers.contains_key(PARENT_SESSION_HEADER) {
+            parsed.mark_as_side_call();
+        }
+        Some(ChatRequest { api, parsed: Some(parsed), ..self })
+    }
+
+    /// Whether the answer is to be streamed.
+    pub(super) fn is_streamed(&self) -> bool {
+        match &self.parsed {
+            Some(parsed) => parsed.member("stream") == Some("true"),
+            None => self.body.get("stream") == Some("true"),
+        }
+    }
+}
+
+/// The records to recall, by the client's header.
+pub(in crate::proxy) fn recall_override(headers: &HeaderMap) -> Option<Override> {
+    let value = String::from_utf8_lossy(headers.get(RECALL_HEADER)?.as_bytes()).into_owned();
+    Some(Override { key: "enrich.recall".to_owned(), source: RECALL_HEADER, value })
+}

@@ -1,0 +1,285 @@
+//! One turn in its steps: enrich the request, forward it to its provider, keep the answer. The answer is the line that
+//! the pipe of the tools gives.
+
+use super::chat_request::ChatRequest;
+use super::memory_mode::{MEMORY_HEADER, MemoryMode};
+use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
+use crate::api::Request;
+use crate::enrich::{self, Degraded, Enriched, Memory, Prepared, Turn};
+use crate::error::{Error, Result};
+use crate::forward::{Caller, Failure, Forwarder, Stream};
+use crate::http::HeaderMap;
+use crate::ingest::Options;
+use crate::provider::ServedWindows;
+use crate::proxy::config::ProxyConfig;
+use crate::proxy::worker::{
+    AutoCommit, BlockingPool, PendingGuard, QueuedTurn, SharedEmbedder, StorePool, StoreQueue, degraded,
+};
+use crate::record::{Account, Clock, Object, Scope};
+use crate::search::LinkNewest;
+use crate::store::Store;
+use std::borrow::Cow;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// The result of a turn whose answer comes whole.
+pub(super) struct TurnOutcome {
+    /// The account of enrichment, if the turn came so far.
+    pub(super) account: Option<Account>,
+    /// The provider's headers and the line of the answer.
+    pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,
+}
+
+/// A turn from its beginning until its answer is kept.
+pub(in crate::proxy) struct ActiveTurn {
+    scope: Scope,
+    /// Whether its scope is a session, which is committed by itself.
+    is_session: bool,
+    attempt: Attempt,
+    mode: MemoryMode,
+    client: Weak<()>,
+    _pending: PendingGuard,
+}
+
+/// Takes turns through their steps.
+pub(in crate::proxy) struct TurnPipeline {
+    config: Arc<ProxyConfig>,
+    blocking: BlockingPool,
+    stores: Arc<StorePool>,
+    embedder: Arc<SharedEmbedder>,
+    queue: Arc<StoreQueue>,
+    forwarder: Forwarder,
+    windows: ServedWindows,
+    dedup: RetryDedup,
+    auto_commit: Option<Arc<AutoCommit>>,
+}
+
+impl TurnPipeline {
+    /// A pipeline without turns.
+    pub(in crate::proxy) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        stores: &Arc<StorePool>,
+        embedder: &Arc<SharedEmbedder>,
+        queue: &Arc<StoreQueue>,
+        forwarder: Forwarder,
+        windows: ServedWindows,
+    ) -> TurnPipeline {
+        let dedup = RetryDedup::default();
+        TurnPipeline {
+            config: config.clone(),
+            blocking: blocking.clone(),
+            stores: stores.clone(),
+            embedder: embedder.clone(),
+            queue: queue.clone(),
+            forwarder,
+            windows,
+            dedup,
+            auto_commit: None,
+        }
+    }
+
+    /// Has sessions committed when turns of theirs were stored.
+    pub(in crate::proxy) fn committing(mut self, auto_commit: &Arc<AutoCommit>) -> TurnPipeline {
+        self.auto_commit = Some(auto_commit.clone());
+        self
+    }
+
+    /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard error, and
+    /// the turn goes on without it.
+    pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
+        let caller = request.caller.clone();
+        let (turn, enriched) = match self.begin(request).await {
+            Ok(started) => started,
+            Err(failure) => return TurnOutcome { account: None, answer: Err(failure) },
+        };
+        let account = Some(enriched.account);
+        let response = match enriched.too_long {
+            Some(error) if self.is_strict() => Err(Failure::too_long(&error)),
+            Some(_) => Ok((enriched.line, HeaderMap::new())),
+            None => self.forwarder.whole(enriched.line, &caller, &self.config.clock).await,
+        };
+        let (response, headers) = match response {
+            Ok(answered) => answered,
+            Err(failure) => return TurnOutcome { account, answer: Err(failure) },
+        };
+        self.keep(turn, &response).await;
+        TurnOutcome { account, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
+    }
+
+    /// The first step: enriches the request.
+    pub(in crate::proxy) async fn begin(
+        self: &Arc<TurnPipeline>,
+        mut request: ChatRequest,
+    ) -> std::result::Result<(ActiveTurn, Enriched), Failure> {
+        // A client must not choose a scope or an account.
+        request.body.take("rsv");
+        let body = match request.parsed {
+            Some(parsed) => parsed,
+            None => Request::parse(request.api, request.body)?,
+        };
+        let ProxyConfig { settings, chat_settings, .. } = &*self.config;
+        let mut settings = Cow::Borrowed(if request.is_session { chat_settings } else { settings });
+        for one in &request.overrides {
+            settings.to_mut().set_override(&one.key, one.source, &one.value)?;
+        }
+        if !request.mode.recalls() {
+            settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
+        }
+        let attempt = self.dedup.begin(&request.scope, &body.attempt_key());
+        let pending = self.queue.announce();
+        let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
+        options.session = request.is_session;
+        options.target = request.target.take().unwrap_or(options.target);
+        options.redactor = self.config.redactor.clone();
+        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
+        let record = &enriched.account_record;
+        self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
+        self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
+        let ChatRequest { scope, is_session, mode, client, .. } = request;
+        Ok((ActiveTurn { scope, is_session, attempt, mode, client, _pending: pending }, enriched))
+    }
+
+    /// The second step where the answer is streamed: asks the provider.
+    pub(in crate::proxy) async fn stream(
+        &self,
+        line: Object,
+        caller: &Caller,
+    ) -> std::result::Result<Stream, Failure> {
+        self.forwarder.stream(line, caller, &self.config.clock).await
+    }
+
+    /// The second step where the answer comes whole: asks the provider.
+    pub(in crate::proxy) async fn answer(
+        &self,
+        line: Object,
+        caller: &Caller,
+    ) -> std::result::Result<Object, Failure> {
+        Ok(self.forwarder.whole(line, caller, &self.config.clock).await?.0)
+    }
+
+    /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for is
+    /// stored only if there was no later attempt at the turn.
+    pub(in crate::proxy) async fn keep(&self, turn: ActiveTurn, response: &Object) {
+        let is_awaited = turn.client.strong_count() > 0;
+        let is_superseded = self.dedup.is_superseded(&turn.attempt);
+        let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
+        let is_whole = !rsv.has("partial");
+        if is_awaited && is_whole {
+            self.dedup.mark_answered(&turn.attempt);
+        }
+        if !turn.mode.stores()
+            || !is_awaited && is_superseded
+            || !is_whole && self.dedup.mark_partial(&turn.attempt)
+        {
+            return;
+        }
+        let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
+        let options = Options { max_line: Some(self.config.settings.max_line()), ..Options::default() };
+        let mut ingest = self.config.new_batch(options);
+        match ingest.add_response(response) {
+            Ok(()) => {
+                self.config.note_redaction(&ingest);
+                let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
+                let scope = turn.scope.clone();
+                self.queue.push(QueuedTurn { ingest, scope: turn.scope, trace_id, bytes }).await;
+                let is_committed =
+                    turn.is_session || self.config.settings.boolean("session.auto") == Some(true);
+                if let Some(commits) = self.auto_commit.as_ref().filter(|_| is_committed) {
+                    commits.on_turn(&scope);
+                }
+            }
+            Err(error) => self.queue.report_lost(&trace_id, &error.to_string()),
+        }
+    }
+
+    /// Whether a request that does not fit is refused, instead of answered by rsv.
+    pub(in crate::proxy) fn is_strict(&self) -> bool {
+        self.config.settings.boolean("enrich.strict") == Some(true)
+    }
+
+    /// The reason why turns cannot be stored at present, if there is one.
+    pub(super) fn storing_degraded(&self) -> Option<Degraded> {
+        self.queue.degraded()
+    }
+
+    /// Enriches the request; if memory fails or takes too long, passes it on without recalled text, and reports that.
+    /// Turns of the scope that were answered before are stored first.
+    async fn enrich(
+        self: &Arc<TurnPipeline>,
+        request: Request,
+        scope: &Scope,
+        first: Option<TurnIdentity>,
+        options: enrich::Options,
+    ) -> std::result::Result<Enriched, Failure> {
+        let options = Arc::new(options);
+        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
+        let awaited = Arc::new(());
+        let since = Instant::now();
+        let with_memory = async {
+            self.queue.settled(&scope).await;
+            let (pipeline, request) = (self.clone(), request.clone());
+            let (scope, first, options) = (scope.clone(), first.clone(), options.clone());
+            let awaited = Arc::downgrade(&awaited);
+            let work = move |store: &mut dyn Store| {
+                let is_awaited = || awaited.strong_count() > 0;
+                pipeline.enrich_with(
+                    Ok(store),
+                    request,
+                    &scope,
+                    first.as_ref().as_ref(),
+                    &options,
+                    &is_awaited,
+                )
+            };
+            self.stores.with_store_since(since, work).await
+        };
+        let recalled = tokio::time::timeout(limit, with_memory).await;
+        drop(awaited);
+        let reason = match degraded::judge_recall(recalled, limit) {
+            Ok(prepared) => {
+                // Without another clone of it, nothing of the request is copied.
+                drop(request);
+                return Ok(prepared.place()?);
+            }
+            Err(reason) => reason,
+        };
+        self.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
+        let pipeline = self.clone();
+        let without_memory = self.blocking.spawn(move || {
+            pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options, &|| true)
+        });
+        let prepared =
+            without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
+        Ok(prepared.place()?)
+    }
+
+    /// Prepares a request on a thread that may block, from the store if there is one.
+    fn enrich_with(
+        &self,
+        store: std::result::Result<&mut dyn Store, Degraded>,
+        request: Request,
+        scope: &Scope,
+        first: Option<&TurnIdentity>,
+        options: &enrich::Options,
+        is_awaited: &dyn Fn() -> bool,
+    ) -> Result<Prepared> {
+        let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
+        let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
+        let trace_id = first.map(|first| first.trace_id.clone());
+        let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window, is_awaited };
+        let store = match store {
+            Ok(store) => store,
+            Err(reason) => return enrich::prepare(Err(reason), request, &turn, options),
+        };
+        let mut embedder = self.embedder.get();
+        let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        // Where there is no model, nothing is linked by it.
+        let has_model = embedder.is_ok() || degraded.is_some();
+        let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
+        let memory = Memory { store, embedder: embedder.as_mut().ok(), link_newest, diagnostics, degraded };
+        enrich::prepare(Ok(memory), request, &turn, options)
+    }
+}

@@ -1,0 +1,160 @@
+//! A turn whose answer is streamed: its bytes are sent to the client as they arrive, and the answer is stored when
+//! they end or break off.
+
+use super::chat_request::ChatRequest;
+use super::pipeline::{ActiveTurn, TurnPipeline};
+use crate::forward::{Event, Failure, Stream, StreamPiece};
+use crate::proxy::config::ProxyConfig;
+use crate::proxy::http::{HttpResponse, response};
+use crate::record::{Account, Object};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use futures_util::stream::poll_fn;
+use http_body_util::StreamBody;
+use hyper::StatusCode;
+use hyper::body::Frame;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::mpsc::{Sender, channel};
+
+/// The number of pieces that are buffered for a slow client before its provider has to wait.
+const BUFFERED_PIECES: usize = 16;
+
+/// The stream ended before its end.
+#[derive(Debug)]
+pub(super) struct BrokenStream;
+
+impl std::error::Error for BrokenStream {}
+
+impl fmt::Display for BrokenStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer broke off")
+    }
+}
+
+/// Runs a turn. Returns the response, which is sent as the answer arrives, and the account of enrichment. `client`
+/// lives as long as the client waits.
+pub(super) async fn run(
+    pipeline: &Arc<TurnPipeline>,
+    config: &Arc<ProxyConfig>,
+    request: ChatRequest,
+    client: Arc<()>,
+) -> (HttpResponse, Option<Account>) {
+    let caller = request.caller.clone();
+    let (turn, enriched) = match pipeline.begin(request).await {
+        Ok(started) => started,
+        Err(failure) => return (response::failure(&failure), None),
+    };
+    let account = Some(enriched.account);
+    match enriched.too_long {
+        Some(error) if pipeline.is_strict() => {
+            return (response::failure(&Failure::too_long(&error)), account);
+        }
+        Some(_) => {
+            pipeline.keep(turn, &enriched.line).await;
+            return (response::events(StatusCode::OK, as_events(&enriched.line)), account);
+        }
+        None => {}
+    }
+    let stream = match pipeline.stream(enriched.line, &caller).await {
+        Ok(stream) => stream,
+        Err(failure) => return (response::failure(&failure), account),
+    };
+    let (sender, mut receiver) = channel(BUFFERED_PIECES);
+    let pieces = poll_fn(move |context| receiver.poll_recv(context));
+    let response = response::stream(stream.head(), StreamBody::new(pieces.map_ok(Frame::data)));
+    let relay = Relay { pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
+    tokio::spawn(relay.run());
+    (response, account)
+}
+
+/// A stream on its way to its client.
+struct Relay {
+    pipeline: Arc<TurnPipeline>,
+    turn: ActiveTurn,
+    stream: Stream,
+    sender: Sender<Result<Bytes, BrokenStream>>,
+    client: Arc<()>,
+    config: Arc<ProxyConfig>,
+}
+
+impl Relay {
+    /// Sends the pieces until they end, or the client leaves, and has the turn stored: after the last piece, or before
+    /// it, if the turn is stored first.
+    async fn run(mut self) {
+        let mut is_awaited = true;
+        let stores_first = self.config.stores_first();
+        // The end of the answer.
+        let mut last = Vec::new();
+        loop {
+            let piece = tokio::select! {
+                piece = self.stream.next() => piece,
+                () = self.sender.closed() => {
+                    is_awaited = false;
+                    break;
+                }
+            };
+            match piece {
+                Some(Ok(piece)) if stores_first && (!last.is_empty() || is_end(&piece)) => {
+                    last.push(Ok(piece.bytes));
+                }
+                Some(Ok(piece)) => {
+                    if self.sender.send(Ok(piece.bytes)).await.is_err() {
+                        is_awaited = false;
+                        break;
+                    }
+                }
+                // An encoded stream cannot be added to, and must not look whole.
+                Some(Err(_)) if self.stream.head().encoded => {
+                    last.push(Err(BrokenStream));
+                    break;
+                }
+                Some(Err(failure)) => {
+                    last.extend(self.stream.failure_event(&failure).map(|event| Ok(event.into())));
+                    break;
+                }
+                None => break,
+            }
+        }
+        let sender = self.sender;
+        let send_last = async move {
+            for piece in last {
+                // It is no error of ours if the client has left.
+                let _ = sender.send(piece).await;
+            }
+        };
+        let end = self.stream.end();
+        if let Some(failure) = &end.failure {
+            self.config.diagnostics.detail(&failure.message);
+        }
+        // Whether the client waits decides whether a turn that was attempted again is stored.
+        let _client = is_awaited.then_some(self.client);
+        let keep = async move {
+            if let Some(response) = end.response {
+                self.pipeline.keep(self.turn, &response).await;
+            }
+        };
+        if stores_first {
+            keep.await;
+            send_last.await;
+        } else {
+            send_last.await;
+            keep.await;
+        }
+    }
+}
+
+/// Whether an answer ends in this piece.
+fn is_end(piece: &StreamPiece) -> bool {
+    piece.events.iter().any(Event::is_last)
+}
+
+/// A whole answer as the events of a stream: one chunk, and the end.
+fn as_events(answer: &Object) -> String {
+    let mut chunk = answer.clone();
+    chunk.take("rsv");
+    chunk.set_text("object", "chat.completion.chunk");
+    let choices = answer.get("choices").unwrap_or("[]").replacen("\"message\":", "\"delta\":", 1);
+    chunk.set("choices", choices);
+    format!("data: {}\n\ndata: [DONE]\n\n", chunk.to_json())
+}

@@ -1,0 +1,184 @@
+//! Makes vectors and synapses for the messages that the proxy has stored, in the background.
+//!
+//! There is no queue: the store knows which messages have no vector, and a stored turn is a signal to look.
+
+use super::blocking_pool::BlockingPool;
+use super::embedder::SharedEmbedder;
+use super::foreground::Foreground;
+use super::store_pool::StorePool;
+use crate::backfill;
+use crate::error::{Error, Result};
+use crate::link::synapse::{self, Plan};
+use crate::proxy::config::ProxyConfig;
+use crate::record::Scopes;
+use crate::store::Store;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+
+/// The number of messages that are embedded before requests take precedence.
+const BATCH_MESSAGES: usize = 8;
+/// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed --pending`
+/// does all.
+const ROUND_MESSAGES: usize = 256;
+/// The time for which the backfill goes on after the last request.
+const SHUTDOWN_WORK: Duration = Duration::from_secs(8);
+/// The longest wait for the backfill when the proxy ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Embeds and links messages without a vector.
+pub(in crate::proxy) struct Backfill {
+    config: Arc<ProxyConfig>,
+    blocking: BlockingPool,
+    foreground: Arc<Foreground>,
+    stores: Arc<StorePool>,
+    embedder: Arc<SharedEmbedder>,
+    state: Mutex<BackfillState>,
+}
+
+#[derive(Default)]
+struct BackfillState {
+    /// Whether something was stored since the last round began.
+    is_wanted: bool,
+    /// Whether the worker runs. It looks at `is_wanted` before it ends.
+    is_running: bool,
+    worker: Option<JoinHandle<()>>,
+    /// The time at which to stop.
+    deadline: Option<Instant>,
+    /// The error of the last round, so that it is not reported at each turn; empty if there was none.
+    last_error: String,
+}
+
+/// The outcome of a round.
+enum Round {
+    /// All that was to be done is done.
+    Done,
+    /// The proxy ends.
+    OutOfTime,
+}
+
+impl Backfill {
+    /// A backfill that has nothing to do yet.
+    pub(in crate::proxy) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        foreground: &Arc<Foreground>,
+        stores: &Arc<StorePool>,
+        embedder: &Arc<SharedEmbedder>,
+    ) -> Backfill {
+        Backfill {
+            config: config.clone(),
+            blocking: blocking.clone(),
+            foreground: foreground.clone(),
+            stores: stores.clone(),
+            embedder: embedder.clone(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, BackfillState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the worker, unless it runs: something was stored.
+    pub(in crate::proxy) fn wake(self: &Arc<Backfill>) {
+        let mut state = self.state();
+        state.is_wanted = true;
+        if !state.is_running {
+            state.is_running = true;
+            let backfill = self.clone();
+            state.worker = Some(self.blocking.spawn(move || backfill.work()));
+        }
+    }
+
+    /// Waits for the worker, within bounds. Returns whether all is done.
+    pub(in crate::proxy) async fn finish(&self) -> bool {
+        let worker = {
+            let mut state = self.state();
+            state.deadline = Some(Instant::now() + SHUTDOWN_WORK);
+            state.worker.take().filter(|_| state.is_running)
+        };
+        let ended = match worker {
+            Some(worker) => tokio::time::timeout(SHUTDOWN_TIMEOUT, worker).await.is_ok(),
+            None => true,
+        };
+        ended && !self.state().is_wanted
+    }
+
+    fn work(&self) {
+        while self.begin_round() {
+            let error = match self.run_round() {
+                Ok(Round::Done) => String::new(),
+                Ok(Round::OutOfTime) => {
+                    self.state().is_wanted = true;
+                    continue;
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    if self.state().last_error != text {
+                        self.report(error);
+                    }
+                    text
+                }
+            };
+            self.state().last_error = error;
+        }
+    }
+
+    /// Whether there is something to do, and time for it; else the worker ends.
+    fn begin_round(&self) -> bool {
+        let has_time = self.has_time();
+        let mut state = self.state();
+        state.is_running = state.is_wanted && has_time;
+        if state.is_running {
+            state.is_wanted = false;
+        }
+        state.is_running
+    }
+
+    fn has_time(&self) -> bool {
+        self.state().deadline.is_none_or(|deadline| Instant::now() < deadline)
+    }
+
+    /// Embeds messages without a vector, newest first, and links them.
+    fn run_round(&self) -> Result<Round> {
+        self.embedder.get()?;
+        // A connection of its own: no turn has to wait for it.
+        let mut store = self.stores.open_to_serve()?;
+        self.embedder.follow(&mut *store)?;
+        let all = backfill::embeddable(Scopes::All);
+        for _ in 0..ROUND_MESSAGES / BATCH_MESSAGES {
+            self.foreground.wait_until_idle();
+            if !self.has_time() {
+                return Ok(Round::OutOfTime);
+            }
+            let filled = backfill::newest(&mut *store, &mut self.embedder.get()?, &all, BATCH_MESSAGES)?;
+            if filled.remaining == 0 {
+                break;
+            }
+        }
+        self.link(&mut *store)?;
+        Ok(Round::Done)
+    }
+
+    /// Links the embedded messages, unless another process does.
+    fn link(&self, store: &mut dyn Store) -> Result<()> {
+        let Some(plan) = Plan::from_settings(store, &self.config.settings, None, None)? else {
+            return Ok(());
+        };
+        let Some(_claim) = store.claim("link")? else { return Ok(()) };
+        synapse::grow(store, &plan, &Scopes::All, ROUND_MESSAGES, &mut |_, _| {}, &mut |_| Ok(()))
+    }
+
+    /// Reports an error; only as a detail if no model is installed and none was requested.
+    fn report(&self, error: Error) {
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        let is_named = settings.text("embed.model").is_some();
+        let is_local = settings.text("embed.via").is_none_or(|via| via == "local");
+        if is_local && !is_named && self.embedder.get().is_err() {
+            diagnostics.detail(format_args!("messages are stored without vectors: {error}"));
+        } else {
+            diagnostics.fault(&error.at("cannot add vectors to messages"));
+        }
+    }
+}

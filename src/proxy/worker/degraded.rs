@@ -1,0 +1,140 @@
+//! Decides whether memory is degraded, and for which reason, by the results of recall and storing: for the turn
+//! pipeline, the store queue, the header of responses and `GET /health`.
+
+use crate::backfill;
+use crate::config::Settings;
+use crate::embed::Embedder;
+use crate::enrich::Degraded;
+use crate::error::Result;
+use crate::record::Account;
+use crate::store::Store;
+use std::time::{Duration, Instant};
+use tokio::time::error::Elapsed;
+
+/// The time that one attempt to store turns may take before the store counts as too slow.
+const SLOW_WRITE: Duration = Duration::from_secs(2);
+
+/// Judges a recall that could take as long as `limit`.
+pub(in crate::proxy) fn judge_recall<T>(
+    recalled: std::result::Result<Result<T>, Elapsed>,
+    limit: Duration,
+) -> std::result::Result<T, Degraded> {
+    match recalled {
+        Ok(Ok(recalled)) => Ok(recalled),
+        Ok(Err(error)) => Err(Degraded::StoreFailed(error.to_string())),
+        Err(_) => Err(Degraded::RecallTimedOut(limit)),
+    }
+}
+
+/// Judges the embedder of a recall. Nothing is degraded if it is loaded, or if none is installed and none was
+/// requested. Errors if the store cannot be read.
+pub(in crate::proxy) fn judge_embedder(
+    embedder: &Result<Embedder>,
+    store: &mut dyn Store,
+    settings: &Settings,
+) -> Result<Option<Degraded>> {
+    Ok(match embedder {
+        Err(error) if backfill::is_wanted(store, settings)? => {
+            Some(Degraded::EmbedderUnavailable(error.clone()))
+        }
+        _ => None,
+    })
+}
+
+/// Judges storing, by the error of the last attempt and the beginning of the present one.
+pub(super) fn judge_storing(last_error: Option<&String>, attempt: Option<Instant>) -> Option<Degraded> {
+    if let Some(error) = last_error {
+        return Some(Degraded::StoreFailed(error.clone()));
+    }
+    let waited = attempt.map(|started| started.elapsed()).filter(|waited| *waited > SLOW_WRITE);
+    waited.map(Degraded::StoreSlow)
+}
+
+/// Judges the store as a whole, by whether it can be read, and the state of storing.
+pub(in crate::proxy) fn judge_store(
+    read: Result<()>,
+    storing: impl FnOnce() -> Option<Degraded>,
+) -> Option<Degraded> {
+    match read {
+        Ok(()) => storing(),
+        Err(error) => Some(Degraded::StoreFailed(error.to_string())),
+    }
+}
+
+/// The reason in the account of an enriched request.
+fn reason_in_account(account: &Account) -> Option<Degraded> {
+    account.degraded.clone().map(Degraded::Enrichment)
+}
+
+/// The reason that a response gives if recall and storing both have one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::proxy) enum Precedence {
+    Recall,
+    Storing,
+}
+
+/// Judges a turn, by the account of its enrichment, if it has one, and the state of storing.
+pub(in crate::proxy) fn judge_turn(
+    account: Option<&Account>,
+    storing: Option<Degraded>,
+    precedence: Precedence,
+) -> Option<Degraded> {
+    let recall = account.and_then(reason_in_account);
+    match precedence {
+        Precedence::Recall => recall.or(storing),
+        Precedence::Storing => storing.or(recall),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    fn words(degraded: Option<Degraded>) -> String {
+        degraded.map_or_else(|| "whole".to_owned(), |reason| reason.to_string())
+    }
+
+    #[test]
+    fn storing_is_degraded_by_an_error_or_by_a_slow_attempt() {
+        let now = Instant::now();
+        let slow = now.checked_sub(Duration::from_secs(3));
+        let error = "cannot open store".to_owned();
+        assert_eq!(words(judge_storing(None, None)), "whole");
+        assert_eq!(words(judge_storing(None, Some(now))), "whole");
+        assert_eq!(words(judge_storing(None, slow)), "the store has kept a turn waiting for 3 s");
+        assert_eq!(words(judge_storing(Some(&error), slow)), "cannot open store");
+    }
+
+    #[tokio::test]
+    async fn recall_is_degraded_by_an_error_or_by_its_limit() {
+        let limit = Duration::from_millis(1);
+        let late = tokio::time::timeout(limit, std::future::pending::<Result<()>>()).await;
+        assert_eq!(words(judge_recall(late, limit).err()), "memory did not answer within 1ms");
+        assert_eq!(words(judge_recall::<()>(Ok(Err(Error::new("no store"))), limit).err()), "no store");
+        assert_eq!(judge_recall(Ok(Ok(7)), limit).ok(), Some(7));
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_read_goes_before_one_that_cannot_be_written() {
+        let storing = || Some(Degraded::StoreFailed("unwritable".to_owned()));
+        assert_eq!(words(judge_store(Err(Error::new("unreadable")), storing)), "unreadable");
+        assert_eq!(words(judge_store(Ok(()), storing)), "unwritable");
+        assert_eq!(words(judge_store(Ok(()), || None)), "whole");
+    }
+
+    #[test]
+    fn a_turn_has_the_reason_that_goes_first() {
+        let account = Account { degraded: Some("recall".to_owned()), ..Account::default() };
+        let storing = || Some(Degraded::StoreFailed("storing".to_owned()));
+        for (storing, precedence, expected) in [
+            (storing(), Precedence::Recall, "recall"),
+            (storing(), Precedence::Storing, "storing"),
+            (None, Precedence::Storing, "recall"),
+        ] {
+            assert_eq!(words(judge_turn(Some(&account), storing, precedence)), expected);
+        }
+        assert_eq!(words(judge_turn(None, storing(), Precedence::Recall)), "storing");
+        assert_eq!(words(judge_turn(None, None, Precedence::Recall)), "whole");
+    }
+}

@@ -1,0 +1,216 @@
+//! The commit of a session, as the pipe does it: `rsv-view --uncommitted | rsv-distill --commit | rsv-link --near |
+//! rsv-merge | rsv-ingest`.
+
+use super::embedder::SharedEmbedder;
+use super::store_pool::StorePool;
+use crate::backfill;
+use crate::distill::{self, Patterns, UncommittedSession};
+use crate::error::{Error, Result};
+use crate::ingest::{Gathered, Options};
+use crate::link::{self, Nearness};
+use crate::memory::PriorRule;
+use crate::merge;
+use crate::proxy::config::ProxyConfig;
+use crate::record::{Commit, Draft, Feed, Line, Object, Record, Scope, StoredRecord, VectorFormat};
+use crate::store::{self, Store, Uncommitted};
+use crate::structured::Model;
+use std::collections::HashSet;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The greatest number of messages in a commit; the others wait for the next one.
+const MAX_MESSAGES: usize = 20_000;
+/// The number of times that a commit is made: another process may have committed the session in between.
+const ATTEMPTS: usize = 3;
+
+/// Commits sessions, by the model that the settings name, else by rule.
+pub(in crate::proxy) struct SessionCommits {
+    config: Arc<ProxyConfig>,
+    stores: Arc<StorePool>,
+    embedder: Arc<SharedEmbedder>,
+    /// The sessions that are being committed, each once at a time: a model may take minutes.
+    running: Mutex<HashSet<Scope>>,
+    ended: Condvar,
+    /// Why the last commit that a model was to make was made by rule.
+    model_failure: Mutex<Option<String>>,
+}
+
+/// What follows where the model is of no use.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::proxy) enum ModelFailure {
+    /// The commit fails, and may be tried again.
+    Fails,
+    /// The rule makes the commit.
+    LeadsToRule,
+}
+
+/// A session that is being committed, until this is dropped.
+struct RunningCommit<'a> {
+    commits: &'a SessionCommits,
+    session: &'a Scope,
+}
+
+impl Drop for RunningCommit<'_> {
+    fn drop(&mut self) {
+        lock(&self.commits.running).remove(self.session);
+        self.commits.ended.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SessionCommits {
+    /// Commits what is in the store, with the one embedder.
+    pub(in crate::proxy) fn new(
+        config: &Arc<ProxyConfig>,
+        stores: &Arc<StorePool>,
+        embedder: &Arc<SharedEmbedder>,
+    ) -> SessionCommits {
+        SessionCommits {
+            config: config.clone(),
+            stores: stores.clone(),
+            embedder: embedder.clone(),
+            running: Mutex::default(),
+            ended: Condvar::new(),
+            model_failure: Mutex::default(),
+        }
+    }
+
+    /// Why the last commit that a model was to make was made by rule.
+    pub(super) fn model_failure(&self) -> Option<String> {
+        lock(&self.model_failure).clone()
+    }
+
+    /// Waits until nobody else commits a session.
+    fn begin<'a>(&'a self, session: &'a Scope) -> RunningCommit<'a> {
+        let others = self.ended.wait_while(lock(&self.running), |running| running.contains(session));
+        others.unwrap_or_else(PoisonError::into_inner).insert(session.clone());
+        RunningCommit { commits: self, session }
+    }
+
+    /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to commit.
+    pub(in crate::proxy) fn commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        let _running = self.begin(session);
+        let mut attempt = 1;
+        loop {
+            let Some(commit) = self.prepare(session, failure)? else { return Ok(None) };
+            let mut store = self.stores.open_to_serve()?;
+            match self.store(&mut *store, commit.clone()) {
+                Ok(()) => return Ok(Some(commit)),
+                Err(error) if attempt == ATTEMPTS => return Err(error),
+                Err(error) => self.config.diagnostics.detail(format_args!("{session}: {error}; once more")),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Makes the commit of what is not committed. No connection is kept while a model is asked.
+    fn prepare(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        let ProxyConfig { settings, diagnostics, clock, .. } = &*self.config;
+        let found = store::uncommitted(&mut *self.stores.open_to_serve()?, session, MAX_MESSAGES)?;
+        if found.messages.is_empty() {
+            return Ok(None);
+        }
+        let session = gathered(session, found)?;
+        let patterns = settings.text("session.patterns").map(PathBuf::from);
+        let patterns = Patterns::load(patterns.as_deref())?;
+        let model = settings.text("session.model");
+        let model = model.map(|name| Model::new(&name, settings, *clock, diagnostics)).transpose();
+        let mut by_rule = None;
+        let (model, line) = match model.and_then(|model| self.line(&session, model, &patterns)) {
+            Ok(made) => made,
+            Err(error) if failure == ModelFailure::Fails => return Err(error.at("session.model")),
+            Err(error) => {
+                by_rule = Some(error.to_string());
+                (None, distill::commit_by_rule(&session, &patterns)?)
+            }
+        };
+        let mut commit = Commit::parse(line)?;
+        if !commit.memories.is_empty() {
+            self.add_near(&mut commit, &mut *self.stores.open_to_serve()?)?;
+        }
+        let decided = merge::decide(commit, model.as_ref(), &mut |why| by_rule = Some(why));
+        if let Some(why) = &by_rule {
+            diagnostics.note(format_args!("{}: committed by rule: {why}", session.scope()));
+        }
+        *lock(&self.model_failure) =
+            by_rule.map(|why| format!("{}: committed by rule: {why}", session.scope()));
+        decided.map(Some)
+    }
+
+    /// The commit line of a session by a model, if there is one, and the model.
+    fn line(
+        &self,
+        session: &UncommittedSession,
+        model: Option<Model>,
+        patterns: &Patterns,
+    ) -> Result<(Option<Model>, Object)> {
+        let line = match &model {
+            Some(model) => distill::commit_by_model(session, model)?,
+            None => distill::commit_by_rule(session, patterns)?,
+        };
+        Ok((model, line))
+    }
+
+    /// Adds to each memory the stored ones that are near it: by meaning, else by words.
+    fn add_near(&self, commit: &mut Commit, store: &mut dyn Store) -> Result<()> {
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        let prior = PriorRule::from_settings(settings);
+        let is_wanted = backfill::is_wanted(store, settings)?;
+        if let Some(mut embedder) = self.embedder.get().ok().filter(|_| is_wanted) {
+            let limit = backfill::catch_up_limit(settings);
+            link::embed_pending(store, &mut embedder, &commit.scope.partition, limit, diagnostics);
+            let mut by_meaning = commit.clone();
+            if (Nearness { embedder: Some(&mut embedder), prior }).add_to(&mut by_meaning, store).is_ok() {
+                *commit = by_meaning;
+                return Ok(());
+            }
+        }
+        Nearness { embedder: None, prior }.add_to(commit, store)
+    }
+
+    /// Stores a commit whole. Errors if the store fails, or the session was committed meanwhile.
+    fn store(&self, store: &mut dyn Store, commit: Commit) -> Result<()> {
+        let mut line = commit.into_line().to_json().into_bytes();
+        line.push(b'\n');
+        let mut ingest = self.config.new_batch(Options::default());
+        let sources = vec![("the commit".to_owned(), Cursor::new(line))];
+        let mut feed = Feed::lines(sources, self.config.settings.max_line(), ingest.redaction())?;
+        let mut refused = None;
+        while ingest.gather(&mut feed, &mut |line| {
+            refused = refused.take().or(line.err());
+            ControlFlow::Continue(())
+        }) == Gathered::More
+        {}
+        self.config.note_redaction(&ingest);
+        let stored = ingest.commit(store)?;
+        let refused = refused.or(stored.into_iter().find_map(|line| line.line.err()));
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+/// The messages of a session, as a commit is made of them.
+fn gathered(session: &Scope, found: Uncommitted) -> Result<UncommittedSession> {
+    let mut gathered = UncommittedSession::new(session.clone());
+    if let Some(archive) = found.archive {
+        gathered.follow(draft(archive)?)?;
+    }
+    for message in found.messages {
+        gathered.add(draft(message)?)?;
+    }
+    Ok(gathered)
+}
+
+/// A record as the draft that its line is.
+fn draft(record: StoredRecord) -> Result<Draft> {
+    let mut line = Vec::new();
+    Record::Stored(record).write_line(VectorFormat::Numbers, &mut line);
+    match Line::parse(Object::parse_bytes(&line)?)? {
+        Line::Record(draft) => Ok(draft),
+        _ => Err(Error::new("the line of a record is none")),
+    }
+}
