@@ -35,6 +35,8 @@ public class Server {
                 .setConfig(BoltConnector.listen_address, new SocketAddress("127.0.0.1", port))
                 .setConfig(GraphDatabaseSettings.auth_enabled, password != null)
                 .setConfig(GraphDatabaseSettings.pagecache_memory, 256L << 20)
+                .setConfig(org.neo4j.configuration.GraphDatabaseInternalSettings.cypher_size_hint_parameters, Boolean.FALSE)
+                .setConfig(GraphDatabaseSettings.cypher_min_replan_interval, java.time.Duration.ofHours(10))
                 .build();
             Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
             if (password != null) {

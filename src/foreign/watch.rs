@@ -108,8 +108,8 @@ impl Watch {
             Notice::Stop => {
                 self.has_stopped = true;
                 // The events of what was written last may not have come.
-                for path in self.files.keys() {
-                    self.waiting.add(path);
+                for directory in &self.directories {
+                    self.waiting.add(directory);
                 }
             }
             // Events were lost.

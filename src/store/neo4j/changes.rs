@@ -281,6 +281,10 @@ pub(super) const MAKE_VECTOR_INDEX: &str = "
     OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
       `vector.quantization.enabled`: true}}";
 pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
+/// The name of a model's vector index.
+pub(super) fn vector_index(n: i64) -> String {
+    for_model("rsv_vector_{model}", n)
+}
 
 /// The kinds, scopes and times of records, and the members that name their versions.
 const PLACES: &str = "

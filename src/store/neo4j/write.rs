@@ -156,11 +156,21 @@ impl Neo4j {
         self.index_models()
     }
 
-    /// Makes the index of each model that has none yet.
+    /// Makes the index of each model that has none yet. One of another dimension is of a model that is gone with its
+    /// whole graph.
     pub(super) fn index_models(&self) -> DbResult<()> {
+        let mut existing = HashMap::new();
+        for row in self.server.rows(statements::VECTOR_INDEXES, Params::new())? {
+            existing.insert(row.get::<String>("name")?, row.get::<i64>("dim")?);
+        }
         for row in self.server.rows(statements::MODELS, Params::new())? {
-            let statement = for_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
-            self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
+            let (n, dim): (i64, i64) = (row.get("n")?, row.get("dim")?);
+            match existing.get(&changes::vector_index(n)) {
+                Some(other) if *other == dim => continue,
+                Some(_) => self.drop_indexes(&[n])?,
+                None => {}
+            }
+            self.server.make(&for_model(changes::MAKE_VECTOR_INDEX, n), Params::new().with("dim", dim))?;
         }
         Ok(())
     }
