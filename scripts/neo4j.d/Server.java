@@ -1,6 +1,8 @@
 import java.net.ServerSocket;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
+import org.neo4j.configuration.GraphDatabaseInternalSettings;
 import org.neo4j.configuration.GraphDatabaseSettings;
 import org.neo4j.configuration.connectors.BoltConnector;
 import org.neo4j.configuration.helpers.SocketAddress;
@@ -9,6 +11,8 @@ import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
 
 /** Servers of Neo4j on this machine alone, until standard input ends. Arguments: directory, ports (0: any free one). */
 public class Server {
+    private static final boolean KEEPS_PLANS = System.getenv("NEO4J_KEEP_PLANS") != null;
+
     public static void main(String[] arguments) throws Exception {
         Path directory = Path.of(arguments[0]);
         String[] ports = arguments[1].split(",");
@@ -35,8 +39,8 @@ public class Server {
                 .setConfig(BoltConnector.listen_address, new SocketAddress("127.0.0.1", port))
                 .setConfig(GraphDatabaseSettings.auth_enabled, password != null)
                 .setConfig(GraphDatabaseSettings.pagecache_memory, 256L << 20)
-                .setConfig(org.neo4j.configuration.GraphDatabaseInternalSettings.cypher_size_hint_parameters, Boolean.FALSE)
-                .setConfig(GraphDatabaseSettings.cypher_min_replan_interval, java.time.Duration.ofHours(10))
+                .setConfig(GraphDatabaseInternalSettings.cypher_size_hint_parameters, !KEEPS_PLANS)
+                .setConfig(GraphDatabaseSettings.cypher_min_replan_interval, Duration.ofSeconds(KEEPS_PLANS ? 1 << 20 : 10))
                 .build();
             Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
             if (password != null) {

@@ -90,10 +90,11 @@ impl Shadow {
         scored.into_iter().map(|(message, score)| (message.id.clone(), score)).collect()
     }
 
-    /// Fails unless a store finds the same, whatever is asked for; gives how many of 40 questions missed something.
+    /// Fails unless a store finds the same, whatever is asked for; gives how many of its questions, 10 or as many as
+    /// `RSV_TEST_ROUNDS` says, missed something.
     fn check(&self, store: &mut dyn Store, model: &str, dice: &mut Dice) -> usize {
         let mut astray = 0;
-        for round in 0..40 {
+        for round in 0..number_from("RSV_TEST_ROUNDS").unwrap_or(10) as usize {
             let near = &self.0[dice.below(self.0.len())].1;
             let vector: Vec<f32> =
                 near.iter().map(|x| x * 3.0 + number(dice) * [0.0, 0.1, 1.0][round % 3]).collect();
