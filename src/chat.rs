@@ -3,6 +3,9 @@
 
 mod control_tokens;
 pub mod fence;
+mod growing_text;
+
+pub use growing_text::GrowingText;
 
 use crate::error::{Error, Result};
 use crate::record::{ACCOUNT, Content, DraftDefaults, Object, Role, Scope, StoredRecord, unexpected};

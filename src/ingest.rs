@@ -17,9 +17,9 @@ pub use report::ImportReport;
 
 use crate::embed;
 use crate::error::{Error, Result};
+use crate::lines::{Feed, FeedEvent, LineContent, LocatedLine, LocatedObject, SourceLocation};
 use crate::record::{
-    Clock, Commit, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LineContent, LocatedLine, LocatedObject,
-    MEMORY, Object, Record, Role, Scopes, SourceLocation, quote,
+    Clock, Commit, Content, DOCUMENT, Draft, Line, MEMORY, Object, Record, Role, Scopes, quote,
 };
 use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
 use completion::Completion;

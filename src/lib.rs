@@ -5,49 +5,52 @@
 pub mod error; // 0  what went wrong, and what helps
 pub mod file_name; // 0  names of files, from those that anybody may have given
 
-pub mod cli; // 1  arguments, streams, exit status
 pub mod project; // 1  which partition a project's directory has
 pub mod record; // 1  what a message, a link, an id, a time is
 pub mod staging; // 1  where what is not whole yet is written
 
 pub mod chat; // 2  request, reply, the fence around what is recalled
-pub mod config; // 2  every setting as one row, from file, environment and flags
+pub mod lines; // 2  how lines are read, in threads
 
 pub mod api; // 3  requests and answers of the three APIs, as turns
-pub mod http; // 3  one client, its errors in words
-pub mod redact; // 3  secrets in what is to be stored
+pub mod cli; // 3  arguments, streams, exit status
 pub mod tokens; // 3  counting, and what a model takes
-pub mod view; // 3  messages as text for people
 
-pub mod embed; // 4  text into vectors, here or by somebody else's server
-pub mod parse; // 4  files into a tree of documents
-pub mod provider; // 4  who serves a model, where, and with which key
+pub mod config; // 4  every setting as one row, from file, environment and flags
+pub mod view; // 4  messages as text for people
 
-pub mod foreign; // 5  the formats of other programs, in and out
-pub mod store; // 5  where records are kept
+pub mod http; // 5  one client, its errors in words
+pub mod redact; // 5  secrets in what is to be stored
 
-pub mod backfill; // 6  vectors for the messages that have none
-pub mod complete; // 6  what may stand at a place of a command line
-pub mod forget; // 6  which records go, and what goes with them
-pub mod ingest; // 6  records into the store
-pub mod memory; // 6  what signals say of memories
-pub mod tree; // 6  documents by their addresses
+pub mod embed; // 6  text into vectors, here or by somebody else's server
+pub mod parse; // 6  files into a tree of documents
+pub mod provider; // 6  who serves a model, where, and with which key
 
-pub mod doctor; // 7  whether all is there, and what to do where it is not
-pub mod link; // 7  which messages belong together
+pub mod foreign; // 7  the formats of other programs, in and out
+pub mod store; // 7  where records are kept
 
-pub mod search; // 8  what is related to a question
+pub mod backfill; // 8  vectors for the messages that have none
+pub mod complete; // 8  what may stand at a place of a command line
+pub mod forget; // 8  which records go, and what goes with them
+pub mod ingest; // 8  records into the store
+pub mod memory; // 8  what signals say of memories
+pub mod tree; // 8  documents by their addresses
 
-pub mod enrich; // 9  what to recall, how much fits, how it is worded
-pub mod picture; // 9  pictures of what is stored
+pub mod doctor; // 9  whether all is there, and what to do where it is not
+pub mod link; // 9  which messages belong together
 
-pub mod forward; // 10  a request to its provider, the answer back
+pub mod search; // 10  what is related to a question
 
-pub mod structured; // 11  a model's answer as JSON, by a schema
+pub mod enrich; // 11  what to recall, how much fits, how it is worded
+pub mod picture; // 11  pictures of what is stored
 
-pub mod distill; // 12  sessions into memories
-pub mod merge; // 12  similar memories into one
-pub mod plan; // 12  the questions of a message, by a model
+pub mod forward; // 12  a request to its provider, the answer back
 
-pub mod mcp; // 13  the tools of the suite for clients of the Model Context Protocol
-pub mod proxy; // 13  the same steps chained behind HTTP
+pub mod structured; // 13  a model's answer as JSON, by a schema
+
+pub mod distill; // 14  sessions into memories
+pub mod merge; // 14  similar memories into one
+pub mod plan; // 14  the questions of a message, by a model
+
+pub mod mcp; // 15  the tools of the suite for clients of the Model Context Protocol
+pub mod proxy; // 15  the same steps chained behind HTTP

@@ -4,7 +4,8 @@
 use super::answer::{of_blocks, of_items};
 use super::protocol::Api;
 use crate::chat;
-use crate::record::{GrowingText, Object, quote};
+use crate::chat::GrowingText;
+use crate::record::{Object, quote};
 
 /// Gathers events.
 pub struct AnswerEvents {

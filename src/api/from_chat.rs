@@ -3,8 +3,9 @@
 use super::protocol::Api;
 use super::to_chat::{Translation, text_argument};
 use crate::chat;
+use crate::chat::GrowingText;
 use crate::error::Result;
-use crate::record::{GrowingText, Object, quote};
+use crate::record::{Object, quote};
 
 /// The answer of a request that was sent as one for chat completions, in the shape of the API of its client.
 pub fn from_chat(translation: &Translation, answer: &Object) -> Result<Object> {

@@ -13,7 +13,8 @@ use super::from_chat::{
 };
 use super::to_chat::Translation;
 use crate::chat;
-use crate::record::{GrowingText, Object};
+use crate::chat::GrowingText;
+use crate::record::Object;
 
 /// Turns chunks into events. Feeds come first, then one `finish`, or `fail` if the answer broke off.
 pub struct EventTranslator {

@@ -1,13 +1,14 @@
 //! rsv-ask: one turn with a model: 'rsv-enrich --strict | rsv-forward --stream | rsv-ingest' in one process.
 
 use clap::builder::NonEmptyStringValueParser;
+use rsv::chat::GrowingText;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::enrich::LineEnricher;
 use rsv::error::{Error, Result};
 use rsv::forward::{Caller, Forwarder, StreamEnd};
 use rsv::ingest::{Ingest, Options};
-use rsv::record::{GrowingText, Object};
+use rsv::record::Object;
 use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode};
 use rsv::{chat, http, view};

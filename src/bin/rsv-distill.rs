@@ -8,7 +8,8 @@ use rsv::distill::{
     UncommittedSession,
 };
 use rsv::error::{Error, Result};
-use rsv::record::{DOCUMENT, Line, LocatedObject, MESSAGE, Object, Reader};
+use rsv::lines::{LocatedObject, Reader};
+use rsv::record::{DOCUMENT, Line, MESSAGE, Object};
 use rsv::redact::Redactor;
 use rsv::structured::Method;
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::enrich::{Enriched, LineEnricher};
 use rsv::error::Result;
-use rsv::record::Reader;
+use rsv::lines::Reader;
 use rsv::redact::Redactor;
 use std::path::PathBuf;
 use std::process::ExitCode;

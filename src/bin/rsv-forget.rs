@@ -4,8 +4,9 @@ use rsv::cli::{self, Filter, Io, Layout, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
+use rsv::lines::Reader;
 use rsv::record::{
-    ACCOUNT, Address, MESSAGE, Object, Reader, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
+    ACCOUNT, Address, MESSAGE, Object, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
 };
 use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Select, Store};

@@ -5,7 +5,7 @@ use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::{Context, Result};
 use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
-use rsv::record::{LocatedObject, Reader};
+use rsv::lines::{LocatedObject, Reader};
 use rsv::redact::Redactor;
 use rsv::{http, view};
 use std::collections::VecDeque;

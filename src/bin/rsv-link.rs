@@ -5,14 +5,12 @@ use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, parse_duration};
 use rsv::embed::Workload;
 use rsv::error::{Error, Result};
+use rsv::lines::{LocatedObject, Reader};
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, ClusterRule, Graph, Nearness, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
-use rsv::record::{
-    Address, Commit, Link, LocatedObject, MEMORY, Object, Reader, Record, RecordKind, SYNAPSE, Scopes,
-    VectorFormat,
-};
+use rsv::record::{Address, Commit, Link, MEMORY, Object, Record, RecordKind, SYNAPSE, Scopes, VectorFormat};
 use rsv::store::{self, Forgotten, Intake, OpenMode, Select, Store, WriteRules, Written};
 use std::cell::RefCell;
 use std::ops::ControlFlow;

@@ -6,10 +6,11 @@ use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Workload};
 use rsv::error::{Error, Result};
+use rsv::lines::{LocatedObject, Reader};
 use rsv::memory::PriorRule;
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
+use rsv::record::{self, Address, Hit, MEMORY, MESSAGE, Query, RecordKind, Scopes};
 use rsv::redact::Redactor;
 use rsv::search::tree::{self, TreeAnswer, TreeQuery};
 use rsv::search::{self, Meaning, MemoryRule, Options, Ranking, Searcher};
@@ -546,7 +547,7 @@ impl<'a> Search<'a> {
         let mut found = false;
         while let Some(next) = lines.next() {
             let answered = next.and_then(|LocatedObject { location: place, object }| {
-                let query = Query::parse(object, &place).map_err(|e| e.at(&place))?;
+                let query = Query::parse(object, place.line()).map_err(|e| e.at(&place))?;
                 self.answer(&query.text, Some(&query), store, io).map_err(|e| e.at(&place))
             });
             match answered {

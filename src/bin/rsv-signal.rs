@@ -3,8 +3,9 @@
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
+use rsv::lines::Reader;
 use rsv::memory::{self, NewSignal, PriorRule};
-use rsv::record::{Object, Reader, Scopes, SignalType, StoredRecord};
+use rsv::record::{Object, Scopes, SignalType, StoredRecord};
 use rsv::store::{self, OpenMode, Store};
 use std::process::ExitCode;
 

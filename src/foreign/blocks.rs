@@ -3,7 +3,8 @@
 use super::conversation::ImportOptions;
 use super::format::{Bytes, TextInput};
 use crate::error::{Context, Result};
-use crate::record::{LocatedObject, Object, ObjectSource, SourceLocation, invalid_utf8, too_long};
+use crate::lines::{LocatedObject, ObjectSource, SourceLocation, too_long};
+use crate::record::{Object, invalid_utf8};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;

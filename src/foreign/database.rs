@@ -1,7 +1,8 @@
 //! The SQLite databases of other programs, which are only read.
 
 use crate::error::{Context, Result};
-use crate::record::{LocatedObject, Object, ObjectSource, SourceLocation};
+use crate::lines::{LocatedObject, ObjectSource, SourceLocation};
+use crate::record::Object;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;

@@ -5,7 +5,7 @@ use super::database::Database;
 use super::objects::Convert;
 use super::sample::Sample;
 use crate::error::Result;
-use crate::record::ObjectSource;
+use crate::lines::ObjectSource;
 use std::io::Read;
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use super::objects::ConvertedObjects;
 use super::sample::{SAMPLE_BYTES, Sample};
 use super::zip_archive;
 use crate::error::{Context, Error, Result};
-use crate::record::{LocatedObject, ObjectSource, Reader, binary_format};
+use crate::lines::{LocatedObject, ObjectSource, Reader, binary_format};
 use flate2::read::MultiGzDecoder;
 use std::collections::VecDeque;
 use std::fs::File;

@@ -7,7 +7,8 @@ use super::conversation::{Conversation, ForeignMessage, ImportOptions};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use crate::error::{Context, Result};
-use crate::record::{Object, ObjectSource, Role, time};
+use crate::lines::ObjectSource;
+use crate::record::{Object, Role, time};
 use rusqlite::{Connection, OptionalExtension};
 
 const NAME: &str = "llm";

@@ -1,7 +1,8 @@
 //! Inputs that consist of JSON objects, each of which stands for some messages.
 
 use crate::error::Result;
-use crate::record::{LocatedObject, Object, ObjectSource, Reader};
+use crate::lines::{LocatedObject, ObjectSource, Reader};
+use crate::record::Object;
 use std::collections::VecDeque;
 use std::io::Read;
 

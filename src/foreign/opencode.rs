@@ -8,7 +8,8 @@ use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
 use crate::error::{Context, Result};
-use crate::record::{Object, ObjectSource, Role, time};
+use crate::lines::ObjectSource;
+use crate::record::{Object, Role, time};
 use rusqlite::Connection;
 
 const NAME: &str = "opencode";

@@ -3,7 +3,8 @@
 use super::conversation::ImportOptions;
 use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
 use crate::error::{Error, Result};
-use crate::record::{LocatedObject, Object, ObjectSource, SourceLocation, invalid_utf8};
+use crate::lines::{LocatedObject, ObjectSource, SourceLocation};
+use crate::record::{Object, invalid_utf8};
 use std::sync::Arc;
 
 const NAME: &str = "csv";

@@ -7,7 +7,7 @@ use super::growing_file::GrowingFile;
 use super::input::Failure;
 use super::read_files::{FileDigest, ReadFiles};
 use crate::error::{Context, Error, Result};
-use crate::record::{LocatedObject, ObjectSource};
+use crate::lines::{LocatedObject, ObjectSource};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::HashMap;

@@ -1,8 +1,9 @@
 //! Assembles the chunks of a streamed answer into the response that it would have been without streaming.
 
 use crate::api::{CallPiece, KnownCall, is_repeated, reported_error};
+use crate::chat::GrowingText;
 use crate::chat::array;
-use crate::record::{GrowingText, Object, quote};
+use crate::record::{Object, quote};
 
 /// Gathers chunks.
 pub(super) struct Assembler {

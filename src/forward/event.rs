@@ -1,7 +1,8 @@
 //! The events of a streamed answer.
 
 use crate::api;
-use crate::record::{GrowingText, Object};
+use crate::chat::GrowingText;
+use crate::record::Object;
 
 /// One event of a streamed answer.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,8 +1,10 @@
 //! One line of a pipe: a request is answered in the chosen format; any other line passes unchanged.
 
 use super::{Caller, Event, Failure, Forwarder, Stream};
+use crate::chat::GrowingText;
 use crate::error::Error;
-use crate::record::{Clock, GrowingText, Line, LocatedObject, Object, Scope};
+use crate::lines::LocatedObject;
+use crate::record::{Clock, Line, Object, Scope};
 use tokio::sync::mpsc::Sender;
 
 /// The format of answers.

@@ -1,7 +1,8 @@
 //! The lines of a batch, and the outcome of each.
 
 use crate::error::{Error, Result};
-use crate::record::{Object, Record, Scope, Scopes, SourceLocation, StoredRecord, VectorFormat};
+use crate::lines::SourceLocation;
+use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
 use crate::store::{Store, Written};
 use std::collections::{HashMap, HashSet};
 

@@ -1,7 +1,8 @@
 //! The defaults from the command line or the request, and the filter of what is stored.
 
 use crate::error::{Error, Result};
-use crate::record::{Draft, Line, Object, Record, Scope, Scopes, StoredRecord, too_long};
+use crate::lines::too_long;
+use crate::record::{Draft, Line, Object, Record, Scope, Scopes, StoredRecord};
 use crate::redact::Redactor;
 
 /// The defaults from the command line or the request for the fields that a line lacks.

@@ -1,6 +1,5 @@
 //! A JSON object that keeps its members in order, and each value in its own spelling.
 
-use super::sniff::invalid_utf8;
 use crate::error::{Error, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -322,6 +321,12 @@ impl Object {
 /// Bytes as text. The error for others names the first of them.
 pub fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|e| invalid_utf8(&format!(" at byte {}", e.valid_up_to() + 1)))
+}
+
+/// The error for text that is not UTF-8.
+pub fn invalid_utf8(place: &str) -> Error {
+    Error::new(format!("invalid UTF-8{place}"))
+        .hint("if it is Latin-1, pipe it through: iconv -f latin1 -t utf8")
 }
 
 /// The error `content: expected a string, found 12`, for modules that read members of their own.

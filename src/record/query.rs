@@ -2,7 +2,6 @@
 
 use super::members::{name, time_member};
 use super::object::{Object, unexpected};
-use super::reader::SourceLocation;
 use super::{Role, Scopes};
 use crate::error::{Error, Result};
 
@@ -27,8 +26,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads a query line. Errors name the member.
-    pub fn parse(line: Object, location: &SourceLocation) -> Result<Query> {
+    /// Reads a query, which stands on the line `number`. Errors name the member.
+    pub fn parse(line: Object, number: u64) -> Result<Query> {
         if let Some(kind) = line.text("kind")?.filter(|kind| kind != "query") {
             return Err(Error::new(format!("kind: expected query, found {kind:?}")));
         }
@@ -40,7 +39,7 @@ impl Query {
         });
         Ok(Query {
             text,
-            name: line.get("id").map_or_else(|| location.line().to_string(), str::to_owned),
+            name: line.get("id").map_or_else(|| number.to_string(), str::to_owned),
             scopes: scoped.then(|| Scopes::to_read(partition.as_deref(), instance.as_deref())).transpose()?,
             limit: limit.transpose()?,
             role: line.text("role")?.map(|role| role.parse()).transpose()?,

@@ -7,8 +7,9 @@ use crate::mutations::{count, mutate};
 use crate::proxy::{Proxy, post};
 use crate::support::{Dice, lines_of, number_from, tries};
 use rsv::api::{self, AnswerEvents, Api, EventTranslator, Request, Translation};
+use rsv::chat::GrowingText;
 use rsv::chat::Rsv;
-use rsv::record::{GrowingText, Object};
+use rsv::record::Object;
 use std::collections::HashMap;
 
 /// Requests as agents send them, with whatever such bodies have.

@@ -9,10 +9,11 @@ use rsv::config::{self, Settings, StoreLocation};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::ingest::{Gathered, Ingest, Options};
+use rsv::lines::Feed;
 use rsv::link::synapse;
 use rsv::record::{
-    Clock, DOCUMENT, Draft, Feed, Hit, MEMORY, MESSAGE, Object, Record, RecordKind, Scope, Scopes,
-    StoredRecord, TextSource, VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
+    Clock, DOCUMENT, Draft, Hit, MEMORY, MESSAGE, Object, Record, RecordKind, Scope, Scopes, StoredRecord,
+    TextSource, VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
 use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};

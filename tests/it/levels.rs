@@ -6,9 +6,6 @@ use module_graph::ModuleGraph;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Modules that may use one of their own level.
-const SAME_LEVEL: [(&str, &str); 1] = [("cli", "record")];
-
 /// Every source file of the library (the tools may use any module): its module, its path, its text.
 fn sources() -> Vec<(String, PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -111,8 +108,7 @@ fn a_module_uses_only_lower_ones() {
         let own = levels.get(module).unwrap_or_else(|| panic!("{module} is not in src/lib.rs"));
         for used in used(&code(text)).iter().filter(|used| *used != module) {
             let level = levels.get(used).unwrap_or_else(|| panic!("{}: what is {used}?", path.display()));
-            let allowed = level < own || SAME_LEVEL.contains(&(module, used));
-            assert!(allowed, "{}: {module} ({own}) uses {used} ({level})", path.display());
+            assert!(level < own, "{}: {module} ({own}) uses {used} ({level})", path.display());
             seen += 1;
         }
     }

@@ -3,10 +3,11 @@
 use crate::encoded::encoded;
 use crate::fake::{Answer, Fake, Wire};
 use crate::support::{Home, Ran, lines_of, text};
+use rsv::chat::GrowingText;
 use rsv::cli::{Common, Diagnostics};
 use rsv::config;
 use rsv::forward::{Caller, Forwarder};
-use rsv::record::{Clock, GrowingText, Object};
+use rsv::record::{Clock, Object};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::Stdio;

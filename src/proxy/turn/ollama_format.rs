@@ -2,9 +2,10 @@
 //! knows and to the responses that are stored.
 
 use super::chat_request::Override;
+use crate::chat::GrowingText;
 use crate::chat::{self, Request};
 use crate::error::Result;
-use crate::record::{GrowingText, Object, quote, time};
+use crate::record::{Object, quote, time};
 use bytes::Bytes;
 
 /// The two methods that talk to a model.

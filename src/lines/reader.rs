@@ -1,9 +1,9 @@
 //! Cuts a stream into JSON objects: one a line, concatenated, pretty-printed, or the elements of an array,
 //! distinguished by content. A bad object is reported with its line, and reading goes on with the next.
 
-use super::object::Object;
 use super::sniff::{binary_format, describe, may_be_binary};
 use crate::error::{Error, Result};
+use crate::record::Object;
 use std::fmt;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;

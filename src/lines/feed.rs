@@ -1,10 +1,10 @@
 //! Reads inputs ahead in a thread, so that pauses are noticed and parsing runs in parallel with the work.
 
-use super::line::LocatedLine;
-use super::lines::TextLines;
-use super::object::Object;
+use super::located_line::LocatedLine;
 use super::reader::{LocatedObject, READ_BUFFER_BYTES, Reader};
+use super::text_lines::TextLines;
 use crate::error::{Context, Result};
+use crate::record::Object;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -262,7 +262,7 @@ fn read_ahead<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::SourceLocation;
+    use crate::lines::SourceLocation;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::{Sender, channel};
 

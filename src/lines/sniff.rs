@@ -22,12 +22,6 @@ pub(super) fn may_be_binary(bytes: &[u8]) -> bool {
     BINARY.iter().any(|(magic, ..)| bytes.len() < magic.len() && magic.starts_with(bytes))
 }
 
-/// The error for text that is not UTF-8.
-pub fn invalid_utf8(place: &str) -> Error {
-    Error::new(format!("invalid UTF-8{place}"))
-        .hint("if it is Latin-1, pipe it through: iconv -f latin1 -t utf8")
-}
-
 /// What input looks like whose first line is no JSON object.
 pub(super) fn describe(bytes: &[u8]) -> &'static str {
     let mut lines = bytes.split(|byte| *byte == b'\n');

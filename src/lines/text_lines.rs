@@ -1,9 +1,8 @@
 //! Lines of plain text as objects: `{"text": …}`.
 
-use super::object::Object;
-use super::reader::{LocatedObject, SourceLocation, too_long};
-use super::sniff::invalid_utf8;
+use super::reader::{LocatedObject, READ_BUFFER_BYTES, SourceLocation, too_long};
 use crate::error::{Context, Result};
+use crate::record::{Object, invalid_utf8};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub(super) struct TextLines<R> {
 
 impl<R: Read> TextLines<R> {
     pub(super) fn new(source: &str, input: R, limit: usize) -> TextLines<R> {
-        let input = BufReader::with_capacity(super::reader::READ_BUFFER_BYTES, input);
+        let input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
         TextLines { source: source.into(), input, limit, line: 0, failed: false, consumed: 0 }
     }
 

@@ -1,0 +1,14 @@
+//! Reads the lines of inputs: `reader.rs` cuts an input into JSON objects, `text_lines.rs` into lines of text, each with
+//! its place, and `feed.rs` reads ahead in a thread. `sniff.rs` recognizes what is neither. What a line says is decided by
+//! `record`.
+
+mod feed;
+mod located_line;
+mod reader;
+mod sniff;
+mod text_lines;
+
+pub use feed::{Feed, FeedEvent, ObjectSource};
+pub use located_line::{LineContent, LocatedLine};
+pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
+pub use sniff::binary_format;
