@@ -26,7 +26,8 @@ pub mod embed; // 6  text into vectors, here or by somebody else's server
 pub mod parse; // 6  files into a tree of documents
 pub mod provider; // 6  who serves a model, where, and with which key
 
-pub mod foreign; // 7  the formats of other programs, in and out
+pub mod export; // 7  messages in the formats of other programs
+pub mod import; // 7  the formats of other programs, as lines
 pub mod store; // 7  where records are kept
 
 pub mod backfill; // 8  vectors for the messages that have none

@@ -6,8 +6,8 @@ use rsv::config::{self, Key, Layer, Setting, Settings};
 use rsv::doctor;
 use rsv::embed;
 use rsv::error::{Context, Error, Result};
-use rsv::foreign;
 use rsv::http;
+use rsv::import;
 use rsv::picture::Activity;
 use rsv::provider::{Providers, Refusal};
 use rsv::store;
@@ -415,10 +415,10 @@ fn report(set: &[(String, String)], io: &mut Io) -> Result<()> {
 /// Says how conversations that other programs keep come in, if there are any.
 fn mention_other_programs(settings: &Settings, io: &Io) {
     let Some(home) = settings.places().home else { return };
-    if !foreign::find(&home).is_empty() {
+    if !import::find(&home).is_empty() {
         io.note("other programs keep conversations here; to import them, see: rsv-import --find");
     }
-    if !foreign::session_directories(&home).is_empty() {
+    if !import::session_directories(&home).is_empty() {
         io.note("to import the sessions of coding agents as they are written, run: rsv-import --watch");
     }
 }

@@ -3,7 +3,7 @@
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
-use rsv::foreign::{FineTuning, Format, Transcripts};
+use rsv::export::{FineTuning, Format, Transcripts};
 use rsv::memory::{self, PriorRule};
 use rsv::record::{MEMORY, Record, RecordKind, Scopes, VectorFormat, kinds};
 use rsv::store::{self, ChangeNumbers, Cursor, Damage, OpenMode, Select, Store, StoreError, Walk};

@@ -3,8 +3,8 @@
 use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
-use rsv::foreign::{self, FoundFiles, ImportOptions, Input, ReadFiles, Sources, Watch};
 use rsv::forget;
+use rsv::import::{self, FoundFiles, ImportOptions, Input, ReadFiles, Sources, Watch};
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::lines::Feed;
 use rsv::project::Projects;
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.from.as_deref() == Some("list") {
-        for format in foreign::formats() {
+        for format in import::formats() {
             io.out.write(format!("{:12} {}\n", format.name, format.about).as_bytes())?;
         }
         return Ok(Outcome::Yes);
@@ -148,7 +148,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// Imports what programs write into directories until a signal ends it.
 fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Result<Outcome> {
     let directories = directories(args, settings)?;
-    let format = args.from.as_deref().map(foreign::named).transpose()?;
+    let format = args.from.as_deref().map(import::named).transpose()?;
     let names: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
     let sources = import_options(args, settings, options.redactor.as_ref(), io)?;
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
@@ -214,7 +214,7 @@ fn directories(args: &Args, settings: &Settings) -> Result<Vec<PathBuf>> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
-    let found = foreign::session_directories(&home(settings)?);
+    let found = import::session_directories(&home(settings)?);
     if found.is_empty() {
         let error = Error::new("no program keeps sessions in the home directory");
         return Err(error.hint("name the directories to watch"));
@@ -230,7 +230,7 @@ fn home(settings: &Settings) -> Result<PathBuf> {
 
 /// Prints the files of other programs, and the command for each.
 fn find(settings: &Settings, io: &mut Io) -> Result<Outcome> {
-    let found = foreign::find(&home(settings)?);
+    let found = import::find(&home(settings)?);
     for FoundFiles { format, path, files } in &found {
         let path = cli::quoted(path);
         let command = if format.timeless {
@@ -258,7 +258,7 @@ fn open_store(args: &Args, settings: &Settings) -> Result<(Option<TempDir>, Box<
 
 /// The inputs that the command line names.
 fn sources(args: &Args, settings: &Settings, redactor: Option<&Redactor>, io: &Io) -> Result<Sources> {
-    let format = args.from.as_deref().map(foreign::named).transpose()?;
+    let format = args.from.as_deref().map(import::named).transpose()?;
     let options = import_options(args, settings, redactor, io)?;
     let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
     let no_streams = operands.is_empty() && !args.files.is_empty();

@@ -4,9 +4,9 @@ use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A file of another program, as `tests/it/foreign` has it.
+/// A file of another program, as `tests/it/import` has it.
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/foreign").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/import").join(name)
 }
 
 /// The messages of the store, oldest first.

@@ -1,5 +1,4 @@
-//! The formats of other programs: those that are read (`formats.rs` lists them, each has a file of its name), and those
-//! that are written (`export.rs`).
+//! Reads the formats of other programs, as lines of rsv. `formats.rs` lists them; each has a file of its name.
 
 mod account;
 mod aichat;
@@ -14,9 +13,7 @@ mod codex;
 mod contents;
 mod conversation;
 mod database;
-mod export;
 mod find;
-mod fine_tuning;
 mod format;
 mod formats;
 mod gemini;
@@ -32,17 +29,13 @@ mod opencode;
 mod read_files;
 mod sample;
 mod table;
-mod transcripts;
 mod watch;
 mod zip_archive;
 
 pub use conversation::ImportOptions;
-pub use export::Format;
 pub use find::{FoundFiles, find, session_directories};
-pub use fine_tuning::FineTuning;
 pub use format::ImportFormat;
 pub use formats::{formats, named};
 pub use input::{Input, Sources};
 pub use read_files::ReadFiles;
-pub use transcripts::Transcripts;
 pub use watch::{StopWatch, Watch};

@@ -43,7 +43,7 @@ pub(super) struct Conversation {
 
 /// One message of another program.
 #[derive(Debug)]
-pub(super) struct ForeignMessage {
+pub(super) struct ImportedMessage {
     pub(super) role: Role,
     pub(super) text: String,
     /// Milliseconds since 1970, UTC; none if it is not known.
@@ -59,9 +59,9 @@ pub(super) struct ForeignMessage {
     pub(super) tool_call_id: Option<String>,
 }
 
-impl ForeignMessage {
-    pub(super) fn new(role: Role, text: impl Into<String>) -> ForeignMessage {
-        ForeignMessage {
+impl ImportedMessage {
+    pub(super) fn new(role: Role, text: impl Into<String>) -> ImportedMessage {
+        ImportedMessage {
             role,
             text: text.into(),
             time: None,
@@ -84,7 +84,7 @@ impl ImportOptions {
         &self,
         program: &str,
         conversation: &Conversation,
-        message: ForeignMessage,
+        message: ImportedMessage,
         lines: &mut Vec<Object>,
     ) -> Result<()> {
         if message.is_empty() {

@@ -2,7 +2,7 @@
 //! version 2.1.197.
 
 use super::contents::{text, tool_call};
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
@@ -66,14 +66,14 @@ impl ClaudeCodeSession {
         let prompt = without_reminders(&prompt).trim().to_owned();
         if !prompt.is_empty() && !is_program_text(&prompt) {
             self.question = entry.text("uuid")?;
-            self.add(entry, ForeignMessage::new(Role::User, prompt), lines)?;
+            self.add(entry, ImportedMessage::new(Role::User, prompt), lines)?;
         }
         if self.options.keep_tools {
             for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
                 if part.text("type")?.as_deref() == Some("tool_result") {
-                    let output = ForeignMessage::new(Role::Tool, text(&part, "content", &["text"])?);
+                    let output = ImportedMessage::new(Role::Tool, text(&part, "content", &["text"])?);
                     let tool_call_id = part.text("tool_use_id")?;
-                    self.add(entry, ForeignMessage { tool_call_id, ..output }, lines)?;
+                    self.add(entry, ImportedMessage { tool_call_id, ..output }, lines)?;
                 }
             }
         }
@@ -83,23 +83,23 @@ impl ClaudeCodeSession {
     fn assistant(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
         let message = entry.object("message")?.unwrap_or_default();
         let model = message.text("model")?.filter(|model| model != NO_MODEL);
-        let answer = ForeignMessage::new(Role::Assistant, text(&message, "content", &["text"])?);
-        self.add(entry, ForeignMessage { model: model.clone(), ..answer }, lines)?;
+        let answer = ImportedMessage::new(Role::Assistant, text(&message, "content", &["text"])?);
+        self.add(entry, ImportedMessage { model: model.clone(), ..answer }, lines)?;
         if self.options.keep_tools {
             for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
                 if part.text("type")?.as_deref() == Some("tool_use") {
                     let name = part.text("name")?.unwrap_or_default();
                     let id = part.text("id")?.unwrap_or_default();
                     let tool_calls = Some(tool_call(&id, &name, part.get("input").unwrap_or("{}")));
-                    let call = ForeignMessage::new(Role::Assistant, "");
-                    self.add(entry, ForeignMessage { model: model.clone(), tool_calls, ..call }, lines)?;
+                    let call = ImportedMessage::new(Role::Assistant, "");
+                    self.add(entry, ImportedMessage { model: model.clone(), tool_calls, ..call }, lines)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn add(&self, entry: &Object, message: ForeignMessage, lines: &mut Vec<Object>) -> Result<()> {
+    fn add(&self, entry: &Object, message: ImportedMessage, lines: &mut Vec<Object>) -> Result<()> {
         let conversation = Conversation {
             id: entry.text("sessionId")?,
             title: self.title.clone(),
@@ -107,6 +107,6 @@ impl ClaudeCodeSession {
         };
         let (time, id) = (time_member(entry, "timestamp")?, entry.text("uuid")?);
         let trace_id = self.question.clone();
-        self.options.add(NAME, &conversation, ForeignMessage { time, id, trace_id, ..message }, lines)
+        self.options.add(NAME, &conversation, ImportedMessage { time, id, trace_id, ..message }, lines)
     }
 }

@@ -2,7 +2,7 @@
 //! version 0.30.0 writes it.
 
 use super::contents::text;
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
 use crate::error::{Context, Result};
 use crate::lines::{LocatedObject, ObjectSource, SourceLocation, too_long};
@@ -86,10 +86,10 @@ impl Session {
                 Some("assistant") => Role::Assistant,
                 _ => continue,
             };
-            let said = ForeignMessage::new(role, text(&message, "content", &["text"])?);
+            let said = ImportedMessage::new(role, text(&message, "content", &["text"])?);
             let time = self.options.at.map(|time| time + at);
             let model = session.model.clone().filter(|_| role == Role::Assistant);
-            self.options.add(NAME, &about, ForeignMessage { time, model, ..said }, &mut lines)?;
+            self.options.add(NAME, &about, ImportedMessage { time, model, ..said }, &mut lines)?;
         }
         Ok(lines)
     }

@@ -1,7 +1,7 @@
 //! The history of Ollama's command line, `~/.ollama/history`: a prompt a line, without times and answers.
 
 use super::blocks::{BlockFormat, Blocks};
-use super::conversation::{Conversation, ForeignMessage};
+use super::conversation::{Conversation, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use crate::record::{Object, Role};
 
@@ -29,6 +29,6 @@ const PROMPTS: BlockFormat = BlockFormat {
         if prompt.starts_with('/') {
             return Ok(());
         }
-        options.add(NAME, &Conversation::default(), ForeignMessage::new(Role::User, prompt), lines)
+        options.add(NAME, &Conversation::default(), ImportedMessage::new(Role::User, prompt), lines)
     },
 };

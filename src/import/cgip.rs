@@ -1,7 +1,7 @@
 //! The sessions of cgip, `~/.cache/cgip/NAME`: an array of messages without times, in the form of version 0.5.
 
 use super::contents::text;
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
@@ -44,7 +44,7 @@ impl Convert for CgipSession {
         };
         let time = self.options.at.map(|at| at + self.read);
         self.read += 1;
-        let said = ForeignMessage::new(role, text(&message, "content", &["text"])?);
-        self.options.add(NAME, &self.about, ForeignMessage { time, ..said }, lines)
+        let said = ImportedMessage::new(role, text(&message, "content", &["text"])?);
+        self.options.add(NAME, &self.about, ImportedMessage { time, ..said }, lines)
     }
 }

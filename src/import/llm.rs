@@ -3,7 +3,7 @@
 //! tree.
 
 use super::contents::tool_call;
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use crate::error::{Context, Result};
@@ -116,7 +116,7 @@ impl ReadTurn for Logs {
             let prompt = fragments.into_iter().chain(turn.texts[0].clone().filter(|text| !text.is_empty()));
             let prompt = prompt.collect::<Vec<_>>().join("\n");
             let answer = turn.texts[1].clone().unwrap_or_default();
-            vec![ForeignMessage::new(Role::User, prompt), ForeignMessage::new(Role::Assistant, answer)]
+            vec![ImportedMessage::new(Role::User, prompt), ImportedMessage::new(Role::Assistant, answer)]
         };
         let about = Conversation { id: turn.conversation, title: turn.title, directory: None };
         for message in messages {
@@ -124,7 +124,7 @@ impl ReadTurn for Logs {
             let model = turn.model.clone().filter(|_| is_answer);
             let time = if is_answer { ended } else { began };
             let id = Some(key.id.clone());
-            let message = ForeignMessage { trace_id: id.clone(), id, model, time, ..message };
+            let message = ImportedMessage { trace_id: id.clone(), id, model, time, ..message };
             self.options.add(NAME, &about, message, lines)?;
         }
         Ok(())
@@ -133,7 +133,7 @@ impl ReadTurn for Logs {
 
 impl Logs {
     /// The messages of a turn: that before it, and those up to its tip.
-    fn messages(&self, connection: &Connection, turn: &Turn) -> rusqlite::Result<Vec<ForeignMessage>> {
+    fn messages(&self, connection: &Connection, turn: &Turn) -> rusqlite::Result<Vec<ImportedMessage>> {
         let [prompt, tip] = &turn.texts;
         let mut hashes = Vec::new();
         let mut at = tip.clone();
@@ -158,7 +158,7 @@ impl Logs {
         &self,
         connection: &Connection,
         hash: &str,
-        messages: &mut Vec<ForeignMessage>,
+        messages: &mut Vec<ImportedMessage>,
     ) -> rusqlite::Result<()> {
         let sql = "SELECT role, type, parts.text, payload FROM messages JOIN parts ON message_hash = hash
                    WHERE hash = ? ORDER BY position";
@@ -177,16 +177,16 @@ impl Logs {
                         Some(text) => text,
                         None => referenced(connection, &payload)?,
                     };
-                    ForeignMessage::new(role, text)
+                    ImportedMessage::new(role, text)
                 }
                 ("tool_call", _) if self.options.keep_tools => {
                     let arguments = payload.get("arguments").unwrap_or("{}");
                     let call = tool_call(&member("tool_call_id"), &member("name"), arguments);
-                    ForeignMessage { tool_calls: Some(call), ..ForeignMessage::new(Role::Assistant, "") }
+                    ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") }
                 }
                 ("tool_result", _) if self.options.keep_tools => {
                     let tool_call_id = Some(member("tool_call_id"));
-                    ForeignMessage { tool_call_id, ..ForeignMessage::new(Role::Tool, member("output")) }
+                    ImportedMessage { tool_call_id, ..ImportedMessage::new(Role::Tool, member("output")) }
                 }
                 _ => continue,
             };

@@ -2,7 +2,7 @@
 
 use super::account::{MessageTree, millis};
 use super::contents::tool_call;
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl Convert for ChatGptExport {
             let time = message.create_time.or(began).map(|time| millis("create_time", time)).transpose()?;
             if let Some(line) = self.message(id, message) {
                 let trace_id = question.map(str::to_owned);
-                let line = ForeignMessage { time, id: Some(id.to_owned()), trace_id, ..line };
+                let line = ImportedMessage { time, id: Some(id.to_owned()), trace_id, ..line };
                 self.options.add(NAME, &about, line, lines)?;
             }
         }
@@ -88,7 +88,7 @@ impl Convert for ChatGptExport {
 
 impl ChatGptExport {
     /// A message as it is shown; none if it is of the system, of a tool that is not kept, or hidden.
-    fn message(&self, id: &str, message: &Message) -> Option<ForeignMessage> {
+    fn message(&self, id: &str, message: &Message) -> Option<ImportedMessage> {
         let member = |name: &str| message.metadata.get(name);
         if member("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true) {
             return None;
@@ -97,15 +97,15 @@ impl ChatGptExport {
         let model = member("model_slug").and_then(Value::as_str).map(str::to_owned);
         let recipient = message.recipient.as_deref().unwrap_or("all");
         match message.author.role.as_str() {
-            "user" => Some(ForeignMessage::new(Role::User, text)),
+            "user" => Some(ImportedMessage::new(Role::User, text)),
             "assistant" if recipient == "all" => {
-                Some(ForeignMessage { model, ..ForeignMessage::new(Role::Assistant, text) })
+                Some(ImportedMessage { model, ..ImportedMessage::new(Role::Assistant, text) })
             }
             "assistant" if self.options.keep_tools => {
                 let tool_calls = Some(tool_call(id, recipient, &quote(&text)));
-                Some(ForeignMessage { model, tool_calls, ..ForeignMessage::new(Role::Assistant, "") })
+                Some(ImportedMessage { model, tool_calls, ..ImportedMessage::new(Role::Assistant, "") })
             }
-            "tool" if self.options.keep_tools => Some(ForeignMessage::new(Role::Tool, text)),
+            "tool" if self.options.keep_tools => Some(ImportedMessage::new(Role::Tool, text)),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //! `{"request": …, "response": …}`, in the files of the batch API, and in those for fine-tuning.
 
 use super::contents::text;
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use crate::error::Result;
@@ -59,7 +59,7 @@ impl Convert for Log {
         let mut time = timestamp(&entry)?;
         if let Some(response) = &response {
             // The request repeats what was said before: the last turn alone is new.
-            let last = messages.iter().rposition(|message: &ForeignMessage| message.role == Role::User);
+            let last = messages.iter().rposition(|message: &ImportedMessage| message.role == Role::User);
             messages = last.map(|last| messages.swap_remove(last)).into_iter().collect();
             let created = response.integer("created").ok().flatten();
             time = time.or(created.map(|seconds| time::checked(seconds.saturating_mul(1000))).transpose()?);
@@ -82,7 +82,7 @@ impl Convert for Log {
             self.options.add(
                 NAME,
                 &Conversation::default(),
-                ForeignMessage { time, model, ..message },
+                ImportedMessage { time, model, ..message },
                 lines,
             )?;
         }
@@ -91,12 +91,12 @@ impl Convert for Log {
 }
 
 /// A message of a user or an assistant; none of the instructions of a system, and of tools.
-fn said(message: &Object) -> Result<Option<ForeignMessage>> {
+fn said(message: &Object) -> Result<Option<ImportedMessage>> {
     let role = match message.text("role")?.as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         _ => return Ok(None),
     };
     let text = text(message, "content", &["text", "input_text", "output_text"])?;
-    Ok((!text.trim().is_empty()).then(|| ForeignMessage::new(role, text)))
+    Ok((!text.trim().is_empty()).then(|| ImportedMessage::new(role, text)))
 }

@@ -2,7 +2,7 @@
 //! of version 0.169.0; before 0.32, entries had no envelope and no time, so that they get that of their session.
 
 use super::contents::{text, tool_call};
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
@@ -82,10 +82,10 @@ impl CodexSession {
             None => text(item, member, &["text", "input_text"]),
         };
         let message = match (item.text("type")?.as_deref(), item.text("role")?.as_deref()) {
-            (Some("message"), Some("user")) => ForeignMessage::new(Role::User, prompt(item)?),
+            (Some("message"), Some("user")) => ImportedMessage::new(Role::User, prompt(item)?),
             (Some("message"), Some("assistant")) => {
-                let answer = ForeignMessage::new(Role::Assistant, text(item, "content", &["output_text"])?);
-                ForeignMessage { model: self.model.clone(), ..answer }
+                let answer = ImportedMessage::new(Role::Assistant, text(item, "content", &["output_text"])?);
+                ImportedMessage { model: self.model.clone(), ..answer }
             }
             (Some("function_call" | "custom_tool_call"), _) if self.options.keep_tools => {
                 let input = item.text("input")?.map(|input| quote(&input));
@@ -93,12 +93,12 @@ impl CodexSession {
                 let (id, name) =
                     (item.text("call_id")?.unwrap_or_default(), item.text("name")?.unwrap_or_default());
                 let tool_calls = Some(tool_call(&id, &name, &arguments));
-                let call = ForeignMessage::new(Role::Assistant, "");
-                ForeignMessage { model: self.model.clone(), tool_calls, ..call }
+                let call = ImportedMessage::new(Role::Assistant, "");
+                ImportedMessage { model: self.model.clone(), tool_calls, ..call }
             }
             (Some("function_call_output" | "custom_tool_call_output"), _) if self.options.keep_tools => {
                 let tool_call_id = item.text("call_id")?;
-                ForeignMessage { tool_call_id, ..ForeignMessage::new(Role::Tool, output("output")?) }
+                ImportedMessage { tool_call_id, ..ImportedMessage::new(Role::Tool, output("output")?) }
             }
             _ => return Ok(()),
         };
@@ -106,7 +106,7 @@ impl CodexSession {
             self.timeless += 1;
             self.began.map(|began| began + self.timeless)
         });
-        let message = ForeignMessage { time, id: item.text("id")?, ..message };
+        let message = ImportedMessage { time, id: item.text("id")?, ..message };
         self.options.add(NAME, &self.conversation, message, lines)
     }
 }

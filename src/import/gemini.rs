@@ -2,7 +2,7 @@
 //! a line, in the form of `chatRecordingTypes.ts` of version 0.61.0.
 
 use super::contents::{text, tool_call};
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
@@ -89,20 +89,23 @@ impl GeminiSession {
         let (time, model) = (time_member(message, "timestamp")?, message.text("model")?);
         let add = |part, lines: &mut Vec<Object>| {
             let (id, trace_id, model) = (id.clone(), self.question.clone(), model.clone());
-            let part = ForeignMessage { time, id, trace_id, model, ..part };
+            let part = ImportedMessage { time, id, trace_id, model, ..part };
             self.options.add(NAME, &self.about, part, lines)
         };
-        add(ForeignMessage::new(role, said), lines)?;
+        add(ImportedMessage::new(role, said), lines)?;
         let calls = message.objects("toolCalls").ok().flatten().unwrap_or_default();
         for call in calls.iter().filter(|_| self.options.keep_tools) {
             let (id, name) = (call.text("id")?.unwrap_or_default(), call.text("name")?.unwrap_or_default());
             let calls = tool_call(&id, &name, call.get("args").unwrap_or("{}"));
             add(
-                ForeignMessage { tool_calls: Some(calls), ..ForeignMessage::new(Role::Assistant, "") },
+                ImportedMessage { tool_calls: Some(calls), ..ImportedMessage::new(Role::Assistant, "") },
                 lines,
             )?;
             let output = call.get("result").filter(|result| *result != "null").unwrap_or_default();
-            add(ForeignMessage { tool_call_id: Some(id), ..ForeignMessage::new(Role::Tool, output) }, lines)?;
+            add(
+                ImportedMessage { tool_call_id: Some(id), ..ImportedMessage::new(Role::Tool, output) },
+                lines,
+            )?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use super::blocks::{BlockFormat, Blocks};
 use super::contents::without_tags;
-use super::conversation::{Conversation, ForeignMessage};
+use super::conversation::{Conversation, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use crate::record::{Object, Role, time};
 
@@ -31,7 +31,7 @@ const TURNS: BlockFormat = BlockFormat {
         let time = turn.integer("timestamp")?;
         let about = Conversation { title: turn.text("title")?, ..Conversation::default() };
         for (role, text) in [(Role::User, question.trim()), (Role::Assistant, answer.trim())] {
-            options.add(NAME, &about, ForeignMessage { time, ..ForeignMessage::new(role, text) }, lines)?;
+            options.add(NAME, &about, ImportedMessage { time, ..ImportedMessage::new(role, text) }, lines)?;
         }
         Ok(())
     },

@@ -2,7 +2,7 @@
 
 use super::account::MessageTree;
 use super::contents::{text, tool_call};
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use crate::error::Result;
@@ -78,7 +78,7 @@ impl ClaudeExport {
         let time = time_member(message, "created_at")?;
         let mut add = |message| {
             let trace_id = question.map(str::to_owned);
-            let message = ForeignMessage { time, id: Some(id.to_owned()), trace_id, ..message };
+            let message = ImportedMessage { time, id: Some(id.to_owned()), trace_id, ..message };
             self.options.add(NAME, about, message, lines)
         };
         for part in parts.iter().filter(|_| self.options.keep_tools) {
@@ -87,16 +87,16 @@ impl ClaudeExport {
                     let name = part.text("name")?.unwrap_or_default();
                     let id = part.text("id")?.unwrap_or_default();
                     let tool_calls = Some(tool_call(&id, &name, part.get("input").unwrap_or("{}")));
-                    add(ForeignMessage { tool_calls, ..ForeignMessage::new(Role::Assistant, "") })?;
+                    add(ImportedMessage { tool_calls, ..ImportedMessage::new(Role::Assistant, "") })?;
                 }
                 Some("tool_result") => {
                     let tool_call_id = part.text("tool_use_id")?;
-                    let output = ForeignMessage::new(Role::Tool, text(part, "content", &["text"])?);
-                    add(ForeignMessage { tool_call_id, ..output })?;
+                    let output = ImportedMessage::new(Role::Tool, text(part, "content", &["text"])?);
+                    add(ImportedMessage { tool_call_id, ..output })?;
                 }
                 _ => {}
             }
         }
-        add(ForeignMessage::new(role, said))
+        add(ImportedMessage::new(role, said))
     }
 }

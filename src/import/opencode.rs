@@ -2,7 +2,7 @@
 //! Compared with the files of version 1.18.33.
 
 use super::contents::tool_call;
-use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use super::objects::Convert;
@@ -128,7 +128,7 @@ impl Sessions {
         let trace_id = if is_question { Some(id.to_owned()) } else { info.text("parentID")? };
         let mut add = |message| {
             let (model, trace_id) = (model.clone(), trace_id.clone());
-            let message = ForeignMessage { time, id: Some(id.to_owned()), model, trace_id, ..message };
+            let message = ImportedMessage { time, id: Some(id.to_owned()), model, trace_id, ..message };
             self.options.add(NAME, about, message, lines)
         };
         let mut texts = Vec::new();
@@ -142,10 +142,10 @@ impl Sessions {
             let (id, name) =
                 (part.text("callID")?.unwrap_or_default(), part.text("tool")?.unwrap_or_default());
             let call = tool_call(&id, &name, state.get("input").unwrap_or("{}"));
-            add(ForeignMessage { tool_calls: Some(call), ..ForeignMessage::new(Role::Assistant, "") })?;
+            add(ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") })?;
             let output = state.text("output")?.unwrap_or_default();
-            add(ForeignMessage { tool_call_id: Some(id), ..ForeignMessage::new(Role::Tool, output) })?;
+            add(ImportedMessage { tool_call_id: Some(id), ..ImportedMessage::new(Role::Tool, output) })?;
         }
-        add(ForeignMessage::new(role, texts.join("\n")))
+        add(ImportedMessage::new(role, texts.join("\n")))
     }
 }
