@@ -1,7 +1,8 @@
 //! The stores and exports of releases, as scripts/fixtures made them, are opened for ever: nothing of them is lost, and all
 //! that is new can be written into them.
 
-use crate::support::{Home, is_test_process, lines_of, on_each_store, on_graph};
+use crate::import_kills::kill;
+use crate::support::{Dice, Home, is_test_process, lines_of, number_from, on_each_store, on_graph};
 use flate2::read::GzDecoder;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The directories of the fixtures, the oldest first.
 fn releases() -> Vec<PathBuf> {
@@ -72,6 +74,25 @@ fn assert_whole(home: &Home, release: &Path) {
 fn the_store_of_every_release_is_opened_with_all_that_is_in_it() {
     for release in releases() {
         assert_whole(&home_of(&release), &release);
+    }
+}
+
+#[test]
+#[allow(clippy::print_stdout)] // Shown where the test fails.
+fn a_migration_that_is_killed_is_completed_by_the_next_opening() {
+    let seed = number_from("RSV_TEST_SEED").unwrap_or(71);
+    println!("RSV_TEST_SEED={seed}");
+    let mut dice = Dice(seed);
+    for release in releases() {
+        let begin = Instant::now();
+        home_of(&release).run("rsv-view", &["--all", "1"], "").ok();
+        let whole = begin.elapsed();
+        for _ in 0..number_from("RSV_TEST_KILLS").unwrap_or(6) {
+            let home = home_of(&release);
+            kill(&home, "rsv-view", &["--all", "1"], whole, &mut dice);
+            assert_eq!(home.export(), export_of(&release), "{}", release.display());
+            home.check();
+        }
     }
 }
 

@@ -41,7 +41,7 @@ fn said(home: &Home) -> BTreeSet<String> {
 }
 
 /// Runs a tool, and kills it at some moment of about the time that a whole run takes.
-fn kill(home: &Home, tool: &str, words: &[&str], whole: Duration, dice: &mut Dice) {
+pub(crate) fn kill(home: &Home, tool: &str, words: &[&str], whole: Duration, dice: &mut Dice) {
     let mut command = home.command(tool);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut process = command.spawn().unwrap();
