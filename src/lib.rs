@@ -8,12 +8,15 @@ pub mod file_name; // 0  names of files, from those that anybody may have given
 pub mod project; // 1  which partition a project's directory has
 pub mod record; // 1  what a message, a link, an id, a time is
 pub mod staging; // 1  where what is not whole yet is written
+pub mod vector; // 1  cosines, codes, unit vectors
 
 pub mod chat; // 2  request, reply, the fence around what is recalled
 pub mod lines; // 2  how lines are read, in threads
+pub mod text; // 2  words, stems, dates, topics
 
 pub mod api; // 3  requests and answers of the three APIs, as turns
 pub mod cli; // 3  arguments, streams, exit status
+pub mod ranking; // 3  the order of what is found, and every weight of it
 pub mod tokens; // 3  counting, and what a model takes
 
 pub mod config; // 4  every setting as one row, from file, environment and flags

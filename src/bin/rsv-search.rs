@@ -14,8 +14,9 @@ use rsv::record::{self, Address, Hit, MEMORY, MESSAGE, Query, RecordKind, Scopes
 use rsv::redact::Redactor;
 use rsv::search::tree::{self, TreeAnswer, TreeQuery};
 use rsv::search::{self, Meaning, MemoryRule, Options, Ranking, Searcher};
-use rsv::store::{self, Around, Except, Question, Select, Store, Term};
+use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
+use rsv::text::{self, Term};
 use rsv::view::{self, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
@@ -508,7 +509,7 @@ impl<'a> Search<'a> {
     ) -> Result<()> {
         let matched = match &self.highlighted[..] {
             [] => Vec::new(),
-            terms => store::occurrences(terms, &hit.record.shown_text()),
+            terms => text::occurrences(terms, &hit.record.shown_text()),
         };
         let ranked = RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched };
         io.out.with(|out| self.format.write(&ranked, query, out))

@@ -10,17 +10,16 @@ use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
+use crate::ranking::weights;
 use crate::record::{
     DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
 use crate::search::tree::set_passage;
 use crate::search::{self, By, CatchUp, MemoryRule};
-use crate::store::{Phrasing, Select};
+use crate::store::Select;
+use crate::text::Phrasing;
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// The weight of the similarity of a related message in its priority; the rest is recency.
-const SIMILARITY_WEIGHT: f64 = 0.7;
 
 /// Finds the messages that may be recalled for a question.
 pub(super) fn recall(
@@ -203,7 +202,8 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
             candidate.score = Some(score).filter(|_| hop == 0);
         } else if rated.len() < options.similar {
             let age = (now - record.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
-            let priority = SIMILARITY_WEIGHT * score / best + (1.0 - SIMILARITY_WEIGHT) * (-age).exp2();
+            let priority = weights::PRIORITY_OF_SIMILARITY * score / best
+                + (1.0 - weights::PRIORITY_OF_SIMILARITY) * (-age).exp2();
             rated.push((priority, Candidate { record, score: Some(score), hop }));
         }
     }

@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 use crate::memory::{self, PriorRule, is_active};
 use crate::record::{MEMORY, Origin, Record, STRATEGY, Scopes, StoredRecord, VectorFormat, write_vector};
-use crate::store::{BLOCK_ROWS, Select, Store, UnitVectors, Walk};
+use crate::store::{Select, Store, Walk};
+use crate::vector::{BLOCK_ROWS, UnitVectors};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 

@@ -6,7 +6,8 @@ use crate::embed::{Embedder, InputType};
 use crate::error::Result;
 use crate::memory::{self, PriorRule};
 use crate::record::{Commit, DraftDefaults, Hit, MEMORY, NEAR, Object, Scopes, StoredRecord};
-use crate::store::{Occur, Question, Select, Store};
+use crate::store::{Question, Select, Store};
+use crate::text::Occur;
 
 /// The greatest number of memories that are near one.
 const MAX_NEAR: usize = 5;

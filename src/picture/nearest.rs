@@ -1,7 +1,7 @@
 //! Which units are near each other: by the vectors of their messages, or, if most have none, by their words.
 
 use super::sample::Sample;
-use crate::store::topic_words;
+use crate::text::topic_words;
 use std::collections::HashMap;
 
 /// The number of nearest units of each that are noted.

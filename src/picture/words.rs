@@ -1,6 +1,6 @@
 //! The words that tell a group from the others.
 
-use crate::store::{TopicWord, topic_words};
+use crate::text::{TopicWord, topic_words};
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of words that name a group, and of those that it gets even if they tell little.

@@ -10,7 +10,8 @@ use crate::memory::PriorRule;
 use crate::record::{Address, Hit, Object, Role, Scope, Scopes, StoredRecord};
 use crate::search::tree::{self, TreeQuery};
 use crate::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
-use crate::store::{Select, Store, Term};
+use crate::store::{Select, Store};
+use crate::text::Term;
 use hyper::StatusCode;
 use std::sync::Arc;
 

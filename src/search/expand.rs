@@ -6,6 +6,7 @@
 
 use super::options::Options;
 use crate::error::Result;
+use crate::ranking::weights;
 use crate::record::{Hit, HitEvidence, Link, LinkHop, StoredRecord};
 use crate::store::{Around, Evidence, Select, Store};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,10 +16,6 @@ use std::sync::Arc;
 
 /// The greatest number of steps from a hit.
 const MAX_HOPS: usize = 3;
-/// The part of a score that remains after a step.
-const HOP_DECAY: f64 = 0.5;
-/// The strength of the link between two records of a conversation that follow each other in time.
-const NEIGHBOUR_STRENGTH: f64 = 0.5;
 /// The greatest number of records of each step that are read and expanded, for each wanted record.
 const BEAM_WIDTH: usize = 4;
 
@@ -109,7 +106,7 @@ impl<'a> Surroundings<'a> {
         let links = self.links(&ids)?;
         let mut around = self.around(frontier)?;
         for link in links {
-            let strength = HOP_DECAY * link.score.unwrap_or(1.0);
+            let strength = weights::HOP * link.score.unwrap_or(1.0);
             for (from, to) in [(&link.from, &link.to), (&link.to, &link.from)] {
                 if let Some(score) = scores.get(from.as_str()) {
                     relax(from, to, score * strength);
@@ -118,7 +115,7 @@ impl<'a> Surroundings<'a> {
         }
         for (from, score) in frontier {
             for next in around.remove(&from.id).unwrap_or_default() {
-                relax(&from.id, &next.id, score * HOP_DECAY * NEIGHBOUR_STRENGTH);
+                relax(&from.id, &next.id, score * weights::HOP * weights::NEXT_IN_TIME);
                 records_by_id.insert(next.id.clone(), next);
             }
         }

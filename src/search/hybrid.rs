@@ -8,24 +8,12 @@
 //! `scripts/bench recall` measures the worth of each of these, and of ways that were tried and left out.
 
 use crate::error::Result;
+use crate::ranking::weights;
 use crate::record::{Hit, HitEvidence, StoredRecord};
 use crate::store::{Around, Candidate, Evidence, Plan, Question, Select, Store};
 
-/// The greatest distance at which a neighbour contributes to a score.
-const NEIGHBOUR_REACH: usize = 2;
-/// The part of a neighbour's own score that it contributes, at one step and at two.
-const NEIGHBOUR_WEIGHT: [f64; NEIGHBOUR_REACH] = [0.5, 0.3];
-/// The part of the own score of a record that asks something, for itself and for the next record.
-const QUESTION_WEIGHT: f64 = 0.8;
 /// The names of the parts of a score: words, meaning, and neighbours at one step and at two.
 const PART_NAMES: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
-/// The number of candidates that words and meaning find each: the least, and that for each wanted hit.
-const MIN_CANDIDATES: usize = 40;
-const CANDIDATES_PER_HIT: usize = 2;
-/// The least number of best candidates whose neighbours are read: the others contribute next to nothing.
-const MIN_SEEDS: usize = 60;
-/// The least number of best candidates whose neighbours are compared with the question's vector.
-const MIN_MEASURED: usize = 20;
 
 /// The best records of a selection by words and, if the question has a vector, by meaning, best first. `evidence` is
 /// that of an earlier, smaller search for the same question, and is replaced.
@@ -57,13 +45,13 @@ impl Wanted {
     /// The plan for the wanted number of hits.
     fn plan(self, which: &Select) -> Plan {
         let Wanted { limit, link } = self;
-        let several = limit.saturating_mul(CANDIDATES_PER_HIT);
+        let several = limit.saturating_mul(weights::CANDIDATES_PER_HIT);
         Plan {
-            candidates: MIN_CANDIDATES.max(several),
-            seeds: MIN_SEEDS.max(several),
+            candidates: weights::MIN_CANDIDATES.max(several),
+            seeds: weights::MIN_SEEDS.max(several),
             // Records outside conversations have no neighbours.
-            reach: if which.kinds.iter().any(|kind| kind.traced) { NEIGHBOUR_REACH } else { 0 },
-            measured: MIN_MEASURED.max(limit),
+            reach: if which.kinds.iter().any(|kind| kind.traced) { weights::NEIGHBOUR_REACH } else { 0 },
+            measured: weights::MIN_MEASURED.max(limit),
             links: if link { limit } else { 0 },
         }
     }
@@ -78,7 +66,7 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     let asks: Vec<bool> = candidates.iter().map(|one| asks(&one.record)).collect();
     let neighbour_scores = neighbour_scores(evidence, &around, &sums, &asks);
     let relevance = relevance(evidence, &around, question.min_similarity());
-    let own = |at: usize| own[at].map(|part| if asks[at] { part * QUESTION_WEIGHT } else { part });
+    let own = |at: usize| own[at].map(|part| if asks[at] { part * weights::ASKING } else { part });
     let from_neighbours = |at: usize| neighbour_scores[at].iter().sum::<f64>();
     let score = |at: usize| own(at).iter().sum::<f64>() + from_neighbours(at);
     let mut best: Vec<(usize, f64)> =
@@ -105,17 +93,15 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     best.into_iter().map(hit).collect()
 }
 
-/// The weight of the share of the question's words that a record holds, against the position of its cosine between the
-/// floor and 1.
-const SHARE_WEIGHT: f64 = 0.5;
-
 /// The relevance of each candidate: the likelihood that it is related to the question at all, which its score, relative
 /// to the best one, does not tell. It is the position of its cosine between the least similarity (0) and 1, plus half
 /// of the share of the question's words that it holds; without a vector, that share alone. A neighbour is as relevant
 /// as the record next to it.
 fn relevance(evidence: &Evidence, around: &[(usize, &Around)], min_similarity: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
-        Some(cosine) => (cosine - min_similarity) / (1.0 - min_similarity) + SHARE_WEIGHT * one.share,
+        Some(cosine) => {
+            (cosine - min_similarity) / (1.0 - min_similarity) + weights::SHARE_OF_WORDS * one.share
+        }
         None => one.share,
     };
     let own: Vec<f64> = evidence.candidates.iter().map(own).collect();
@@ -141,10 +127,11 @@ fn neighbour_scores(
     around: &[(usize, &Around)],
     own: &[f64],
     asks: &[bool],
-) -> Vec<[f64; NEIGHBOUR_WEIGHT.len()]> {
-    let mut best = vec![[0.0_f64; NEIGHBOUR_WEIGHT.len()]; own.len()];
+) -> Vec<[f64; weights::NEIGHBOURS.len()]> {
+    let mut best = vec![[0.0_f64; weights::NEIGHBOURS.len()]; own.len()];
     let mut spread = |from: usize, to: usize, step: usize, to_next: bool| {
-        let part = if to_next && step == 0 && asks[from] { QUESTION_WEIGHT } else { NEIGHBOUR_WEIGHT[step] };
+        let part =
+            if to_next && step == 0 && asks[from] { weights::ASKING } else { weights::NEIGHBOURS[step] };
         best[to][step] = best[to][step].max(own[from] * part);
     };
     for (at, around) in around {

@@ -3,11 +3,9 @@
 use super::options::Options;
 use crate::error::Result;
 use crate::memory::{self, PriorRule};
+use crate::ranking::weights;
 use crate::record::{Hit, MEMORY, Origin, Scopes};
 use crate::store::{Select, Store};
-
-/// The factor by which the score of a consolidated memory is multiplied.
-const CONSOLIDATED_BOOST: f64 = 1.2;
 
 /// The number of hits to fetch for each that is wanted, of which those that do not qualify are dropped.
 const FETCHED_PER_HIT: usize = 2;
@@ -44,7 +42,7 @@ pub fn run_with_memories(
         qualify(store, &mut hits, rule)?;
         let hits = Hit::best(hits, options.limit);
         // What was not fetched scores at most this.
-        let bound = lowest * CONSOLIDATED_BOOST;
+        let bound = lowest * weights::CONSOLIDATED;
         let are_best = !has_consolidated
             || limit >= MAX_FETCHED_FOR_BOOST
             || hits.last().is_none_or(|last| last.score >= bound);
@@ -70,7 +68,7 @@ fn qualify(store: &mut dyn Store, hits: &mut Vec<Hit>, rule: MemoryRule) -> Resu
     });
     for hit in hits {
         if hit.record.kind == &MEMORY && Origin::of(&hit.record) == Origin::Consolidated {
-            let added = hit.score * (CONSOLIDATED_BOOST - 1.0);
+            let added = hit.score * (weights::CONSOLIDATED - 1.0);
             hit.score += added;
             hit.parts.push(("consolidated".to_owned(), added));
         }

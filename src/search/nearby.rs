@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::record::{Scope, Scopes};
-use crate::store::{Select, Store, Term};
+use crate::store::{Select, Store};
+use crate::text::Term;
 use std::collections::BTreeMap;
 
 /// The greatest number of hits in other scopes that are counted.

@@ -12,11 +12,11 @@ use super::identity::Written;
 use super::question::Question;
 use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
-use super::terms::{Occur, Term};
 use crate::error::Error;
 use crate::record::{
     Embedding, Hit, Link, Record, RecordKind, Scope, ScopeSummary, Scopes, StoredRecord, TombstoneState,
 };
+use crate::text::terms::{Occur, Term};
 use std::collections::BTreeMap;
 use std::path::Path;
 

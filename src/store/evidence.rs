@@ -1,21 +1,17 @@
 //! The evidence for the records that may answer a question, typed: the hits by words and by meaning, the cosines, the
 //! neighbours of the best candidates, and their links.
 //!
-//! A record's own score is its BM25 divided by the best one, plus `MEANING_WEIGHT` times the position of its cosine
+//! A record's own score is its BM25 divided by the best one, plus `weights::MEANING` times the position of its cosine
 //! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
 //! range of cosines depends on the model. Without a vector its words count for both. Among memories words weigh less
 //! (`words_weight`). If the question names a month or a year, scores of records of that
-//! time are multiplied by `DATE_BOOST`.
+//! time are multiplied by `weights::NAMED_TIME`.
 
 use super::question::Question;
+use crate::ranking::weights;
 use crate::record::{Hit, Link, MEMORY, StoredRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-
-/// The weight of a cosine, against 1 for the words.
-const MEANING_WEIGHT: f64 = 0.7;
-/// The factor for a record of the time that the question names.
-const DATE_BOOST: f64 = 1.5;
 
 /// The cosines of a vector with those of records, by their ids.
 pub type Cosines = Vec<(String, f64)>;
@@ -198,12 +194,12 @@ impl Evidence {
         };
         let words_weight = self.words_weight();
         let score = |one: &Candidate| {
-            let dated = if question.dates.hold(one.record.timestamp) { DATE_BOOST } else { 1.0 };
+            let dated = if question.dates.hold(one.record.timestamp) { weights::NAMED_TIME } else { 1.0 };
             let words = words_weight * one.keyword / keyword;
             match one.similarity {
-                Some(cosine) => [dated * words, dated * MEANING_WEIGHT * meaning(cosine)],
+                Some(cosine) => [dated * words, dated * weights::MEANING * meaning(cosine)],
                 // Without a vector the words count for the meaning too.
-                None => [dated * (1.0 + MEANING_WEIGHT) * words, 0.0],
+                None => [dated * (1.0 + weights::MEANING) * words, 0.0],
             }
         };
         self.candidates.iter().map(score).collect()

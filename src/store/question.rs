@@ -1,22 +1,6 @@
 //! A question, parsed once: its words, its dates, and its vector.
 
-use super::dates::Dates;
-use super::terms::Term;
-use rustc_hash::FxHashSet;
-use std::sync::LazyLock;
-
-/// Words that tell nothing about the topic of a question, and that are in most messages: looking them up would cost
-/// more than all others together.
-const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
-    get got had has have he her him his how i if in into is it its just like me my no not of on or our out say said \
-    she should so some tell than that the their them then there these they this to too up us was we were what when \
-    where which who why will with would you your";
-
-/// Whether a folded word is one of the stop words.
-pub(super) fn is_stop_word(word: &str) -> bool {
-    static WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
-    WORDS.contains(word)
-}
+use crate::text::{Dates, Term, is_stop_word};
 
 /// The number of words of a long text that are looked up.
 const MAX_TERMS: usize = 64;

@@ -8,7 +8,8 @@ use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, SYNAPSE, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, WriteRules, Written};
+use rsv::store::{self, OpenMode, Select, Store, Walk, WriteRules, Written};
+use rsv::text::{Occur, Term};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::Stdio;

@@ -2,7 +2,8 @@
 
 use crate::support::{Dice, Home, lines_of, number_from, on_each_store};
 use rsv::record::Scopes;
-use rsv::store::{Occur, Select, Store, Term};
+use rsv::store::{Select, Store};
+use rsv::text::{Occur, Term};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::Stdio;

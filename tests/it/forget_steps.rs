@@ -3,7 +3,8 @@
 
 use crate::support::{Dice, Home, lines_of, number_from, on_each_store, text};
 use rsv::record::{Scopes, TombstoneState, identity_digest};
-use rsv::store::{Occur, Select, Store, Term};
+use rsv::store::{Select, Store};
+use rsv::text::{Occur, Term};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 

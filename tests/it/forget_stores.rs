@@ -8,7 +8,8 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
     Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
 };
-use rsv::store::{Forgotten, Intake, Occur, Select, Store, Term, Walk, WriteRules, Written};
+use rsv::store::{Forgotten, Intake, Select, Store, Walk, WriteRules, Written};
+use rsv::text::{Occur, Term};
 
 /// Runs a scenario on an empty store; at a server, the same records must be visited afterwards as in a file.
 fn on(home: &Home, scenario: impl Fn(&mut dyn Store)) {

@@ -16,7 +16,8 @@ use rsv::record::{
     TextSource, VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
-use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
+use rsv::store::{self, OpenMode, Select, Store, Walk, Written};
+use rsv::text::{Occur, Term};
 use rsv::view;
 use std::borrow::Borrow;
 use std::io::Cursor;

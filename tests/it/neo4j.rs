@@ -8,9 +8,8 @@ use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
-use rsv::store::{
-    Candidate, Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, WriteRules, Written,
-};
+use rsv::store::{Candidate, Evidence, Plan, Question, QuestionVector, Select, Store, WriteRules, Written};
+use rsv::text::{Occur, Term};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;

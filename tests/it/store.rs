@@ -5,7 +5,8 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{Occur, Select, Store, Term, Walk, WriteRules, Written};
+use rsv::store::{Select, Store, Walk, WriteRules, Written};
+use rsv::text::{Occur, Term};
 use std::collections::BTreeMap;
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.

@@ -9,22 +9,12 @@
 use super::query::TreeQuery;
 use super::step::{Exclusion, Step};
 use crate::error::Result;
+use crate::ranking::weights;
 use crate::record::{Address, Hit};
 use crate::search::options::{By, Options};
-use crate::store::{Coverage, Phrasing, Select, Store};
+use crate::store::{Select, Store};
+use crate::text::{Coverage, Phrasing};
 use std::collections::HashMap;
-
-/// The number of nodes that have a score of their own: the least, and that for each wanted hit.
-const MIN_CANDIDATES: usize = 50;
-const CANDIDATES_PER_HIT: usize = 3;
-/// The weight of the words of the context, against those of the question.
-const CONTEXT_WEIGHT: f64 = 0.3;
-
-/// The greatest scores for neighbours, and for words in titles and headings, against 1 for the words.
-const PAIRS_WEIGHT: f64 = 0.4;
-const HEADINGS_WEIGHT: f64 = 0.2;
-/// The factor for a directory without a text of its own.
-const OUTLINE_WEIGHT: f64 = 0.5;
 
 /// A node with a score of its own.
 pub(super) struct Candidate {
@@ -63,7 +53,7 @@ pub(super) fn candidates(
     which: &Select,
     options: &Options,
 ) -> Result<Vec<Candidate>> {
-    let limit = MIN_CANDIDATES.max(options.limit.saturating_mul(CANDIDATES_PER_HIT));
+    let limit = weights::MIN_NODES.max(options.limit.saturating_mul(weights::NODES_PER_HIT));
     let options = Options {
         limit,
         min_score: None,
@@ -79,7 +69,7 @@ pub(super) fn candidates(
         let mut hits = super::super::find(store, by, question, which, &options)?.hits;
         if is_ranked {
             add_phrasing(question, &mut hits);
-            hits.iter_mut().filter(|hit| is_outline(hit)).for_each(|hit| hit.scale(OUTLINE_WEIGHT));
+            hits.iter_mut().filter(|hit| is_outline(hit)).for_each(|hit| hit.scale(weights::OUTLINE));
         }
         add_best(&mut found, hits);
     }
@@ -102,8 +92,8 @@ fn add_phrasing(question: &str, hits: &mut [Hit]) {
             headings.add(&phrasing.coverage(heading));
         }
         let parts = [
-            ("pairs", PAIRS_WEIGHT * rarity.share_of_pairs(coverage)),
-            ("headings", HEADINGS_WEIGHT * rarity.share_of_words(&headings)),
+            ("pairs", weights::PAIRS * rarity.share_of_pairs(coverage)),
+            ("headings", weights::HEADINGS * rarity.share_of_words(&headings)),
         ];
         for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0.0) {
             hit.score += part;
@@ -137,7 +127,7 @@ fn add_context(found: &mut Vec<Candidate>, hits: Vec<Hit>) {
     let mut positions = positions(found);
     for hit in hits {
         let Some(mut candidate) = Candidate::of(hit) else { continue };
-        let added = candidate.own * CONTEXT_WEIGHT;
+        let added = candidate.own * weights::CONTEXT;
         let at = *positions.entry(candidate.hit.record.id.clone()).or_insert_with(|| {
             (candidate.own, candidate.hit.score) = (0.0, 0.0);
             candidate.hit.parts.clear();

@@ -6,8 +6,9 @@
 //! most words and neighbouring pairs of words comes first, as long as there is room. It follows from the question and the
 //! version of the document alone, so that later requests of a turn show the same.
 
+use crate::ranking::weights;
 use crate::record::{DOCUMENT, PASSAGE, StoredRecord};
-use crate::store::{Coverage, Phrasing};
+use crate::text::{Coverage, Phrasing};
 
 /// The greatest length of a passage, in characters. With it, the overviews of the first hits take about a third of the
 /// tokens of their contents (`scripts/bench tree`).
@@ -35,7 +36,7 @@ fn passage(document: &StoredRecord, question: &Phrasing) -> Option<String> {
     let mut sentences: Vec<(usize, String, Coverage)> = Vec::new();
     for (at, text) in units(&document.text).into_iter().enumerate() {
         let coverage = question.coverage(&text);
-        if coverage.weight_beyond(&covered) > 0.0 {
+        if coverage.weight_beyond(&covered, weights::PASSAGE_PAIR) > 0.0 {
             sentences.push((at, text, coverage));
         }
     }
@@ -43,10 +44,10 @@ fn passage(document: &StoredRecord, question: &Phrasing) -> Option<String> {
     let mut room = MAX_CHARS;
     loop {
         sentences.retain(|(_, text, coverage)| {
-            text.chars().count() <= room && coverage.weight_beyond(&covered) > 0.0
+            text.chars().count() <= room && coverage.weight_beyond(&covered, weights::PASSAGE_PAIR) > 0.0
         });
         let rank = |(at, text, coverage): &(usize, String, Coverage)| {
-            (coverage.weight_beyond(&covered), std::cmp::Reverse((text.len(), *at)))
+            (coverage.weight_beyond(&covered, weights::PASSAGE_PAIR), std::cmp::Reverse((text.len(), *at)))
         };
         let best = (0..sentences.len()).max_by(|a, b| {
             let ((one, size), (other, size_of_other)) = (rank(&sentences[*a]), rank(&sentences[*b]));

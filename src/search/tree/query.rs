@@ -4,13 +4,6 @@ use crate::record::{Address, RecordKind};
 use crate::search::memories::MemoryRule;
 use crate::store::Select;
 
-/// The share of a node's own score in its score in a recursive search.
-pub(super) const OWN_SHARE: f64 = 0.9;
-/// The number of the best directories from which a recursive search starts, beside the targets.
-pub(super) const START_DIRECTORIES: usize = 3;
-/// The number of directories after which a recursive search ends if they changed nothing.
-pub(super) const STABLE_ROUNDS: usize = 3;
-
 /// The way through the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Method {

@@ -7,8 +7,8 @@
 //! waits.
 
 use super::candidates::Candidate;
-use super::query::{OWN_SHARE, STABLE_ROUNDS, START_DIRECTORIES};
 use super::step::Step;
+use crate::ranking::weights::{OWN_SHARE, STABLE_ROUNDS, START_DIRECTORIES};
 use crate::record::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};

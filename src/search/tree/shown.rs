@@ -3,7 +3,8 @@
 use super::passage::set_passage;
 use crate::error::Result;
 use crate::record::{Address, DOCUMENT, Hit, PASSAGE, Scopes, StoredRecord, URI, kinds, quote};
-use crate::store::{Phrasing, Select, Store};
+use crate::store::{Select, Store};
+use crate::text::Phrasing;
 use crate::tree;
 use std::collections::{BTreeSet, HashMap};
 

@@ -13,7 +13,8 @@ use crate::record::{
 };
 use crate::store::forgetting::{Forgotten, Intake, WriteRules};
 use crate::store::identity::{self, Written};
-use crate::store::{terms, versions};
+use crate::store::versions;
+use crate::text::terms;
 use neo4rs::BoltType;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,7 +1,7 @@
 //! Compares unlinked vectors with the others of their collection, or with their nearest neighbours in the vector index.
 
-use crate::store::cosine::QuantizedQuery;
 use crate::store::synapses::{Compare, Compared, Near};
+use crate::vector::QuantizedQuery;
 use std::collections::HashSet;
 
 /// The error bound of a cosine of 32-bit numbers.

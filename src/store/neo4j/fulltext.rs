@@ -3,8 +3,8 @@
 //! The indexed text is the collection of a record, its words, and their stems, so that a match in the index is a match
 //! of the search.
 
-use crate::store::ranking::{Corpus, QueryToken};
-use crate::store::terms::{self, Occur};
+use crate::ranking::bm25::{Corpus, QueryToken};
+use crate::text::terms::{self, Occur};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

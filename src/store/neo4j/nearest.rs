@@ -13,9 +13,9 @@ use super::server::ids_per_request;
 use super::statements::{self, for_model, for_scopes, selected};
 use super::values::{self, Params};
 use crate::record::{Hit, RecordKind, Scopes};
-use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::Cosines;
 use crate::store::select::Select;
+use crate::vector::QuantizedQuery;
 use std::collections::HashMap;
 
 /// Comparing at most so many vectors one by one is faster than querying the index.

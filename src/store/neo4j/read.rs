@@ -6,11 +6,11 @@ use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::server::ids_per_request;
 use super::statements::{self, each_of, for_scopes, selected};
 use super::values::{self, ListedRecord, Params, Row};
+use crate::ranking::bm25::Corpus;
 use crate::record::{MESSAGE, RecordKind, Scopes, StoredRecord};
-use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::Cosines;
-use crate::store::ranking::Corpus;
 use crate::store::select::Select;
+use crate::vector::QuantizedQuery;
 use std::collections::HashMap;
 
 /// The number of selections that are read together.

@@ -13,7 +13,7 @@ use super::write::run_over;
 use super::{changes::repair as changes, schema, tallies};
 use crate::record::{RecordKind, Scopes, StoredRecord, kinds};
 use crate::store::select::Select;
-use crate::store::terms;
+use crate::text::terms;
 
 /// The number of records whose words are set by one statement.
 const BATCH: usize = 1000;

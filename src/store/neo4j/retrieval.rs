@@ -9,7 +9,7 @@ use crate::store::error::Result;
 use crate::store::evidence::{Around, Cosines, Evidence, Plan};
 use crate::store::question::{Question, QuestionVector};
 use crate::store::select::Select;
-use crate::store::terms::Occur;
+use crate::text::terms::Occur;
 
 impl Store for Neo4j {
     fn retrieve(

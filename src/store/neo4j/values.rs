@@ -6,7 +6,7 @@ use crate::record::{
     Content, Draft, DraftDefaults, Embedding, Link, MESSAGE, Object, RecordKind, Role, Scope, StoredRecord,
     Tombstone, TombstoneState, time,
 };
-use crate::store::cosine::QuantizedQuery;
+use crate::vector::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
 use serde::Deserialize;
 

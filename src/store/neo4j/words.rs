@@ -12,13 +12,13 @@ use super::selection::scopes_params;
 use super::server::FETCH_SIZE;
 use super::statements::{self, for_scopes, for_words, fulltext_index};
 use super::values::{self, ListedRecord, Params};
+use crate::ranking::bm25::{self, Corpus, QueryToken, Scored};
 use crate::record::{Hit, RecordKind, Scopes, StoredRecord};
 use crate::store::api::Words;
 use crate::store::error::Result;
 use crate::store::evidence::Cosines;
-use crate::store::ranking::{self, Corpus, QueryToken, Scored};
 use crate::store::select::Select;
-use crate::store::terms::{FoldedText, Occur, Term};
+use crate::text::terms::{FoldedText, Occur, Term};
 use neo4rs::{BoltNull, BoltType};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ impl Neo4j {
         limit: usize,
         measure: MeasuringVector,
     ) -> DbResult<(Vec<Hit>, Cosines)> {
-        let mut tokens = ranking::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
+        let mut tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
         let unverified =
             |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
         let unverified: Vec<&Term> =
@@ -111,14 +111,14 @@ impl Neo4j {
         // The tokens of a record that was not examined have less than this idf together.
         let mut unread_idf = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
         loop {
-            let scored = ranking::combine(tokens, occur, &corpus);
+            let scored = bm25::combine(tokens, occur, &corpus);
             let max_score = corpus.max_score(unread_idf, all);
-            let reached = ranking::reached(&scored, limit);
+            let reached = bm25::reached(&scored, limit);
             if unread_idf == 0.0 || reached.is_some_and(|score| score > max_score) {
                 let (mut hits, positions) = looked_at.best(self, scored, search)?;
                 if unread_idf == 0.0 || hits.get(limit - 1).is_some_and(|worst| worst.score > max_score) {
                     if occur == Occur::All {
-                        ranking::explain(&mut hits, &positions, tokens, &corpus);
+                        bm25::explain(&mut hits, &positions, tokens, &corpus);
                     }
                     return Ok((Hit::best(hits, limit), looked_at.cosines));
                 }
@@ -228,7 +228,7 @@ impl Neo4j {
         let mut which = which.clone();
         loop {
             let some = self.read_last(&which, SCAN_BATCH)?;
-            let matching = some.iter().rev().filter(|record| ranking::holds_all(terms, record));
+            let matching = some.iter().rev().filter(|record| bm25::holds_all(terms, record));
             hits.extend(
                 matching.map(|record| Hit { parts: Vec::new(), ..Hit::by_words(record.clone(), 0.0, None) }),
             );
@@ -287,14 +287,14 @@ impl SeenRecords {
         scored: Vec<Scored>,
         search: Search,
     ) -> DbResult<(Vec<Hit>, FxHashMap<i64, usize>)> {
-        let mut order = ranking::in_order(&scored).into_iter();
-        ranking::best(&mut scored.into(), search.limit, |n| {
+        let mut order = bm25::in_order(&scored).into_iter();
+        bm25::best(&mut scored.into(), search.limit, |n| {
             while !self.read.contains_key(&n) && order.len() > 0 {
                 let some: Vec<i64> = order.by_ref().take(search.limit).collect();
                 self.read(store, &some, search)?;
             }
             let record = self.read.get(&n).and_then(Option::as_ref);
-            Ok(record.filter(|record| ranking::holds_all(search.unverified, record)).cloned())
+            Ok(record.filter(|record| bm25::holds_all(search.unverified, record)).cloned())
         })
     }
 
@@ -320,6 +320,6 @@ impl SeenRecords {
 /// Looks for the tokens in a text; returns its length in words.
 fn scan(document: (i64, i64), text: &str, tokens: &mut [QueryToken]) -> usize {
     let text = FoldedText::of(text);
-    ranking::scan_document(document, &text, tokens, |token, doc| token.docs.push(doc));
+    bm25::scan_document(document, &text, tokens, |token, doc| token.docs.push(doc));
     text.length
 }

@@ -3,11 +3,11 @@
 //! fill a page, so that storing one costs little. Each code has metadata for selections, so that a search compares only
 //! admitted records.
 
-use super::super::cosine::{Quantized, width};
 use super::collections::{CollectionRow, Part, Within};
 use super::connection::PAGE_PAYLOAD;
 use super::filter::role_bit;
 use super::record_row::{RecordRow, numbers};
+use crate::vector::{Quantized, width};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::collections::BTreeSet;

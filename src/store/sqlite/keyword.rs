@@ -2,9 +2,7 @@
 
 use super::super::api::VisitHit;
 use super::super::evidence::Cosines;
-use super::super::ranking::{self, Corpus, Doc, QueryToken, Scored};
 use super::super::select::Select;
-use super::super::terms::{Occur, Piece, Term};
 use super::collections::Within;
 use super::error::Stopped;
 use super::filter::{Admission, Filter};
@@ -15,7 +13,9 @@ use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::Segment;
 use super::snapshot::Snapshot;
 use super::word_index;
+use crate::ranking::bm25::{self, Corpus, Doc, QueryToken, Scored};
 use crate::record::{Hit, Scopes, StoredRecord};
+use crate::text::terms::{Occur, Piece, Term};
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
 use std::mem::take;
@@ -60,11 +60,11 @@ impl KeywordSearch<'_> {
         } else if tokens.is_empty() {
             let newest = self.newest(connection, &unsure)?;
             let read = |n| Ok(measure.nth(connection, n)?);
-            ranking::visit_best(newest, self.limit, (&[], &Corpus::default()), read, visit)?;
+            bm25::visit_best(newest, self.limit, (&[], &Corpus::default()), read, visit)?;
         } else {
             let mut lookup = Lookup::begin(connection, kept, &segments, self.which, (tokens, words))?;
             let admitted =
-                |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(&unsure, record);
+                |record: &StoredRecord| self.which.admits(record) && bm25::holds_all(&unsure, record);
             let read = |n| Ok(measure.nth(connection, n)?.filter(admitted));
             lookup.visit(self.occur, self.limit, read, &mut visit)?;
         }
@@ -101,7 +101,7 @@ impl KeywordSearch<'_> {
                     break;
                 }
                 let record = record(row)?;
-                if which.admits(&record) && ranking::holds_all(terms, &record) {
+                if which.admits(&record) && bm25::holds_all(terms, &record) {
                     found.push(Scored::by_time(row.get(row::AFTER)?, timestamp));
                     (count, last) = (count + 1, Some(timestamp));
                 }
@@ -117,7 +117,7 @@ impl KeywordSearch<'_> {
         segments: &[Segment],
     ) -> rusqlite::Result<(Vec<QueryToken<'_>>, Vec<SegmentWords>)> {
         let mut all = Vec::new();
-        let tokens = ranking::query_tokens(
+        let tokens = bm25::query_tokens(
             self.terms,
             self.occur,
             &self.which.kinds,
@@ -206,7 +206,7 @@ impl<'a> Lookup<'a> {
             tail.visit(connection, kept, |DocMeta { n, timestamp, role, length }, text| {
                 let admitted = admission.admits(n, timestamp, role);
                 corpus.docs += 1.0;
-                ranking::scan_document((n, timestamp), text, &mut tokens, |token, doc| {
+                bm25::scan_document((n, timestamp), text, &mut tokens, |token, doc| {
                     token.doc_freq += 1;
                     token.docs.extend(admitted.then_some(doc));
                 });
@@ -276,7 +276,7 @@ impl<'a> Lookup<'a> {
             looked = match occur {
                 // A record with all tokens holds the rarest one.
                 Occur::All => 1,
-                Occur::Any => ranking::next_tokens(&self.tokens, looked, FIRST_RECORDS),
+                Occur::Any => bm25::next_tokens(&self.tokens, looked, FIRST_RECORDS),
             };
             let count = self.tokens.len();
             let (mut tokens, mut occurrences) = (take(&mut self.tokens), take(&mut self.occurrences));
@@ -284,17 +284,17 @@ impl<'a> Lookup<'a> {
                 self.gather(token, occurrences, at < looked, looked < count)?;
             }
             (self.tokens, self.occurrences) = (tokens, occurrences);
-            let scored = ranking::combine(&self.tokens, occur, &self.corpus);
+            let scored = bm25::combine(&self.tokens, occur, &self.corpus);
             if occur == Occur::All {
-                return ranking::visit_best(scored, limit, (&self.tokens, &self.corpus), read, visit);
+                return bm25::visit_best(scored, limit, (&self.tokens, &self.corpus), read, visit);
             }
             let idf = |tokens: &[QueryToken]| self.corpus.idf_of(tokens);
             let max_score = self.corpus.max_score(idf(&self.tokens[looked..]), idf(&self.tokens));
             let last = looked == self.tokens.len();
-            if !last && !ranking::can_stop(&scored, limit, max_score) {
+            if !last && !bm25::can_stop(&scored, limit, max_score) {
                 continue;
             }
-            let (hits, _) = ranking::best(&mut scored.into(), limit, &mut read)?;
+            let (hits, _) = bm25::best(&mut scored.into(), limit, &mut read)?;
             let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > max_score);
             if last || enough {
                 return Hit::best(hits, limit).into_iter().try_for_each(visit);

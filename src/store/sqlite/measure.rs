@@ -1,11 +1,11 @@
 //! Reads records and the cosines of their vectors with a question's.
 
-use super::super::cosine::QuantizedQuery;
 use super::super::evidence::Cosines;
 use super::embedding;
 use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
 use crate::record::StoredRecord;
+use crate::vector::QuantizedQuery;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 

@@ -1,7 +1,6 @@
 //! Finds the records nearest to a vector: scans all codes, and computes exact cosines for the records that may be among
 //! the best.
 
-use super::super::cosine::QuantizedQuery;
 use super::super::select::Select;
 use super::code_cache::{CacheKey, CodeCache};
 use super::code_page::{CodeBlock, CodeMeta};
@@ -12,6 +11,7 @@ use super::measure::Measure;
 use super::record_cache::RecordCache;
 use super::wal;
 use crate::record::{Hit, Scopes};
+use crate::vector::QuantizedQuery;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
 

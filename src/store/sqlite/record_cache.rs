@@ -4,12 +4,12 @@
 //! used twice. So a kept record is as good as its row wherever a snapshot has its number, and needs no other check.
 //! Records must be read outside of a transaction that writes: one that is rolled back gives its numbers to others.
 
-use super::super::terms::{FoldedText, ScannedText};
-use super::super::trigrams::Trigrams;
 use super::filter::role_bit;
 use super::postings::DocMeta;
 use super::row;
 use crate::record::StoredRecord;
+use crate::text::Trigrams;
+use crate::text::terms::{FoldedText, ScannedText};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;

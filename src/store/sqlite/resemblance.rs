@@ -1,6 +1,5 @@
 //! Finds the records of a collection that resemble each other: compares many vectors with all codes in one pass.
 
-use super::super::cosine::QuantizedQuery;
 use super::super::select::Collection;
 use super::super::synapses::{Compare, Compared, Near};
 use super::code_page::{self, CodeBlock, CodeMeta};
@@ -8,6 +7,7 @@ use super::collections::{CollectionRow, Within};
 use super::nearest::{CodeCandidate, ExactScore, TopCandidates, by_score, with_repair};
 use super::record_row::numbers;
 use super::synapse;
+use crate::vector::QuantizedQuery;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;

@@ -5,11 +5,11 @@ use super::super::error::Result;
 use super::super::evidence::{Evidence, Plan};
 use super::super::question::Question;
 use super::super::select::Select;
-use super::super::terms::Occur;
 use super::database::Sqlite;
 use super::keyword::KeywordSearch;
 use super::measure::ModelVector;
 use super::surroundings::Surroundings;
+use crate::text::terms::Occur;
 
 impl Store for Sqlite {
     fn retrieve(

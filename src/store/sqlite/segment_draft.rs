@@ -1,9 +1,9 @@
 //! The words of documents in memory, of which segments are made. A thread of its own can find those of a batch while the
 //! records are inserted: to find the words takes a third of the time of an import.
 
-use super::super::terms;
 use super::postings::{DocMeta, Postings};
 use super::segment::SegmentWriter;
+use crate::text::terms;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

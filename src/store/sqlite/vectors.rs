@@ -1,7 +1,6 @@
 //! Search by meaning, in SQLite.
 
 use super::super::api::{Model, Unembedded, Vectors};
-use super::super::cosine::QuantizedQuery;
 use super::super::error::{Result, StoreError};
 use super::super::evidence::Cosines;
 use super::super::select::Select;
@@ -13,6 +12,7 @@ use super::measure::{self, ModelVector};
 use super::nearest::Nearest;
 use super::{embedding, newest, wal};
 use crate::record::{Embedding, Hit};
+use crate::vector::QuantizedQuery;
 use rusqlite::Connection;
 
 impl Vectors for Sqlite {

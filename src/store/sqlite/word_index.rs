@@ -7,7 +7,6 @@
 //! segments of the pools too, and only what these lack of the unindexed records. A record that is in a segment of its
 //! collection does not count in those of the pools; one in a segment of its partition's does not in those of the store's.
 
-use super::super::terms::{self, FoldedText, ScannedText};
 use super::collections::{CollectionRow, scope_condition};
 use super::filter::role_bit;
 use super::postings::{DocMeta, Postings};
@@ -16,6 +15,7 @@ use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
 use super::segment_draft::{Draft, DraftDoc};
 use crate::record::{RecordKind, Scopes, TextSource};
+use crate::text::terms::{self, FoldedText, ScannedText};
 use rusqlite::{Connection, Rows, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,13 +3,13 @@
 use super::super::api::{VisitHit, Words};
 use super::super::error::Result;
 use super::super::evidence::Cosines;
-use super::super::ranking;
 use super::super::select::Select;
-use super::super::terms::{Occur, Term};
 use super::database::Sqlite;
 use super::keyword::KeywordSearch;
 use super::measure::ModelVector;
+use crate::ranking::bm25;
 use crate::record::Hit;
+use crate::text::terms::{Occur, Term};
 
 impl Words for Sqlite {
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
@@ -51,7 +51,7 @@ impl Sqlite {
         visit: &mut VisitHit,
     ) -> Result<Cosines> {
         // Very many hits would map all of the file.
-        let mapped = if search.limit <= ranking::PAGE { self.map() } else { self.unmap() };
+        let mapped = if search.limit <= bm25::PAGE { self.map() } else { self.unmap() };
         mapped.map_err(|e| self.failed("search", e))?;
         search
             .visit(&self.connection, self.records.as_deref(), vector, visit)

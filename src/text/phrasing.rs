@@ -1,7 +1,7 @@
 //! How the words of a question stand in a text: whether neighbours are neighbours there too. An index by words does not
 //! tell it, so the texts of a few candidates are read.
 
-use super::question::is_stop_word;
+use super::stop_words::is_stop_word;
 use super::terms::{beginning, fold, stem, words};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -105,14 +105,11 @@ pub struct Coverage {
     pairs: BTreeSet<Pair>,
 }
 
-/// The weight of a pair of neighbours, against 1 for a word.
-const PAIR_WEIGHT: f64 = 0.4;
-
 impl Coverage {
-    /// The weight of what it has and another one lacks.
-    pub fn weight_beyond(&self, other: &Coverage) -> f64 {
+    /// The weight of what it has and another one lacks: 1 for a word, `pair` for a pair of neighbours.
+    pub fn weight_beyond(&self, other: &Coverage, pair: f64) -> f64 {
         let words = self.words.difference(&other.words).count() as f64;
-        words + PAIR_WEIGHT * self.pairs.difference(&other.pairs).count() as f64
+        words + pair * self.pairs.difference(&other.pairs).count() as f64
     }
 
     /// Adds what another one has.

@@ -6,11 +6,11 @@ const SET_BITS: u32 = 11;
 
 /// A set of trigrams, which may have some more than its text: each has one bit by its hash.
 #[derive(Clone)]
-pub(super) struct Trigrams([u64; 1 << SET_BITS >> 6]);
+pub(crate) struct Trigrams([u64; 1 << SET_BITS >> 6]);
 
 impl Trigrams {
     /// The trigrams of a text.
-    pub(super) fn of(text: &str) -> Trigrams {
+    pub(crate) fn of(text: &str) -> Trigrams {
         let mut trigrams = Trigrams([0; _]);
         for trigram in text.as_bytes().windows(3) {
             let (word, bit) = place(trigram);
@@ -20,7 +20,7 @@ impl Trigrams {
     }
 
     /// Whether the text may contain a piece; if not, it does not. Of a piece shorter than a trigram nothing is known.
-    pub(super) fn may_hold(&self, piece: &str) -> bool {
+    pub(crate) fn may_hold(&self, piece: &str) -> bool {
         piece.as_bytes().windows(3).map(place).all(|(word, bit)| self.0[word] & bit != 0)
     }
 }

@@ -19,7 +19,7 @@ const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
 /// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, and
 /// with the final sigma of Greek as any other sigma.
-pub(super) fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -44,25 +44,25 @@ fn plain(c: char) -> char {
 }
 
 /// A folded text, and its length in words.
-pub(super) struct FoldedText {
-    pub(super) text: String,
-    pub(super) length: usize,
+pub(crate) struct FoldedText {
+    pub(crate) text: String,
+    pub(crate) length: usize,
 }
 
 impl FoldedText {
     /// Folds a text.
-    pub(super) fn of(text: &str) -> FoldedText {
+    pub(crate) fn of(text: &str) -> FoldedText {
         FoldedText::from_folded(fold(text))
     }
 
     /// A text that is folded already.
-    pub(super) fn from_folded(text: String) -> FoldedText {
+    pub(crate) fn from_folded(text: String) -> FoldedText {
         FoldedText { length: words(&text).count(), text }
     }
 }
 
 /// A text that is looked through for words.
-pub(super) trait ScannedText {
+pub(crate) trait ScannedText {
     /// Whether it may contain a piece of a folded word; if not, it does not, which is known sooner.
     fn may_hold(&self, piece: &str) -> bool;
 
@@ -80,7 +80,7 @@ impl ScannedText for FoldedText {
 }
 
 /// The words of folded text: runs of letters and digits, long ones as overlapping windows.
-pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(folded: &str) -> impl Iterator<Item = &str> {
     let mut runs = runs(folded);
     let mut windows = Vec::new().into_iter();
     std::iter::from_fn(move || {
@@ -97,19 +97,19 @@ pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A piece of a folded word, prepared to be looked for in many texts.
-pub(super) struct Piece {
-    pub(super) text: String,
+pub(crate) struct Piece {
+    pub(crate) text: String,
     finder: Finder<'static>,
 }
 
 impl Piece {
     /// Prepares a piece. An empty one is in every run.
-    pub(super) fn new(text: &str) -> Piece {
+    pub(crate) fn new(text: &str) -> Piece {
         Piece { text: text.to_owned(), finder: Finder::new(text).into_owned() }
     }
 
     /// The words of the runs that contain it.
-    pub(super) fn words_in<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn words_in<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = &'a str> {
         let mut rest = folded;
         let runs = std::iter::from_fn(move || {
             let (_, from) = rest.split_at(find_alphanumeric(rest, true)?);
@@ -185,20 +185,20 @@ fn windows_of_long(run: &str) -> Vec<&str> {
 }
 
 /// The stem of an English word (Porter's second algorithm); a word in another script is its own stem.
-pub(super) fn stem(word: &str) -> Cow<'_, str> {
+pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
 }
 
 /// The beginning that every word of a stem shares: the last letter of an English stem may differ in the word (`citi`,
 /// `city`).
-pub(super) fn beginning(stem: &str) -> &str {
+pub(crate) fn beginning(stem: &str) -> &str {
     if stem.len() > 3 && stem.is_ascii() { &stem[..stem.len() - 1] } else { stem }
 }
 
 /// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
 /// Korean (whose syllables folding decomposes), kana, and Chinese.
-pub(super) fn is_unspaced(c: char) -> bool {
+pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}'
         | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30ff}'
         | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
@@ -207,7 +207,7 @@ pub(super) fn is_unspaced(c: char) -> bool {
 
 /// Splits a run into pieces: each two adjacent characters of a script without spaces (bigrams, since most words have
 /// two characters), and each part of another script whole.
-pub(super) fn pieces(run: &str) -> Vec<&str> {
+pub(crate) fn pieces(run: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = run;
     while let Some(first) = rest.chars().next() {

@@ -4,16 +4,16 @@
 //! possible. A rotation changes no cosine.
 
 /// A vector, rotated, normalized to length 1 and quantized uniformly: `x ≈ scale · (2·code - 15)`.
-pub(super) struct Quantized {
+pub(crate) struct Quantized {
     /// The largest magnitude divided by 15; 0 for a vector of zeros.
-    pub(super) scale: f32,
+    pub(crate) scale: f32,
     /// Two numbers a byte: the first half of the vector in the lower four bits, the second half in the upper.
-    pub(super) codes: Vec<u8>,
+    pub(crate) codes: Vec<u8>,
 }
 
 impl Quantized {
     /// The code of a vector of any length.
-    pub(super) fn new(vector: &[f32]) -> Quantized {
+    pub(crate) fn new(vector: &[f32]) -> Quantized {
         let rotated = rotate(vector);
         let scale = largest(&rotated) / 15.0;
         if scale == 0.0 {
@@ -28,12 +28,12 @@ impl Quantized {
 }
 
 /// The number of bytes in the code of so many numbers.
-pub(super) fn width(dim: usize) -> usize {
+pub(crate) fn width(dim: usize) -> usize {
     dim.div_ceil(2)
 }
 
 /// A vector that others are compared with.
-pub(super) struct QuantizedQuery {
+pub(crate) struct QuantizedQuery {
     numbers: Vec<f64>,
     length: f64,
     /// The vector, rotated and quantized to 8 bits: `x ≈ scale · code`, with 127 steps to the largest magnitude.
@@ -47,7 +47,7 @@ pub(super) struct QuantizedQuery {
 
 impl QuantizedQuery {
     /// Prepares a vector of any length.
-    pub(super) fn new(vector: &[f32]) -> QuantizedQuery {
+    pub(crate) fn new(vector: &[f32]) -> QuantizedQuery {
         let rotated = rotate(vector);
         let scale = largest(&rotated) / 127.0;
         let code = |x: &f32| if scale == 0.0 { 0 } else { (x / scale).round() as i8 };
@@ -65,13 +65,13 @@ impl QuantizedQuery {
     }
 
     /// The cosine with a stored vector (f32, little-endian), -1 to 1; 0 if either is zero.
-    pub(super) fn cosine(&self, stored: &[u8]) -> f64 {
+    pub(crate) fn cosine(&self, stored: &[u8]) -> f64 {
         self.cosine_with(stored.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)))
     }
 
     /// The cosine with the numbers of a stored vector.
     #[inline(always)]
-    pub(super) fn cosine_with(&self, numbers: impl Iterator<Item = f32>) -> f64 {
+    pub(crate) fn cosine_with(&self, numbers: impl Iterator<Item = f32>) -> f64 {
         let (mut dot, mut square) = (0.0, 0.0);
         for (x, y) in self.numbers.iter().zip(numbers) {
             let y = f64::from(y);
@@ -84,7 +84,7 @@ impl QuantizedQuery {
 
     /// The dot products of some vectors with each code of a block: each code is read once for all vectors.
     #[allow(unsafe_code)] // The one loop that every search runs over all vectors: AVX2 does it ten times as fast.
-    pub(super) fn products<const N: usize>(
+    pub(crate) fn products<const N: usize>(
         queries: [&QuantizedQuery; N],
         block: &[u8],
         products: &mut Vec<[i32; N]>,
@@ -111,7 +111,7 @@ impl QuantizedQuery {
     /// The cosine of the codes, and its error bound. Rounding errors are uniform within half a step, so that the error
     /// of a dot product with a vector of length 1 is sub-Gaussian with variance step²/12, and the errors of both
     /// vectors together exceed 2·√(step² + step²) once in 10¹⁰ (2·exp(-2²·12/2)); with up to eight numbers never.
-    pub(super) fn estimate(&self, product: i32, scale: f32) -> (f32, f32) {
+    pub(crate) fn estimate(&self, product: i32, scale: f32) -> (f32, f32) {
         let whole = 2.0 * scale;
         let product = 2 * product - self.offset;
         (product as f32 * scale * self.scale, 2.0 * (whole * whole + self.scale * self.scale).sqrt())

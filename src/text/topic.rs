@@ -1,6 +1,6 @@
 //! The words of a text that may name its topic.
 
-use super::question::is_stop_word;
+use super::stop_words::is_stop_word;
 use super::terms::{fold, is_unspaced, pieces, stem};
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;

@@ -1,47 +1,30 @@
 //! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation times the
 //! share of the question that one holds. The store finds the documents that hold a token, and their number.
 
-use super::terms::{self, Occur, Piece, ScannedText, Term};
+use super::weights::{self, Weighting};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
+use crate::text::terms::{self, Occur, Piece, ScannedText, Term};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-
-/// The weight of a word that only contains the token.
-const SUBSTRING_WEIGHT: f32 = 0.5;
-
-/// What ranks the documents of a kind: the constants of Okapi BM25, and whether the share of the question counts.
-#[derive(Clone, Copy, Debug)]
-struct Weighting {
-    k1: f64,
-    b: f64,
-    counts_share: bool,
-}
-
-/// The constants as in Anserini (Yang, Fang and Lin 2017): texts are short, and their length means little. One that
-/// holds half of a question is worth less than half.
-const SHORT_TEXTS: Weighting = Weighting { k1: 0.9, b: 0.4, counts_share: true };
-/// The constants of Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it says
-/// nothing of the other words of the question.
-const SECTIONS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_share: false };
 
 /// The greatest number of tokens that are looked up. The rest of a longer question is searched in the documents
 /// themselves, or does not count.
 const MAX_TOKENS: usize = 128;
 
 /// A run of letters and digits of the question, and the documents in which it occurs.
-pub(super) struct QueryToken<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct QueryToken<'a> {
+    pub(crate) text: &'a str,
     /// Its stem, if words of the same stem count.
-    pub(super) stem: Option<Cow<'a, str>>,
+    pub(crate) stem: Option<Cow<'a, str>>,
     /// Every word that counts contains one of these: the beginning that words of the stem share, and the token itself
     /// if it begins in another way than its stem (`dying`, `die`).
-    pub(super) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<Piece>,
     /// Documents that hold it: all of them, or those that may be among the best.
-    pub(super) docs: Vec<Doc>,
+    pub(crate) docs: Vec<Doc>,
     /// The number of documents that hold it.
-    pub(super) doc_freq: usize,
+    pub(crate) doc_freq: usize,
 }
 
 impl<'a> QueryToken<'a> {
@@ -53,12 +36,12 @@ impl<'a> QueryToken<'a> {
     }
 
     /// The weight of a word that contains the piece.
-    pub(super) fn weight(&self, word: &str) -> f32 {
+    pub(crate) fn weight(&self, word: &str) -> f32 {
         match &self.stem {
             _ if word == self.text => 1.0,
             Some(stem) if word.starts_with(terms::beginning(stem)) && terms::stem(word) == *stem => 1.0,
             Some(_) => 0.0,
-            None if word.contains(self.text) => SUBSTRING_WEIGHT,
+            None if word.contains(self.text) => weights::SUBSTRING,
             None => 0.0,
         }
     }
@@ -76,41 +59,39 @@ impl<'a> QueryToken<'a> {
 }
 
 /// A document, its time, how often it holds the token, and its length in words.
-pub(super) struct Doc {
-    pub(super) n: i64,
-    pub(super) timestamp: i64,
-    pub(super) times: f32,
-    pub(super) length: u32,
-}
-
-impl Default for Weighting {
-    fn default() -> Weighting {
-        SHORT_TEXTS
-    }
+pub(crate) struct Doc {
+    pub(crate) n: i64,
+    pub(crate) timestamp: i64,
+    pub(crate) times: f32,
+    pub(crate) length: u32,
 }
 
 /// The number of documents, the number of their words, and what ranks them.
 #[derive(Default)]
-pub(super) struct Corpus {
-    pub(super) docs: f64,
-    pub(super) words: f64,
+pub(crate) struct Corpus {
+    pub(crate) docs: f64,
+    pub(crate) words: f64,
     weighting: Weighting,
 }
 
 impl Corpus {
     /// A corpus of records of some kinds.
-    pub(super) fn new(kinds: &[&RecordKind], docs: f64, words: f64) -> Corpus {
-        Corpus { docs, words, weighting: if are_sections(kinds) { SECTIONS } else { SHORT_TEXTS } }
+    pub(crate) fn new(kinds: &[&RecordKind], docs: f64, words: f64) -> Corpus {
+        Corpus {
+            docs,
+            words,
+            weighting: if are_sections(kinds) { weights::SECTIONS } else { weights::SHORT_TEXTS },
+        }
     }
 
     /// The inverse document frequency of a token that `docs` documents hold.
-    pub(super) fn idf(&self, docs: usize) -> f64 {
+    pub(crate) fn idf(&self, docs: usize) -> f64 {
         let docs = docs as f64;
         (1.0 + (self.docs - docs + 0.5) / (docs + 0.5)).ln()
     }
 
     /// The sum of the inverse document frequencies of the tokens that any document holds.
-    pub(super) fn idf_of(&self, tokens: &[QueryToken]) -> f64 {
+    pub(crate) fn idf_of(&self, tokens: &[QueryToken]) -> f64 {
         tokens.iter().filter(|token| token.doc_freq > 0).map(|token| self.idf(token.doc_freq)).sum()
     }
 
@@ -128,14 +109,14 @@ impl Corpus {
 
     /// The upper bound of the score of a document whose tokens have this idf together, if those of the question have
     /// `all`: BM25 gives a token less than `k1 + 1` times its idf.
-    pub(super) fn max_score(&self, idf: f64, all: f64) -> f64 {
+    pub(crate) fn max_score(&self, idf: f64, all: f64) -> f64 {
         let bm25 = (self.weighting.k1 + 1.0) * idf;
         if self.weighting.counts_share { bm25 * idf / all.max(f64::MIN_POSITIVE) } else { bm25 }
     }
 
     /// The lower bound of the idf of a document with this score: a little less than exact, so that rounding cannot
     /// exclude one.
-    pub(super) fn min_idf(&self, score: f64, all: f64) -> f64 {
+    pub(crate) fn min_idf(&self, score: f64, all: f64) -> f64 {
         let idf = score / (self.weighting.k1 + 1.0);
         let exact = if self.weighting.counts_share { (idf * all).sqrt() } else { idf };
         exact * (1.0 - 1e-9)
@@ -148,7 +129,7 @@ fn are_sections(kinds: &[&RecordKind]) -> bool {
 }
 
 /// The selective tokens of the terms for a search of some kinds, each once; `tells` rejects others.
-pub(super) fn query_tokens<'a, E>(
+pub(crate) fn query_tokens<'a, E>(
     terms: &'a [Term],
     occur: Occur,
     kinds: &[&RecordKind],
@@ -177,7 +158,7 @@ pub(super) fn query_tokens<'a, E>(
 }
 
 /// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds.
-pub(super) fn scan_document(
+pub(crate) fn scan_document(
     (n, timestamp): (i64, i64),
     text: &dyn ScannedText,
     tokens: &mut [QueryToken],
@@ -194,7 +175,7 @@ pub(super) fn scan_document(
 
 /// Takes the best of the scored documents that `read` returns, with all that tie with the last one in score and time;
 /// and the position of each number among them. A heap yields the few best of very many without sorting all.
-pub(super) fn best<E>(
+pub(crate) fn best<E>(
     scored: &mut BinaryHeap<Scored>,
     limit: usize,
     mut read: impl FnMut(i64) -> Result<Option<StoredRecord>, E>,
@@ -216,11 +197,11 @@ pub(super) fn best<E>(
 }
 
 /// The number of hits that are read, explained and visited together.
-pub(super) const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Visits the best `limit` of the scored documents that `read` returns, best first, with the parts of their scores. Of
 /// the others only numbers and scores are held.
-pub(super) fn visit_best<E>(
+pub(crate) fn visit_best<E>(
     scored: Vec<Scored>,
     limit: usize,
     (tokens, corpus): (&[QueryToken], &Corpus),
@@ -240,7 +221,7 @@ pub(super) fn visit_best<E>(
 }
 
 /// A document and its score, ordered by score; of equals the newest is the greatest.
-pub(super) struct Scored {
+pub(crate) struct Scored {
     n: i64,
     timestamp: i64,
     score: f64,
@@ -251,7 +232,7 @@ pub(super) struct Scored {
 
 impl Scored {
     /// A document that matches, but is not scored: the newest is the best.
-    pub(super) fn by_time(n: i64, timestamp: i64) -> Scored {
+    pub(crate) fn by_time(n: i64, timestamp: i64) -> Scored {
         Scored { n, timestamp, score: 0.0, share: None }
     }
 }
@@ -327,7 +308,7 @@ const MAX_SPARSENESS: usize = 4;
 
 /// The score of every document that holds all tokens, or any: its BM25, times the share of the question that it holds,
 /// weighted by idf, if that counts.
-pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
+pub(crate) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     // A token that no document holds is still part of the question.
     let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
     for token in tokens {
@@ -376,7 +357,7 @@ fn accumulate(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<(i64,
 
 /// The number of tokens, rarest first, whose postings are read next: at least one more than before, and as many as have
 /// together at most twice the postings of those before, or `least`.
-pub(super) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) -> usize {
+pub(crate) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) -> usize {
     let mut documents: usize = 2 * tokens[..looked].iter().map(|token| token.doc_freq).sum::<usize>();
     documents = documents.max(least);
     let mut sum = 0;
@@ -388,26 +369,26 @@ pub(super) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) ->
 }
 
 /// The numbers of the scored documents, best first.
-pub(super) fn in_order(scored: &[Scored]) -> Vec<i64> {
+pub(crate) fn in_order(scored: &[Scored]) -> Vec<i64> {
     let mut order: Vec<&Scored> = scored.iter().collect();
     order.sort_unstable_by(|one, other| other.cmp(one));
     order.into_iter().map(|one| one.n).collect()
 }
 
 /// The score of the last of the best `limit` documents, if there are so many.
-pub(super) fn reached(scored: &[Scored], limit: usize) -> Option<f64> {
+pub(crate) fn reached(scored: &[Scored], limit: usize) -> Option<f64> {
     let mut scores: Vec<f64> = scored.iter().map(|one| one.score).collect();
     let nth = limit.checked_sub(1).filter(|nth| *nth < scores.len())?;
     Some(*scores.select_nth_unstable_by(nth, |one, other| other.total_cmp(one)).1)
 }
 
 /// Whether `limit` of the scored documents score more than `most`, the upper bound of all others.
-pub(super) fn can_stop(scored: &[Scored], limit: usize, most: f64) -> bool {
+pub(crate) fn can_stop(scored: &[Scored], limit: usize, most: f64) -> bool {
     scored.iter().filter(|one| one.score > most).take(limit).count() == limit
 }
 
 /// Sets the parts of each hit's score: the contribution of each token.
-pub(super) fn explain(
+pub(crate) fn explain(
     hits: &mut [Hit],
     positions: &FxHashMap<i64, usize>,
     tokens: &[QueryToken],
@@ -427,7 +408,7 @@ pub(super) fn explain(
 }
 
 /// Whether a document holds all of some terms.
-pub(super) fn holds_all(wanted: &[&Term], document: &StoredRecord) -> bool {
+pub(crate) fn holds_all(wanted: &[&Term], document: &StoredRecord) -> bool {
     if wanted.is_empty() {
         return true;
     }

@@ -1,0 +1,4 @@
+//! Ranking: the order of records by their words (`bm25.rs`), and every weight and threshold (`weights.rs`).
+
+pub(crate) mod bm25;
+pub(crate) mod weights;

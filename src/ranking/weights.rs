@@ -1,0 +1,77 @@
+//! Every weight and threshold by which records are ranked, with its reason. Those of messages were chosen by
+//! `scripts/bench recall`, those of documents by `scripts/bench tree`; constants from the literature name it.
+
+/// What ranks the documents of a kind: the constants of Okapi BM25, and whether the share of the question counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weighting {
+    pub(crate) k1: f64,
+    pub(crate) b: f64,
+    pub(crate) counts_share: bool,
+}
+
+impl Default for Weighting {
+    fn default() -> Weighting {
+        SHORT_TEXTS
+    }
+}
+
+/// The constants as in Anserini (Yang, Fang and Lin 2017): texts are short, and their length means little. One that
+/// holds half of a question is worth less than half.
+pub(crate) const SHORT_TEXTS: Weighting = Weighting { k1: 0.9, b: 0.4, counts_share: true };
+/// The constants of Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it says
+/// nothing of the other words of the question.
+pub(crate) const SECTIONS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_share: false };
+/// The weight of a word that only contains the token.
+pub(crate) const SUBSTRING: f32 = 0.5;
+
+/// The weight of a cosine, against 1 for the words.
+pub(crate) const MEANING: f64 = 0.7;
+/// The factor for a record of the time that the question names.
+pub(crate) const NAMED_TIME: f64 = 1.5;
+
+/// The greatest distance at which a neighbour contributes to a score.
+pub(crate) const NEIGHBOUR_REACH: usize = 2;
+/// The part of a neighbour's own score that it contributes, at one step and at two.
+pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.5, 0.3];
+/// The part of the own score of a record that asks something, for itself and for the next record.
+pub(crate) const ASKING: f64 = 0.8;
+/// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of its
+/// cosine between the floor and 1.
+pub(crate) const SHARE_OF_WORDS: f64 = 0.5;
+/// The number of candidates that words and meaning find each: the least, and that for each wanted hit.
+pub(crate) const MIN_CANDIDATES: usize = 40;
+pub(crate) const CANDIDATES_PER_HIT: usize = 2;
+/// The least number of best candidates whose neighbours are read: the others contribute next to nothing.
+pub(crate) const MIN_SEEDS: usize = 60;
+/// The least number of best candidates whose neighbours are compared with the question's vector.
+pub(crate) const MIN_MEASURED: usize = 20;
+
+/// The part of a score that remains after a step along a link.
+pub(crate) const HOP: f64 = 0.5;
+/// The strength of the link between two records of a conversation that follow each other in time.
+pub(crate) const NEXT_IN_TIME: f64 = 0.5;
+
+/// The factor for a consolidated memory.
+pub(crate) const CONSOLIDATED: f64 = 1.2;
+
+/// The number of nodes of a tree that have a score of their own: the least, and that for each wanted hit.
+pub(crate) const MIN_NODES: usize = 50;
+pub(crate) const NODES_PER_HIT: usize = 3;
+/// The weight of the words of the context, against those of the question.
+pub(crate) const CONTEXT: f64 = 0.3;
+/// The greatest scores for neighbours, and for words in titles and headings, against 1 for the words.
+pub(crate) const PAIRS: f64 = 0.4;
+pub(crate) const HEADINGS: f64 = 0.2;
+/// The factor for a directory without a text of its own.
+pub(crate) const OUTLINE: f64 = 0.5;
+/// The share of a node's own score in its score in a recursive search.
+pub(crate) const OWN_SHARE: f64 = 0.9;
+/// The number of the best directories from which a recursive search starts, beside the targets.
+pub(crate) const START_DIRECTORIES: usize = 3;
+/// The number of directories after which a recursive search ends if they changed nothing.
+pub(crate) const STABLE_ROUNDS: usize = 3;
+/// In the choice of a document's sentences, the weight of a pair of neighbours, against 1 for a word.
+pub(crate) const PASSAGE_PAIR: f64 = 0.4;
+
+/// The weight of the similarity of a related message in its priority for the window; the rest is recency.
+pub(crate) const PRIORITY_OF_SIMILARITY: f64 = 0.7;
