@@ -1,7 +1,7 @@
 //! rsv-proxy, by HTTP as its clients speak it.
 
 use crate::fake::{Answer, Fake, dead};
-use crate::support::{Home, lines_of, wait_for};
+use crate::support::{Home, PATIENCE, lines_of, wait_for};
 use rsv::record::Object;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::Duration;
 
 pub(crate) const NOW: &str = "2026-11-21T07:03:00Z";
 pub(crate) const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1.0,"model":"llama3.1","choices":[{"index":0,"message":{"role":"assistant","content":"In \u00c9vora."},"finish_reason":"stop"}],"usage":{"total_tokens":12345678901234567890}}"#;
@@ -78,7 +77,7 @@ impl Proxy {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 

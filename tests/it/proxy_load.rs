@@ -2,7 +2,7 @@
 
 use crate::fake::{Answer, Fake, Seen};
 use crate::proxy::{Proxy, answer, limited, post};
-use crate::support::{Home, lines_of, number_from, text, wait_for};
+use crate::support::{Home, PATIENCE, lines_of, number_from, text, wait_for};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ fn answered(seen: &Seen) -> Answer {
 /// Asks one question; whether all of its answer came.
 fn ask(port: u16, client: usize, question: &str, streamed: bool) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     // The proxy may have ended meanwhile.
     let _ = stream.write_all(&post(&path(client), "", &asking(question, streamed)));
     let (status, body) = answer(stream);

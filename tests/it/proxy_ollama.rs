@@ -3,7 +3,7 @@
 use crate::encoded::encoded;
 use crate::fake::{Answer, Fake, raw};
 use crate::proxy::{Proxy, asked, home, post};
-use crate::support::{Home, lines_of};
+use crate::support::{Home, PATIENCE, lines_of};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
@@ -158,7 +158,7 @@ fn a_client_that_leaves_has_ollama_stop_and_what_came_is_stored() {
     }
     drop(client);
     // The end of the connection, and not the time of the test's own socket.
-    ollama.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    ollama.set_read_timeout(Some(PATIENCE)).unwrap();
     let left = ollama.read(&mut [0]).map_err(|error| error.kind());
     assert!(matches!(left, Ok(0) | Err(ErrorKind::ConnectionReset)), "{left:?}");
     proxy.settle();

@@ -2,7 +2,7 @@
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, answer, asking, home, post};
-use crate::support::{Home, lines_of, wait_for};
+use crate::support::{Home, PATIENCE, lines_of, wait_for};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -287,7 +287,7 @@ fn answered_turns_are_stored_once_despite_a_shutdown() {
                     for turn in 0.. {
                         let text = format!("client {client} turn {turn}");
                         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", proxy.port())) else { break };
-                        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                        stream.set_read_timeout(Some(PATIENCE)).unwrap();
                         let _ = stream.write_all(&post(CHAT, "x-rsv-memory: store\r\n", &asking(&text)));
                         if answer(stream).0 != 200 {
                             break;

@@ -378,11 +378,14 @@ impl Dice {
     }
 }
 
-/// Waits until something holds, which a machine that is busy may take long for.
+/// How long a test waits for what must come, however busy the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Waits until something holds.
 pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(120), "waited in vain for {what}");
+        assert!(begin.elapsed() < PATIENCE, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,12 +1,11 @@
 //! The tools on a real terminal: keys, width, and the state in which they leave it.
 
 use crate::fake::Wire;
-use crate::support::{Home, readers};
+use crate::support::{Home, PATIENCE, readers};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 /// A terminal that runs a line of shell (made by util-linux' script), and its output so far.
 pub(crate) struct Terminal {
@@ -67,7 +66,7 @@ impl Terminal {
                 self.seen = seen.as_bytes()[end..].to_vec();
                 return seen[..begin].to_owned();
             }
-            let piece = self.pieces.recv_timeout(Duration::from_secs(60));
+            let piece = self.pieces.recv_timeout(PATIENCE);
             self.seen.extend(piece.unwrap_or_else(|_| panic!("{texts:?} is not seen: {seen:?}")));
         }
     }
