@@ -226,7 +226,12 @@ fn claude_code_starts_rsv_mcp_and_its_model_calls_a_tool() {
     configure(&home, "claude");
     let words = ["claude", "-p", "Where do owls nest?", "--allowedTools", "mcp__rsv__recall"];
     // Else it asks the model without the tools of a server that does not start in 5 s.
-    let patient = [KEY[0], ("MCP_CONNECT_TIMEOUT_MS", "300000"), ("MCP_TIMEOUT", "300000")];
+    let patient = [
+        KEY[0],
+        ("MCP_CONNECTION_NONBLOCKING", "0"),
+        ("MCP_CONNECT_TIMEOUT_MS", "300000"),
+        ("MCP_TIMEOUT", "300000"),
+    ];
     assert_eq!(agent(&home, &words, &patient), "In Évora.\n");
     check_call(&home, &provider);
 }
