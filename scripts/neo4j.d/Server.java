@@ -40,7 +40,8 @@ public class Server {
                 .setConfig(GraphDatabaseSettings.auth_enabled, password != null)
                 .setConfig(GraphDatabaseSettings.pagecache_memory, 256L << 20)
                 .setConfig(GraphDatabaseInternalSettings.cypher_size_hint_parameters, !KEEPS_PLANS)
-                .setConfig(GraphDatabaseSettings.cypher_min_replan_interval, Duration.ofSeconds(KEEPS_PLANS ? 1 << 20 : 10))
+                .setConfig(GraphDatabaseSettings.cypher_min_replan_interval,
+                    KEEPS_PLANS ? Duration.ofDays(1) : Duration.ofSeconds(10))
                 .build();
             Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
             if (password != null) {

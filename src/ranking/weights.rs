@@ -1,7 +1,7 @@
 //! Every weight and threshold by which records are ranked, with its reason. Those of messages were chosen by
 //! `scripts/bench recall`, those of documents by `scripts/bench tree`; constants from the literature name it.
 
-/// What ranks the documents of a kind: the constants of Okapi BM25, and whether the share of the question counts.
+/// The ranking of the documents of a kind: the constants of Okapi BM25, and whether the share of the question counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weighting {
     pub(crate) k1: f64,
@@ -35,8 +35,8 @@ pub(crate) const NEIGHBOUR_REACH: usize = 2;
 pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.5, 0.3];
 /// The part of the own score of a record that asks something, for itself and for the next record.
 pub(crate) const ASKING: f64 = 0.8;
-/// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of its
-/// cosine between the floor and 1.
+/// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of
+/// its cosine between the floor and 1.
 pub(crate) const SHARE_OF_WORDS: f64 = 0.5;
 /// The number of candidates that words and meaning find each: the least, and that for each wanted hit.
 pub(crate) const MIN_CANDIDATES: usize = 40;

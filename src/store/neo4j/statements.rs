@@ -49,8 +49,8 @@ macro_rules! regular {
     };
 }
 
-/// Whether the message `m` is one of rsv or a regular one. As `CASE` it is a single condition to the server, whose planner
-/// takes longer for each of them than for the rest of a statement.
+/// Whether the message `m` is one of rsv or a regular one. Behind `OR` the server would plan each of these conditions by
+/// itself, which takes it longer than the rest of a statement; `CASE` is a single one.
 const READABLE: &str =
     concat!("CASE WHEN m:RsvRecord THEN true WHEN m:RsvDouble THEN false ELSE ", regular!(), " END");
 /// The condition of every selection on the time of `m`. It is always given, so that an index that ends in the time is
