@@ -252,6 +252,19 @@ fn a_proxy_that_is_killed_leaves_no_upload_behind() {
     home.check();
 }
 
+#[test]
+fn a_proxy_takes_up_the_uploads_of_another_that_dies() {
+    let home = Home::new();
+    let served = home.env("RSV_STORE", "own.db");
+    // A store cannot be where a directory is.
+    std::fs::create_dir(home.path("own.db")).unwrap();
+    let (first, second) = (Proxy::start(&served), Proxy::start(&served));
+    let waiting = upload(&first, "", "notes.md", NOTES.as_bytes());
+    first.kill();
+    std::fs::remove_dir(home.path("own.db")).unwrap();
+    assert_eq!(settled(&second, "", &text(&waiting["doc_id"]))["state"], "ready");
+}
+
 /// Uploads a file while its store is away, and serves another store; it is in none but its own, which comes back.
 fn is_stored_in_its_own_store(home: &Home, own: &str, other: &str, come_back: impl FnOnce()) {
     let at = |store: &str| Proxy::start(&home.env("RSV_STORE", store));

@@ -37,6 +37,10 @@ const REASON_BYTES: u64 = 16 << 10;
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
+/// How often uploads are looked for that another process has left: one that was killed, or still held its locks when
+/// this one began.
+const RESCAN_INTERVAL: Duration = Duration::from_secs(10);
+
 /// The documents as lines, and what the parser says, in the directory of an upload.
 const LINES_FILE: &str = "lines.jsonl";
 const STDERR_FILE: &str = "stderr";
@@ -75,7 +79,7 @@ impl DocumentJobs {
         }
     }
 
-    /// Takes up the uploads that an earlier process left.
+    /// Takes up the uploads that another process leaves, now and as long as this one runs.
     pub(in crate::proxy) fn resume(self: &Arc<DocumentJobs>) {
         let jobs = self.clone();
         self.blocking.spawn(move || {
@@ -86,8 +90,14 @@ impl DocumentJobs {
                     jobs.spool,
                 ));
             }
-            for upload in jobs.spool.claim_all() {
-                jobs.start(upload);
+        });
+        let jobs = self.clone();
+        self.blocking.spawn_task(async move {
+            loop {
+                let own = jobs.clone();
+                let claimed = jobs.blocking.spawn(move || own.spool.claim_all()).await;
+                claimed.unwrap_or_default().into_iter().for_each(|upload| jobs.start(upload));
+                tokio::time::sleep(RESCAN_INTERVAL).await;
             }
         });
     }

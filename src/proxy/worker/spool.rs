@@ -168,8 +168,11 @@ impl UploadDraft {
         create_private(spool)?;
         let directory = spool.join(format!(".{doc_id}"));
         create_private(&directory)?;
-        let lock = File::create(directory.join(LOCK_FILE))?;
+        // The lock is held before it has its name: another process removes an unfinished upload whose lock is free.
+        let draft = directory.join(format!("{LOCK_FILE}.new"));
+        let lock = File::create(&draft)?;
         lock.lock()?;
+        fs::rename(draft, directory.join(LOCK_FILE))?;
         create_private(&directory.join(FILE_DIRECTORY))?;
         let file = File::create_new(directory.join(FILE_DIRECTORY).join(name))?;
         Ok(UploadDraft { spool: spool.to_owned(), directory, lock: Some(lock), file, bytes: 0 })
