@@ -66,6 +66,7 @@ fn activity_looks_as_it_did() {
 }
 
 on_each_store!(every_store_has_the_same_activity);
+/// Keeps: Every store has the same activity.
 fn every_store_has_the_same_activity(home: Home) {
     let picture = |home: &Home| ["text", "svg"].map(|format| drawn(home, format, &[]));
     assert_eq!(picture(&furnished(home)), picture(&furnished(Home::new())));

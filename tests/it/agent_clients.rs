@@ -44,6 +44,7 @@ fn users(home: &Home) -> Vec<Value> {
 
 const KEY: [(&str, &str); 1] = [("ANTHROPIC_API_KEY", "sk-ant-api03-mine")];
 
+/// Keeps: The agents run as they are.
 #[test]
 fn claude_code_runs_with_the_memory_of_its_project() {
     if clients("agents").is_none() {
@@ -215,6 +216,7 @@ fn check_call(home: &Home, provider: &Fake) {
     assert_eq!(said(home, &["-p", "garden"]).len(), 3);
 }
 
+/// Keeps: The clients that people use can call the tools of rsv-mcp.
 #[test]
 fn claude_code_starts_rsv_mcp_and_its_model_calls_a_tool() {
     if clients("agents").is_none() {

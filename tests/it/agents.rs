@@ -83,6 +83,7 @@ fn without_block(mut sent: Value, turns: &str) -> Value {
     sent
 }
 
+/// Keeps: What no user said is not stored.
 #[test]
 fn a_session_of_claude_code_is_stored_as_its_user_had_it() {
     let (provider, requests) = (provider(&MESSAGES), claude_code());
@@ -109,6 +110,7 @@ fn a_session_of_claude_code_is_stored_as_its_user_had_it() {
     assert_eq!(recalling, [1, 2, 3, 4, 5, 6, 8, 10, 13], "{recalling:?}");
 }
 
+/// Keeps: What no user said is not stored.
 #[test]
 fn a_session_of_codex_is_stored_as_its_user_had_it() {
     let (provider, requests) = (provider(&RESPONSES), codex());
@@ -125,6 +127,7 @@ fn a_session_of_codex_is_stored_as_its_user_had_it() {
     }
 }
 
+/// Keeps: What no user said is not stored.
 #[test]
 fn a_session_of_opencode_is_stored_as_its_user_had_it() {
     let in_responses = recorded(include_str!("clients/opencode-responses.jsonl"));
@@ -202,6 +205,7 @@ fn agents_that_work_at_once_store_the_users_turn_once() {
 }
 
 /// All agents show one block for all requests of a turn, and each request begins with the one before it.
+/// Keeps: All requests of a turn carry one block.
 #[test]
 fn within_a_turn_each_request_of_an_agent_continues_the_one_before() {
     for (shape, requests, turns) in
@@ -232,6 +236,7 @@ fn unmarked(shape: &Shape, sent: &Value) -> Vec<Value> {
 }
 
 /// A session of fifty turns in the manner of Claude Code: everything before the user's last words is what was sent.
+/// Keeps: Only the user's last words change.
 #[test]
 fn over_fifty_turns_all_before_the_last_words_is_byte_for_byte_the_clients() {
     for (shape, first) in [(&MESSAGES, claude_code().swap_remove(1)), (&RESPONSES, codex().swap_remove(0))] {

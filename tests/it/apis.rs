@@ -156,6 +156,7 @@ fn turn(user: &str) -> Vec<(String, Value)> {
     vec![("user".to_owned(), json!(user)), ("assistant".to_owned(), json!("In Évora."))]
 }
 
+/// Keeps: The pipe and the proxy give the same bytes.
 #[test]
 fn the_pipe_and_the_proxy_give_the_same_bytes_in_every_api() {
     for shape in BOTH {
@@ -208,6 +209,7 @@ fn the_pipe_and_the_proxy_give_the_same_bytes_in_every_api() {
     }
 }
 
+/// Keeps: Only the user's last words change.
 #[test]
 fn only_the_users_last_words_change_and_all_before_them_is_the_clients() {
     for shape in BOTH {
@@ -282,6 +284,7 @@ fn tool_answer(shape: &Shape, at: usize, last: usize) -> String {
     whole.to_string()
 }
 
+/// Keeps: All requests of a turn carry one block.
 #[test]
 fn thirty_requests_of_one_turn_carry_one_block_and_store_it_once() {
     for shape in BOTH {

@@ -31,6 +31,7 @@ fn stored(home: &Home) -> Vec<String> {
     home.contents("rsv-view", &["-p", "p"])
 }
 
+/// Keeps: The pipe and `rsv-ask` send and store the same bytes.
 #[test]
 fn the_pipe_and_rsv_ask_send_and_store_the_same() {
     let failing = Answer::new(400, r#"{"error":{"message":"I will not"}}"#);

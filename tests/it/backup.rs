@@ -76,6 +76,7 @@ fn write(home: &Home, n: usize) {
 }
 
 on_each_store!(what_is_backed_up_comes_back_to_the_byte);
+/// Keeps: A backup comes back to the byte.
 fn what_is_backed_up_comes_back_to_the_byte(home: Home) {
     write(&home, 1);
     let ran = backup(&home, &[BACKUPS]);

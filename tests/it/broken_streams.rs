@@ -71,6 +71,7 @@ fn number(request: &str, name: &str) -> usize {
     digits.parse().unwrap()
 }
 
+/// Keeps: A stream that breaks off looks whole to no client, by the proxy or by the pipe.
 #[test]
 fn a_stream_that_is_cut_looks_whole_only_after_the_reason_of_its_end() {
     let url = provider(|request| {
@@ -231,6 +232,7 @@ fn by_pipe(home: &Home, client: Client, request: &str, words: &[&str]) -> (Vec<V
     (lines, forwarded.status)
 }
 
+/// Keeps: A stream that breaks off looks whole to no client, by the proxy or by the pipe.
 #[test]
 fn each_shape_of_a_broken_stream_is_an_error_for_each_client() {
     for shape in shapes() {
@@ -374,6 +376,7 @@ fn streams_in_other_apis_that_break_off_end_in_one_error() {
     }
 }
 
+/// Keeps: What has nothing of an answer looks like one to no client.
 #[test]
 fn what_takes_the_place_of_an_answer_is_an_error_for_each_client() {
     let of_ollama = "{\"error\":\"no credit left\"}";

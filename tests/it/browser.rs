@@ -73,6 +73,7 @@ fn home(openai: &Fake) -> Home {
     home
 }
 
+/// Keeps: A web page that is not listed spends no key and reads nothing.
 #[test]
 fn a_page_that_is_not_listed_spends_no_key_and_reads_nothing() {
     let Some(browser) = browser() else { return };
@@ -158,6 +159,7 @@ fn hostile_graph(home: &Home) -> String {
     home.run("rsv-link", &["-p", "<b onclick=x>'", "--format", "html", "--about", "hacked"], "").ok()
 }
 
+/// Keeps: No message runs a script in the page of a picture, which loads nothing.
 #[test]
 fn the_page_of_a_graph_is_searched_and_runs_no_script_of_a_message() {
     let Some(browser) = browser() else { return };

@@ -529,6 +529,7 @@ const STEPS_AT_SERVER: usize = 60;
 const STEPS_IN_MANY_SCOPES: usize = 200;
 
 on_each_store!(random_changes_leave_the_store_as_a_fresh_one);
+/// Keeps: Replaced and removed records leave no trace in any index or count.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn random_changes_leave_the_store_as_a_fresh_one(home: Home) {
     let short = if home.is_at_server() { STEPS_AT_SERVER } else { STEPS };
@@ -692,6 +693,7 @@ fn check_pairs(home: &Home) {
 }
 
 on_each_store!(a_kill_leaves_every_change_whole_or_undone);
+/// Keeps: A killed process leaves a change whole or undone.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn a_kill_leaves_every_change_whole_or_undone(home: Home) {
     let kills = home.kills();

@@ -183,6 +183,7 @@ fn the_last_messages_of_a_session_are_turns_and_come_before_history() {
     assert!(!format!("{sent:?}").contains("Bob"));
 }
 
+/// Keeps: The pipe and the chat backend send and store the same.
 #[test]
 fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
     let note = |at: &str, text: &str| {
@@ -264,6 +265,7 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
 }
 
 on_each_store!(a_document_of_the_user_is_the_context_and_no_others);
+/// Keeps: A user sees only what is the user's.
 fn a_document_of_the_user_is_the_context_and_no_others(home: Home) {
     let fake = provider();
     let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");
@@ -460,6 +462,7 @@ fn the_last_line_gives_the_mood_if_it_is_asked_for() {
     );
 }
 
+/// Keeps: Whatever memory lacks, the chat is answered.
 #[test]
 fn without_the_store_the_chat_is_answered_and_says_why() {
     let fake = provider();

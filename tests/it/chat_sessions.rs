@@ -84,6 +84,7 @@ fn sessions_are_listed_shown_committed_and_forgotten(home: Home) {
     assert_eq!(ask(&proxy, "POST", "/api/sessions", "").0, 405);
 }
 
+/// Keeps: A user sees only what is the user's.
 #[test]
 fn a_session_of_another_user_is_not_there() {
     let fake = provider();
@@ -125,6 +126,7 @@ fn a_session_of_another_user_is_not_there() {
     assert_eq!(chat(&proxy, bob, "Hello", json!({"session_id": "s1"})).1["session_id"], "s1");
 }
 
+/// Keeps: Every message of a session comes into one archive.
 #[test]
 fn sessions_commit_themselves_and_no_message_twice() {
     let fake = provider();

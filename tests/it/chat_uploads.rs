@@ -77,6 +77,7 @@ fn documents(home: &Home, partition: &str) -> Vec<Value> {
 }
 
 on_each_store!(an_upload_becomes_documents_of_its_user_and_of_no_other);
+/// Keeps: A user sees only what is the user's.
 fn an_upload_becomes_documents_of_its_user_and_of_no_other(home: Home) {
     let proxy = Proxy::start(&home);
     let ann = "X-User-Id: ann\r\n";
@@ -226,6 +227,7 @@ fn twenty_uploads_at_once_are_all_stored() {
     assert_eq!(documents(&home, "default").len(), 20);
 }
 
+/// Keeps: An upload is stored whole, or says why not, also after a kill.
 #[test]
 fn a_proxy_that_is_killed_leaves_no_upload_behind() {
     let home = Home::new();
@@ -294,6 +296,7 @@ fn an_upload_is_stored_at_the_server_it_was_accepted_for(home: Home) {
     is_stored_in_its_own_store(&home, &own, &other, || wire.repair());
 }
 
+/// Keeps: An upload is in no other store than the one it was accepted for.
 #[test]
 fn an_upload_is_stored_where_it_was_accepted_for_and_nowhere_else() {
     // A store cannot be where a directory is.

@@ -58,6 +58,7 @@ fn help_commands() -> Vec<(String, Vec<&'static str>)> {
     help_commands
 }
 
+/// Keeps: Every tool keeps the same contract.
 #[test]
 fn a_short_flag_means_the_same_everywhere() {
     let mut meanings = BTreeMap::new();
@@ -87,6 +88,7 @@ fn help_fits_its_terminal() {
     }
 }
 
+/// Keeps: Every tool keeps the same contract.
 #[test]
 fn help_opens_no_store_and_reads_no_settings() {
     for tool in tools() {
@@ -148,6 +150,7 @@ fn help_to_a_full_device_is_an_error() {
     }
 }
 
+/// Keeps: Every tool keeps the same contract.
 #[test]
 fn data_to_a_full_device_is_an_error() {
     let home = Home::new();
@@ -176,6 +179,7 @@ fn data_to_a_full_device_is_an_error() {
     assert_eq!(home.contents("rsv-search", &["another"]), ["another"]);
 }
 
+/// Keeps: Every tool keeps the same contract.
 #[test]
 fn a_closed_pipe_is_no_error() {
     let home = Home::new();

@@ -208,6 +208,7 @@ fn of_openais() -> Vec<Value> {
     [&turns(["plain?", "streamed?"])[..], &tools, &[user(image), answer()], &turns(["busy?"])].concat()
 }
 
+/// Keeps: Common clients work unchanged, and their turns are stored exactly.
 #[test]
 fn openai_for_python() {
     story("python/bin/python", "python/bin/python", "openai.py", true, OPENAIS, &of_openais());
@@ -218,6 +219,7 @@ fn langchain() {
     story("langchain/bin/python", "langchain/bin/python", "langchain.py", true, OPENAIS, &of_openais());
 }
 
+/// Keeps: Common clients work unchanged, and their turns are stored exactly.
 #[test]
 fn openai_for_node() {
     story("node/node_modules/openai", "node", "openai.mjs", true, OPENAIS, &of_openais());
@@ -296,6 +298,7 @@ fn ollama_for_node() {
     story("node/node_modules/ollama", "node", "ollama.mjs", false, &ollamas(), &of_ollamas());
 }
 
+/// Keeps: Common clients work unchanged, and their turns are stored exactly.
 #[test]
 fn ollama() {
     let printed = "models: llama3.1

@@ -158,6 +158,7 @@ fn archives_left(home: &Home) -> usize {
 }
 
 on_each_store!(of_two_commits_at_once_the_second_is_refused_whole);
+/// Keeps: Of two commits of a session at once, one is stored.
 fn of_two_commits_at_once_the_second_is_refused_whole(home: Home) {
     store(&home, 0, &["I prefer tea.", "Good."]);
     let first = commit(&home, &["--dry-run"]).ok();
@@ -292,6 +293,7 @@ fn ten_thousand_messages_are_one_archive() {
 }
 
 on_each_store!(a_kill_at_any_moment_leaves_a_session_committed_or_not);
+/// Keeps: A killed commit leaves its session committed or not, no message in two archives, and none left out.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn a_kill_at_any_moment_leaves_a_session_committed_or_not(home: Home) {
     let kills = home.kills();

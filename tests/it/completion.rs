@@ -90,6 +90,7 @@ fn known_names_are_completed() {
     }
 }
 
+/// Keeps: Completion creates no file and sends no request.
 #[test]
 fn completing_makes_nothing_and_asks_nobody() {
     let home = Home::new();

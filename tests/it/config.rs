@@ -143,6 +143,7 @@ fn concurrent_changes_do_not_undo_each_other() {
     }
 }
 
+/// Keeps: A key is never shown, logged or stored.
 #[test]
 fn a_secret_is_neither_taken_from_nor_shown_at_the_command_line() {
     let home = Home::new();

@@ -239,6 +239,7 @@ fn check_output(ran: &Ran, damaged: &BTreeSet<usize>, in_order: bool) {
     assert!(ran.status == 2 || printed.len() == all.len(), "lines are missing, and it was not said");
 }
 
+/// Keeps: What undamaged pages of a damaged file hold is exported.
 #[test]
 fn what_undamaged_pages_hold_is_exported() {
     let mut damaged_stores = 0;
@@ -324,6 +325,7 @@ fn recovering_a_sound_store_gives_the_same_bytes() {
     }
 }
 
+/// Keeps: What undamaged pages of a damaged file hold is exported.
 #[test]
 fn a_store_without_its_header_schema_or_index_is_exported_as_a_whole() {
     let sound = sound();
@@ -405,6 +407,7 @@ fn a_part_of_the_disk_that_cannot_be_read_is_skipped() {
     check_output(&ran, &BTreeSet::from([page]), false);
 }
 
+/// Keeps: The commands of `rsv-config doctor` replace a damaged file.
 #[test]
 fn the_commands_of_the_doctor_replace_a_damaged_store() {
     let home = healthy(home_with(&sound().bytes), &dead());

@@ -274,6 +274,7 @@ fn rounds(variable: &str, mut round: impl FnMut(&mut Machine)) {
     });
 }
 
+/// Keeps: What a tool acknowledged survives a kill and a power cut.
 #[test]
 fn acknowledged_turns_survive_a_power_cut() {
     let mut killed = 0;
@@ -288,6 +289,7 @@ fn acknowledged_turns_survive_a_power_cut() {
     assert!(killed > 0);
 }
 
+/// Keeps: A disk that is full or fails leaves no half of a turn.
 #[test]
 fn a_disk_that_fails_once_is_reported_and_loses_nothing() {
     let mut reported = 0;
@@ -310,6 +312,7 @@ fn a_disk_that_fails_once_is_reported_and_loses_nothing() {
     assert!(reported > 0);
 }
 
+/// Keeps: A store on a full disk can be read.
 #[test]
 fn a_store_on_a_full_disk_is_read_and_exported_to_another() {
     let readers: [(&str, &[&str]); 5] = [

@@ -43,6 +43,7 @@ fn distil(home: &Home) -> Vec<String> {
 }
 
 on_each_store!(directories_get_the_new_abstracts_of_what_is_in_them);
+/// Keeps: A directory is described after what is in it.
 fn directories_get_the_new_abstracts_of_what_is_in_them(store: Home) {
     let fake = describing();
     let home = store.env("RSV_OLLAMA_BASE_URL", &fake.url());
@@ -129,6 +130,7 @@ fn as_many_as_asked_for_are_described_at_once_and_directories_wait() {
     assert!(at("end garden") < at("begin notes"));
 }
 
+/// Keeps: A killed run that describes documents goes on where it was.
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let provider = Wire::new();

@@ -121,6 +121,7 @@ fn the_request_is_printed_as_it_would_be_sent() {
     assert!(told.contains("--model <MODEL>"), "{told}");
 }
 
+/// Keeps: What a model says of memories is checked.
 #[test]
 fn after_any_other_answer_the_rule_makes_the_memories_and_that_is_told() {
     let line = summary("partial").to_string();
@@ -223,6 +224,7 @@ pub(crate) fn fenced(request: &Value, tag: &str) -> Vec<Value> {
     lines_of(inner)
 }
 
+/// Keeps: No text that a model gets leaves its fence.
 #[test]
 fn no_words_of_a_session_leave_their_fence() {
     tries(40, |mut dice| {

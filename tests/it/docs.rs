@@ -93,6 +93,7 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     assert_eq!(others.join(" "), pages);
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn a_page_has_every_option_and_no_other() {
     for tool in tools() {
@@ -165,6 +166,7 @@ fn mandoc_reports_nothing() {
     assert!(lint.status.success());
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn the_settings_page_has_every_row() {
     let page = read("man/rsv-config.5");
@@ -191,6 +193,7 @@ fn the_settings_page_has_every_row() {
     }
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn completions_are_current() {
     let mut wanted = BTreeSet::new();
@@ -243,6 +246,7 @@ fn the_readme_is_short() {
     assert!(read("README.md").lines().count() < 150);
 }
 
+/// Keeps: Every test that a page names exists.
 #[test]
 fn tests_named_as_keeping_an_invariant_exist() {
     for page in ["ARCHITECTURE.md", "src/store/DESIGN.md"] {

@@ -56,6 +56,7 @@ fn trouble(home: &Home, check: &str, reported: &str, remedy: &str) {
     assert_eq!(status, 1);
 }
 
+/// Keeps: `rsv-config doctor` finds trouble and names its remedy.
 #[test]
 fn a_healthy_setup_has_no_trouble() {
     let ollama = ollama("{\"id\":\"llama3.2:latest\"}");
@@ -104,6 +105,7 @@ fn wrong_settings_are_found() {
     trouble(&home, "settings", "nowhere.toml: no such file", "--config FILE set KEY VALUE");
 }
 
+/// Keeps: `rsv-config doctor` finds trouble and names its remedy.
 #[test]
 fn trouble_with_the_store_is_found() {
     let home = healthy(Home::new(), &dead());
@@ -236,6 +238,7 @@ fn the_process_on_the_proxy_port_is_found() {
     );
 }
 
+/// Keeps: `rsv-config doctor` finds trouble and names its remedy.
 #[test]
 fn providers_are_checked() {
     let home = healthy(Home::new(), &dead());

@@ -82,6 +82,7 @@ fn names(home: &Home) -> Vec<String> {
 }
 
 on_each_store!(a_version_takes_the_place_of_the_one_before);
+/// Keeps: A version replaces the one before in every index.
 fn a_version_takes_the_place_of_the_one_before(home: Home) {
     let uri = format!("{NOTES}/a");
     let put = |document: &Value| home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document))).remove(0);
@@ -104,6 +105,7 @@ fn a_version_takes_the_place_of_the_one_before(home: Home) {
 }
 
 on_each_store!(what_a_model_made_stays_until_its_source_changes);
+/// Keeps: The better version of a document stays until its source changes.
 fn what_a_model_made_stays_until_its_source_changes(home: Home) {
     let uri = format!("{NOTES}/a");
     let by_rule = leaf(&uri, "One.\nTwo.");
@@ -121,6 +123,7 @@ fn what_a_model_made_stays_until_its_source_changes(home: Home) {
 }
 
 on_each_store!(a_mirror_takes_away_what_a_complete_tree_does_not_have);
+/// Keeps: A mirror takes away only what a complete tree does not have.
 fn a_mirror_takes_away_what_a_complete_tree_does_not_have(home: Home) {
     home.ingest(
         &["-p", "p"],
@@ -250,6 +253,7 @@ fn a_directory_that_a_model_wrote_is_stale_once_its_children_change() {
 }
 
 on_each_store!(no_spelling_of_an_address_reaches_another_partition);
+/// Keeps: No address reaches another partition.
 fn no_spelling_of_an_address_reaches_another_partition(home: Home) {
     home.ingest(
         &["-p", "bob"],
@@ -280,6 +284,7 @@ fn no_spelling_of_an_address_reaches_another_partition(home: Home) {
 }
 
 on_each_store!(stores_that_exchange_exports_agree_to_the_byte);
+/// Keeps: Stores that exchange exports agree.
 fn stores_that_exchange_exports_agree_to_the_byte(home: Home) {
     let (one, other) = (Home::new(), Home::new());
     mirror(&one, &notes(&[("a", "One"), ("b", "Two"), ("d", "Only here")]));
@@ -312,6 +317,7 @@ fn stores_that_exchange_exports_agree_to_the_byte(home: Home) {
 }
 
 on_each_store!(a_vector_counts_only_for_the_version_that_it_was_made_of);
+/// Keeps: A vector counts only for its version.
 fn a_vector_counts_only_for_the_version_that_it_was_made_of(home: Home) {
     let home = home.and_model();
     let uri = format!("{NOTES}/a");
@@ -363,6 +369,7 @@ fn vectors_that_are_replaced_are_of_the_stored_version(home: Home) {
 
 /// Kills a mirror at a random moment, and mirrors again: the store has what the last mirror says. `RSV_TEST_KILLS` says how
 /// often.
+/// Keeps: A mirror takes away only what a complete tree does not have, also after a kill.
 #[test]
 fn a_killed_mirror_run_again_is_exact() {
     tries(number_from("RSV_TEST_KILLS").unwrap_or(6), |mut dice| {

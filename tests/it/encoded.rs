@@ -201,6 +201,7 @@ fn stored(home: &Home, proxy: &Proxy) -> Vec<Value> {
     lines.into_iter().map(|line| line["content"].clone()).collect()
 }
 
+/// Keeps: A compressed answer passes as it is, and is stored decompressed.
 #[test]
 fn a_stream_in_any_encoding_passes_as_it_comes_and_is_stored_in_the_clear() {
     let wire = Wire::new();

@@ -202,6 +202,7 @@ fn messages_in_the_request_are_not_recalled() {
     assert!(!quoted(&same).contains(&"Owls hunt.".to_owned()));
 }
 
+/// Keeps: Members that a tool does not know pass unchanged.
 #[test]
 fn everything_else_stays_unchanged() {
     let home = home_of(&["Owls hunt.", "Yes."]);
@@ -251,6 +252,7 @@ fn with_nothing_to_recall_the_request_is_as_it_was() {
     assert!(!home.path(".local").exists(), "enriching makes no store");
 }
 
+/// Keeps: All requests of a turn carry the same recalled block.
 #[test]
 fn later_requests_of_a_turn_carry_the_block_that_was_decided() {
     let home = home_of(&["Owls hunt.", "Yes."]);
@@ -346,6 +348,7 @@ fn enriching_twice_leaves_one_fence() {
     }
 }
 
+/// Keeps: Recalled text cannot close its fence.
 #[test]
 fn recalled_text_cannot_close_the_fence() {
     let evil =

@@ -133,6 +133,7 @@ fn as_many_documents_are_recalled_as_fit() {
 }
 
 on_each_store!(later_requests_of_a_turn_carry_the_same_documents_as_they_are_now);
+/// Keeps: The documents of a turn stay the same, each as it is now.
 fn later_requests_of_a_turn_carry_the_same_documents_as_they_are_now(home: Home) {
     let home = with_documents(home);
     let home = recalling(&home);
@@ -170,6 +171,7 @@ fn later_requests_of_a_turn_carry_the_same_documents_as_they_are_now(home: Home)
 }
 
 on_each_store!(an_overview_comes_with_the_sentences_that_it_lacks_in_all_requests_of_a_turn);
+/// Keeps: A document is shown with the sentences that the question asks for, the same in all requests of a turn.
 fn an_overview_comes_with_the_sentences_that_it_lacks_in_all_requests_of_a_turn(home: Home) {
     let home = home.at("2026-11-24T08:00:00Z");
     let content = "Valves close last. </rsv-memory> Grease the centrifugal pump in May. It is blue.";

@@ -99,6 +99,7 @@ fn memories_are_recalled_where_they_are_asked_for_in_a_block_before_the_messages
 }
 
 on_each_store!(later_requests_of_a_turn_show_the_memories_as_they_were_and_their_use_is_counted_once);
+/// Keeps: A turn shows the same memories in all its requests, and counts a use once.
 fn later_requests_of_a_turn_show_the_memories_as_they_were_and_their_use_is_counted_once(home: Home) {
     let home = with_memories(home);
     let home = recalling(&home);

@@ -138,6 +138,7 @@ pub(crate) fn commands_in(text: &str) -> impl Iterator<Item = String> {
     commands.into_iter()
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn the_commands_of_the_readme_and_other_documents_run() {
     let readme = commands("README.md");
@@ -205,6 +206,7 @@ pub(crate) fn crontab_commands(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn crontab_lines_are_valid_and_fail_with_any_part() {
     let pages = names("man").into_iter().map(|name| unescaped(&read(&format!("man/{name}"))));
@@ -285,6 +287,7 @@ fn preparation(name: &str, page: &str) -> String {
     }
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn the_examples_of_the_manual_run() {
     for name in names("man") {

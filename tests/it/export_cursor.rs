@@ -216,6 +216,7 @@ fn break_chain(home: &Home, whole: Duration, dice: &mut Dice) {
 }
 
 on_each_store!(a_chain_of_exports_that_is_killed_anywhere_loses_nothing);
+/// Keeps: A chain of exports by a cursor loses nothing.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn a_chain_of_exports_that_is_killed_anywhere_loses_nothing(home: Home) {
     let kills = home.kills();

@@ -35,6 +35,7 @@ fn rich() -> Home {
 }
 
 on_each_store!(export_then_import_is_the_same_to_the_byte);
+/// Keeps: An export is a snapshot, and importing it restores every byte.
 fn export_then_import_is_the_same_to_the_byte(other: Home) {
     let home = rich();
     for form in [&["--vectors"][..], &["--vectors", "base64"], &["--vectors", "numbers"], &[]] {
@@ -615,6 +616,7 @@ fn markdown_and_dot_have_no_raw_control_characters() {
     assert!(dot.contains(&format!("{} f", shown.replace('\\', "\\\\"))), "{dot:?}");
 }
 
+/// Keeps: An export is a snapshot, and importing it restores every byte.
 #[test]
 fn an_export_is_a_snapshot_while_others_write() {
     let home = Home::new();

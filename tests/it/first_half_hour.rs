@@ -27,6 +27,7 @@ fn run(home: &Home, commands: &str) -> String {
     ran.stdout
 }
 
+/// Keeps: The README leads a new user from nothing to an answer.
 #[test]
 fn the_readme_leads_from_nothing_to_an_answer_and_back() {
     if !can_run_examples() {

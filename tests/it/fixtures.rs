@@ -70,6 +70,7 @@ fn assert_whole(home: &Home, release: &Path) {
     home.check();
 }
 
+/// Keeps: Stores and exports of earlier releases are read.
 #[test]
 fn the_store_of_every_release_is_opened_with_all_that_is_in_it() {
     for release in releases() {
@@ -97,6 +98,7 @@ fn a_migration_that_is_killed_is_completed_by_the_next_opening() {
 }
 
 on_each_store!(the_export_of_every_release_is_imported_and_comes_out_byte_for_byte);
+/// Keeps: Stores and exports of earlier releases are read.
 fn the_export_of_every_release_is_imported_and_comes_out_byte_for_byte(home: Home) {
     for release in releases() {
         let home = home.emptied();

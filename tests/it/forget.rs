@@ -278,6 +278,7 @@ fn a_terminal_does_not_get_the_secrets_that_are_forgotten(home: Home) {
 }
 
 on_each_store!(importing_the_output_undoes_it_to_the_byte);
+/// Keeps: What `rsv-forget` prints undoes it to the byte.
 fn importing_the_output_undoes_it_to_the_byte(home: Home) {
     let home = with_conversation(home);
     let before = home.export();
@@ -353,6 +354,7 @@ fn derived_records_are_named_or_removed_too(home: Home) {
 }
 
 on_each_store!(forgotten_records_are_kept_out_until_they_may_return);
+/// Keeps: A forgotten record does not return.
 fn forgotten_records_are_kept_out_until_they_may_return(home: Home) {
     let kept_out = |count: usize| {
         format!("{count} records were forgotten and are kept out, unless with --allow-return\n")
@@ -458,6 +460,7 @@ fn marked_in(scope: &str, number: u16, words: usize) -> String {
     message(&id, scope, &id, "user", &content, i64::from(number)) + &format!("{embedding}\n")
 }
 
+/// Keeps: The text of a forgotten record is in none of the files of an SQLite store.
 #[test]
 fn no_file_of_the_store_has_what_was_forgotten() {
     let seed = number_from("RSV_TEST_SEED").unwrap_or_else(|| u64::from(std::process::id()));
@@ -503,6 +506,7 @@ fn no_file_of_the_store_has_what_was_forgotten() {
     home.check();
 }
 
+/// Keeps: A reader delays the end of forgotten text in the files, and an error says so.
 #[test]
 fn a_reader_delays_the_end_and_is_told() {
     let home = Home::new();

@@ -120,6 +120,7 @@ fn session(said: &str) -> String {
 }
 
 on_each_store!(no_form_of_a_forgotten_message_is_imported);
+/// Keeps: What was forgotten returns in no other form.
 fn no_form_of_a_forgotten_message_is_imported(home: Home) {
     let forms = forms(SAID);
     home.run("rsv-import", &[], turn(SAID)).ok();
@@ -275,6 +276,7 @@ fn no_form_of_a_forgotten_memory_is_distilled_or_imported_again(home: Home) {
 }
 
 on_each_store!(what_was_forgotten_is_not_distilled_again_from_what_is_left);
+/// Keeps: What was forgotten returns in no other form.
 fn what_was_forgotten_is_not_distilled_again_from_what_is_left(home: Home) {
     let said = "My name is Ada Ångström.";
     let line = |n: usize, role: &str, content: &str| {

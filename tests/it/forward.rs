@@ -37,6 +37,7 @@ fn failed(ran: &Ran) -> serde_json::Value {
     line
 }
 
+/// Keeps: Members that a tool does not know pass unchanged.
 #[test]
 fn the_body_reaches_the_provider_as_it_was_but_for_rsv() {
     let before = r#"{"zeta":1.0,"n":123456789012345678901234567890,"model":"gpt-4o","e":1E-2,"rsv":"#;
@@ -399,6 +400,7 @@ fn a_missing_key_is_named() {
     }
 }
 
+/// Keeps: A key is never sent in the clear.
 #[test]
 fn no_key_goes_to_another_machine_in_the_clear() {
     // Requests that would leave the machine go to this proxy instead.

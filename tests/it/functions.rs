@@ -100,6 +100,7 @@ fn stored(home: &Home) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Keeps: A question does not find itself.
 #[test]
 fn a_turn_is_stored_once_and_its_question_does_not_find_itself() {
     for shell in shells() {

@@ -402,6 +402,7 @@ fn formats_are_named_and_listed() {
     assert_eq!(messages(&home).len(), 5);
 }
 
+/// Keeps: The files of other programs are imported once, however often.
 #[test]
 fn folders_archives_and_compressed_files() {
     let home = Home::new();

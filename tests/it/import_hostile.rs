@@ -22,6 +22,7 @@ fn conversation(id: &str, messages: &[(&str, Option<&str>, f64)], current: &str)
     json!({"title": "t", "mapping": mapping, "current_node": current, "conversation_id": id}).to_string()
 }
 
+/// Keeps: What is damaged in a file of another program is named.
 #[test]
 fn trees_that_are_no_trees() {
     let home = Home::new();

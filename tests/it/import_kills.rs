@@ -52,6 +52,7 @@ pub(crate) fn kill(home: &Home, tool: &str, words: &[&str], whole: Duration, dic
 }
 
 on_each_store!(an_import_that_is_killed_is_completed_by_the_next);
+/// Keeps: An import that is killed is completed by the next.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn an_import_that_is_killed_is_completed_by_the_next(home: Home) {
     let kills = home.kills();

@@ -66,6 +66,7 @@ fn answer(n: usize, content: &str) -> String {
 }
 
 on_each_store!(sessions_are_stored_as_they_are_written);
+/// Keeps: Sessions are stored as they are written.
 fn sessions_are_stored_as_they_are_written(home: Home) {
     let path = home.write(".claude/projects/owls/one.jsonl", &entry(1, "An owl"));
     let mut file = File::options().append(true).open(&path).unwrap();

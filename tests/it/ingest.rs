@@ -355,6 +355,7 @@ fn system_messages_are_passed_on_and_kept_only_if_asked() {
     ingest(&home, &["--role", "system", "--keep-system", "Be kind."], "").ok();
 }
 
+/// Keeps: Members that a tool does not know pass unchanged.
 #[test]
 fn unknown_members_are_kept() {
     let home = Home::new().at("1000");
@@ -440,6 +441,7 @@ fn parts_are_kept_as_they_came() {
     assert_eq!(home.run("rsv-search", &["what", "this?"], "").status, 0);
 }
 
+/// Keeps: Writing a stored record again changes nothing.
 #[test]
 fn writing_existing_records_changes_nothing() {
     let home = Home::new();
@@ -634,6 +636,7 @@ fn a_bad_line_is_named_and_the_others_are_stored() {
     }
 }
 
+/// Keeps: Recalled text is never stored again.
 #[test]
 fn recalled_text_is_not_stored_again() {
     let home = Home::new();

@@ -77,6 +77,7 @@ pub(crate) fn files(directory: &Path) -> BTreeSet<String> {
     found
 }
 
+/// Keeps: An installation does not need the source, and uninstalls without a trace.
 #[test]
 fn an_installation_runs_and_uninstalls_without_a_trace() {
     let home = bare();
@@ -156,6 +157,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     assert!(alone.store().exists());
 }
 
+/// Keeps: An installation touches no files of others.
 #[test]
 fn files_of_others_are_not_touched() {
     let home = bare();
@@ -330,6 +332,7 @@ fn chroot(root: &Path) -> Option<Vec<String>> {
     may.is_ok_and(|status| status.success()).then_some(words)
 }
 
+/// Keeps: A release needs only the libraries that it names.
 #[test]
 fn a_release_needs_only_what_it_says() {
     if !cfg!(target_os = "linux") || !is_installed("objdump") {

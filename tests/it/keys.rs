@@ -83,6 +83,7 @@ fn keys_by_proxy(providers: &Providers, proxy: &Proxy, path: &str, headers: &str
     reached.collect()
 }
 
+/// Keeps: A key is sent only to its provider.
 #[test]
 fn a_callers_key_reaches_only_the_provider_that_it_is_for() {
     let providers = Providers::start();

@@ -78,6 +78,7 @@ const LINES: &str = r#"{"kind":"note","id":"n1","title":"Moss","content":"It gro
 "#;
 
 on_each_store!(a_new_kind_passes_through_every_tool);
+/// Keeps: A new kind of record is one row of a table.
 fn a_new_kind_passes_through_every_tool(home: Home) {
     let home = home.and_model();
     let ran = home.test_process("kinds::notes_go_through_everything").output().unwrap();

@@ -100,6 +100,7 @@ fn paths_are_read_singly_and_in_braces() {
     assert_eq!(used(text), ["record", "chat", "error", "store", "view"]);
 }
 
+/// Keeps: A module uses only lower ones.
 #[test]
 fn a_module_uses_only_lower_ones() {
     let levels = levels();
@@ -123,6 +124,7 @@ fn levels_only_rise_in_the_list() {
     }
 }
 
+/// Keeps: So does a part of a module whose file says the levels of its parts.
 #[test]
 fn a_part_of_a_module_uses_only_lower_ones() {
     let sources = sources();
@@ -159,11 +161,13 @@ fn files_outside(modules: &[&str], signs: &[&str]) -> Vec<String> {
     found
 }
 
+/// Keeps: Only `cli` and `config` read the environment.
 #[test]
 fn only_cli_and_config_read_the_environment() {
     assert_eq!(files_outside(&["cli", "config"], &["env::var", "env::args", "env::current"]), [""; 0]);
 }
 
+/// Keeps: Only `cli` prints and exits.
 #[test]
 fn only_cli_prints_and_exits() {
     let signs = ["println!", "print!(", "io::stdout", "io::stderr", "process::exit", "process::abort"];
@@ -177,11 +181,13 @@ fn one_place_asks_whether_something_is_a_terminal() {
     assert_eq!(files_outside(&["cli"], &["atty", "is_terminal"]), [""; 0]);
 }
 
+/// Keeps: Only `cli` knows colours.
 #[test]
 fn only_cli_knows_colours() {
     assert_eq!(files_outside(&["cli"], &["\\x1b[", "\\u{1b}[", "\\x1B["]), [""; 0]);
 }
 
+/// Keeps: SQL is only in `store/sqlite`, and, for the databases of other programs, in `import`.
 #[test]
 fn the_database_is_spoken_to_in_one_place() {
     let signs = ["rusqlite", "SELECT ", "INSERT ", "DELETE FROM", "UPDATE ", "PRAGMA ", "CREATE TABLE"];
@@ -191,6 +197,7 @@ fn the_database_is_spoken_to_in_one_place() {
     assert_eq!(files_outside(&["store/neo4j"], &["neo4rs", "BoltType", "BoltMap", "BoltList"]), [""; 0]);
 }
 
+/// Keeps: Cypher is only in two files.
 #[test]
 fn every_statement_of_the_graph_database_stands_in_two_files() {
     let signs =
@@ -235,6 +242,7 @@ fn no_two_types_of_one_name_in_a_module() {
     assert!(shared.is_empty(), "{}", shared.join("\n"));
 }
 
+/// Keeps: The files of a module have no cyclic dependencies.
 #[test]
 fn files_of_a_module_form_no_circle() {
     let sources = sources();

@@ -77,6 +77,7 @@ fn messages_that_resemble_each_other_are_linked_within_their_scope(home: Home) {
     home.check();
 }
 
+/// Keeps: A graph of synapses that grew equals one made at once.
 #[test]
 fn a_grown_graph_is_the_graph_made_at_once() {
     let mut dice = Dice(3);
@@ -102,6 +103,7 @@ fn a_grown_graph_is_the_graph_made_at_once() {
 }
 
 on_each_store!(repeated_small_talk_makes_no_quadratic_graph);
+/// Keeps: The number of a message's synapses is limited.
 fn repeated_small_talk_makes_no_quadratic_graph(home: Home) {
     let lines: String = (0..400).map(|n| line(&format!("m{n:03}"), "i", n, &at(0.0))).collect();
     import(&home, &lines);

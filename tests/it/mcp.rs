@@ -175,6 +175,7 @@ fn fill(home: Home) -> Home {
     home
 }
 
+/// Keeps: A tool finds and stores what the command line does.
 #[test]
 fn searches_find_what_the_command_line_finds() {
     let home = filled();
@@ -240,6 +241,7 @@ fn searches_find_what_the_command_line_finds() {
     assert_eq!(client.end().0.code(), Some(0));
 }
 
+/// Keeps: A tool finds and stores what the command line does.
 #[test]
 fn what_tools_store_is_what_commands_store() {
     let commands = filled();
@@ -319,6 +321,7 @@ fn without_measures(mut answer: Value) -> Value {
 }
 
 on_each_store!(every_tool_does_the_same_on_every_store);
+/// Keeps: A tool does the same on every store.
 fn every_tool_does_the_same_on_every_store(home: Home) {
     for (one, other) in answers_of_every_tool(home).iter().zip(&answers_of_every_tool(Home::new())) {
         assert_eq!(one, other);
@@ -368,6 +371,7 @@ fn answers_of_every_tool(home: Home) -> Vec<Value> {
     told
 }
 
+/// Keeps: A tool finds and stores what the command line does.
 #[test]
 fn consolidation_is_what_the_pipe_does() {
     let (commands, tools) =
@@ -547,6 +551,7 @@ fn what_is_no_session_ends_with_an_error() {
     assert!(!home.path(".local").exists(), "nothing was asked for, and something was made");
 }
 
+/// Keeps: An answer keeps to its tokens.
 #[test]
 fn answers_keep_to_their_tokens() {
     let home = Home::new();

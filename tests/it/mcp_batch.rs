@@ -44,6 +44,7 @@ fn by_id(batch: &Value) -> Vec<(String, String)> {
     answers
 }
 
+/// Keeps: A batch of messages is answered as its protocol has it.
 #[test]
 fn a_batch_is_answered_by_one_array() {
     let home = Home::new();

@@ -71,6 +71,7 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clients").join(name)
 }
 
+/// Keeps: The clients that people use can call the tools of rsv-mcp.
 #[test]
 fn the_official_client_for_python() {
     let Some(clients) = clients("mcp") else { return };
@@ -85,6 +86,7 @@ fn the_official_client_for_python() {
     }
 }
 
+/// Keeps: The clients that people use can call the tools of rsv-mcp.
 #[test]
 fn the_official_client_for_typescript() {
     let Some(clients) = clients("mcp-node") else { return };

@@ -117,6 +117,7 @@ fn two_servers_and_a_proxy_share_a_store() {
     home.check();
 }
 
+/// Keeps: A killed server leaves a call whole or undone.
 #[test]
 fn a_server_that_is_killed_in_a_call_leaves_it_whole_or_undone() {
     let home = Home::new();
@@ -230,6 +231,7 @@ fn messages() -> Vec<Value> {
     messages
 }
 
+/// Keeps: No message ends a server by a panic, and it writes nothing but the protocol.
 #[test]
 fn changed_messages_end_no_server_and_get_nothing_but_the_protocol() {
     let home = Home::new();

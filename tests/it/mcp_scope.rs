@@ -36,6 +36,7 @@ fn ids(home: &Home, partition: &str) -> Vec<String> {
     lines.iter().filter_map(|line| line["id"].as_str().map(str::to_owned)).collect()
 }
 
+/// Keeps: No argument and no address reaches another scope.
 #[test]
 fn no_argument_and_no_address_reaches_another_scope() {
     let home = two_partitions();
@@ -201,6 +202,7 @@ fn check_fence(answer: &str) {
     assert!(!answer.contains("<|im_start|>") && !answer.contains("[INST]"), "{answer}");
 }
 
+/// Keeps: Stored text stays in its fence.
 #[test]
 fn stored_text_cannot_leave_its_fence() {
     let texts = [

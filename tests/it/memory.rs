@@ -120,6 +120,7 @@ fn a_bad_memory_or_signal_is_named_and_the_others_are_stored(home: Home) {
 }
 
 on_each_store!(confidence_follows_the_golden_numbers);
+/// Keeps: Confidence follows the formula and does not depend on the order of signals.
 fn confidence_follows_the_golden_numbers(home: Home) {
     let uniform = home.env("RSV_MEMORY_PRIOR", "uniform");
     let cases: [(&str, &[&str], f64, Option<f64>); 7] = [
@@ -180,6 +181,7 @@ fn weights_are_learnt_from_what_explicit_signals_agree_with(home: Home) {
 }
 
 on_each_store!(any_order_of_signals_in_any_pieces_gives_the_same_confidence);
+/// Keeps: Confidence follows the formula and does not depend on the order of signals.
 fn any_order_of_signals_in_any_pieces_gives_the_same_confidence(home: Home) {
     tries(6, |mut dice| {
         let (whole, parts) = (&Home::new(), &home.emptied());
@@ -210,6 +212,7 @@ fn any_order_of_signals_in_any_pieces_gives_the_same_confidence(home: Home) {
 }
 
 on_each_store!(stores_that_exchange_exports_agree);
+/// Keeps: Confidence follows the formula and does not depend on the order of signals.
 fn stores_that_exchange_exports_agree(home: Home) {
     let home = home.at("2026-11-23T10:00:00Z");
     let other = Home::new().at("2026-11-23T15:00:00Z");
@@ -310,6 +313,7 @@ fn use_is_counted_once_a_day_and_the_greater_count_holds(home: Home) {
 }
 
 on_each_store!(a_consolidated_memory_takes_the_place_of_its_sources_until_it_is_forgotten);
+/// Keeps: No memory is archived without the one that took its place.
 fn a_consolidated_memory_takes_the_place_of_its_sources_until_it_is_forgotten(home: Home) {
     let home = home.at("2026-11-23T10:00:00Z");
     let sources =

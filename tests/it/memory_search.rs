@@ -53,6 +53,7 @@ fn answered(found: &BTreeMap<String, Vec<Value>>, first: usize) -> usize {
 }
 
 on_each_store!(questions_in_other_words_find_their_memory);
+/// Keeps: Questions in other words find their memory.
 fn questions_in_other_words_find_their_memory(home: Home) {
     let (_, questions) = memories_and_questions();
     let home = with_memories(home);
@@ -73,6 +74,7 @@ fn questions_in_other_words_find_their_memory(home: Home) {
 }
 
 on_each_store!(nothing_of_another_project_is_found);
+/// Keeps: No question finds a memory of another partition.
 fn nothing_of_another_project_is_found(home: Home) {
     let (_, questions) = memories_and_questions();
     let projects = ["api", "kitchen", "garden", "travel", "ledger"];

@@ -97,6 +97,7 @@ fn the_request_has_the_sources_as_data() {
     assert_eq!(schema["required"], json!(["title", "content", "tags", "source_attribution"]));
 }
 
+/// Keeps: What a model says of memories is checked.
 #[test]
 fn after_any_other_answer_the_cluster_is_left_and_the_others_go_on() {
     let with = |member: &str, value: Value| {
@@ -172,6 +173,7 @@ fn what_is_too_long_for_one_request_is_merged_in_steps() {
     );
 }
 
+/// Keeps: No text that a model gets leaves its fence.
 #[test]
 fn no_words_of_a_source_leave_their_fence_and_no_answer_changes_what_it_is_about() {
     tries(40, |mut dice| {

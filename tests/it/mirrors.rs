@@ -171,6 +171,7 @@ fn stored_in(home: &Home, partition: &str) -> Vec<(String, String)> {
 }
 
 on_each_store!(a_mirror_belongs_to_its_partition_however_that_is_named);
+/// Keeps: A mirror takes nothing away in another partition.
 fn a_mirror_belongs_to_its_partition_however_that_is_named(home: Home) {
     for name in ["a.txt", "b.txt"] {
         home.write(&format!("garden/notes/{name}"), &format!("The first {name}."));

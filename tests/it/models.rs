@@ -104,6 +104,7 @@ fn paraphrases_are_nearer_than_other_sentences() {
     }
 }
 
+/// Keeps: The vector of a text does not depend on the batch.
 #[test]
 fn a_text_has_one_vector_in_any_company() {
     let home = Home::with_model();
@@ -150,6 +151,7 @@ fn any_text_has_a_vector_of_length_one() {
     }
 }
 
+/// Keeps: No part of a long text is ignored.
 #[test]
 fn nothing_of_a_long_text_is_left_out() {
     let home = Home::with_model();
@@ -325,6 +327,7 @@ fn a_custom_model_is_run_as_its_files_say() {
     assert!(said.contains("hint: rsv-embed --fetch bge-large-en-v1.5\n"), "{said}");
 }
 
+/// Keeps: A downloaded model keeps its checksums.
 #[test]
 fn a_model_is_fetched_from_a_hub_and_goes_on_where_it_ended() {
     let home = with_library();

@@ -122,6 +122,7 @@ fn misbehave(mut stream: TcpStream, dice: &mut Dice) -> std::io::Result<()> {
     }
 }
 
+/// Keeps: No bytes in a line, a file or a request end a tool by a panic.
 #[test]
 fn changed_lines_end_no_tool_by_a_panic() {
     let provider = Fake::answering(|_| Answer::new(200, crate::proxy::REPLY));
@@ -152,6 +153,7 @@ fn changed_lines_end_no_tool_by_a_panic() {
     home.check();
 }
 
+/// Keeps: No bytes in a line, a file or a request end a tool by a panic.
 #[test]
 fn changed_files_of_a_store_end_no_tool_by_a_panic() {
     let home = Home::new();
@@ -224,6 +226,7 @@ pub(crate) fn last_words_are_well(mut proxy: Proxy) {
     assert!(status == Some(0) && !said.contains("panicked"), "{said}");
 }
 
+/// Keeps: No bytes in a line, a file or a request end a tool by a panic.
 #[test]
 fn the_proxy_answers_changed_requests_and_serves_on() {
     let provider = Fake::answering(|_| Answer::new(200, crate::proxy::REPLY));

@@ -186,6 +186,7 @@ pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDIN
       + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
 
 on_graph!(the_graph_of_reservoir_is_read_searched_extended_and_taken_over);
+/// Keeps: Reservoir's part of a graph is left unchanged.
 fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over(home: Home) {
     let graph = home.graph();
     for statement in &RESERVOIRS {

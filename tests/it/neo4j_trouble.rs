@@ -174,6 +174,7 @@ fn turns(name: &str, count: usize) -> String {
 }
 
 on_graph!(interrupted_writes_are_whole_and_happen_once);
+/// Keeps: An interrupted write to a server is applied whole and once.
 fn interrupted_writes_are_whole_and_happen_once(home: Home) {
     let mut wire = Wire::to(home.graph().address());
     let there = home.env("RSV_STORE", &wire.address());
@@ -223,6 +224,7 @@ fn serve(directory: &Path, port: &str) -> (Child, String) {
     (process, address.trim_end().to_owned())
 }
 
+/// Keeps: A killed server keeps the writes that it acknowledged.
 #[test]
 fn a_server_that_is_killed_in_a_batch_keeps_what_it_acknowledged_and_nothing_else() {
     if std::env::var_os("RSV_TEST_NEO4J").is_none() {

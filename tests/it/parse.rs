@@ -309,6 +309,7 @@ pub(crate) fn unread(ran: Ran) -> (String, Vec<String>, Vec<Value>) {
     (ran.trouble(), unread, nodes)
 }
 
+/// Keeps: Tools that open no store link no database.
 #[test]
 fn tools_that_open_no_store_link_no_database() {
     // A message of SQLite's own; the beginning of its files is known to tools that only name them.

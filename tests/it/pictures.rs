@@ -186,6 +186,7 @@ fn a_large_store_is_drawn_from_a_sample_and_counted_whole() {
     assert!(draw(&home, "svg", &[]).contains("groups found from an even sample of 1600 messages"));
 }
 
+/// Keeps: One store gives one picture, to the byte.
 #[test]
 fn one_store_gives_one_picture() {
     let (home, other) = (conversation_home(), Home::new().env("TZ", "UTC"));

@@ -21,6 +21,7 @@ fn partition(home: &Home, directory: &Path) -> String {
     text(&messages.iter().find(|message| message["content"] == content).unwrap()["partition"])
 }
 
+/// Keeps: A project's partition is its own, and stays the same.
 #[test]
 fn a_project_has_the_name_of_its_root() {
     let home = Home::new();

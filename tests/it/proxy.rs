@@ -242,6 +242,7 @@ pub(crate) fn asking(text: &str) -> String {
     format!(r#"{{"model":"llama3.1","messages":[{{"role":"user","content":"{text}"}}]}}"#)
 }
 
+/// Keeps: The pipe and the proxy give the same bytes.
 #[test]
 fn the_pipe_and_the_proxy_give_the_same_bytes() {
     let past = r#"{"role":"user","content":"The bones chapel is in Évora","trace_id":"1","timestamp":1700000000000}
@@ -298,6 +299,7 @@ data: [DONE]
 
 "#;
 
+/// Keeps: The pipe and the proxy give the same bytes, streamed or whole.
 #[test]
 fn requests_of_clients_give_the_same_bytes_by_pipe_and_proxy() {
     // Requests as the clients of the module `clients` sent them.
@@ -341,6 +343,7 @@ fn requests_of_clients_give_the_same_bytes_by_pipe_and_proxy() {
     assert!(by_pipe.seen().iter().any(|seen| seen.text().contains("<rsv-memory>")));
 }
 
+/// Keeps: The pipe and the proxy give the same bytes.
 #[test]
 fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
     let texts = [

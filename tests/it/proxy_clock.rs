@@ -9,6 +9,7 @@ use serde_json::Value;
 
 const CHAT: &str = "/v1/chat/completions";
 
+/// Keeps: A clock that leaves the years 1970 to 9999 is reported once, and ends no task by a panic.
 #[test]
 fn a_clock_that_leaves_its_range_is_reported_once_and_stops_nothing_for_good() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 4]);

@@ -114,6 +114,7 @@ fn send_all(proxy: &Proxy, dice: &mut Dice) {
     });
 }
 
+/// Keeps: Requests without an end take little memory.
 #[test]
 fn a_request_without_an_end_is_refused_and_takes_little_memory() {
     let home = Home::new().env("RSV_CHAT_UPLOAD_BYTES", "20000000").env("RSV_MAX_LINE_BYTES", "4000000");

@@ -158,6 +158,7 @@ fn turns_wait_for_descriptors_and_all_are_answered() {
     }
 }
 
+/// Keeps: Texts far beyond the window take little memory.
 #[test]
 fn texts_far_beyond_the_window_take_little_memory_at_once() {
     let provider = Fake::answering(|_| Answer::new(404, "{}"));

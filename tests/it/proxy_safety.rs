@@ -57,6 +57,7 @@ fn the_proxy_listens_on_loopback_only() {
     assert!(ran.stderr.contains("0.0.0.0:0 is not a loopback address"), "{}", ran.stderr);
 }
 
+/// Keeps: Other machines need the token.
 #[test]
 fn other_machines_need_the_token() {
     let openai = Fake::new(vec![Answer::new(200, REPLY); 2]);
@@ -444,6 +445,7 @@ fn errors_have_the_shape_of_the_clients_interface() {
     assert!(status == 403 && reported.contains("{\"error\":\"evil.example is not a name"), "{reported}");
 }
 
+/// Keeps: A key is never shown, logged or stored.
 #[test]
 fn a_key_is_sent_to_its_provider_and_nowhere_else() {
     let openai = Fake::answering(|seen| {

@@ -221,6 +221,7 @@ fn lost_turns_are_reported_by_trace() {
     assert!(said.contains("3 turns that were answered are not stored"), "{said}");
 }
 
+/// Keeps: A retried turn is stored once.
 #[test]
 fn a_turn_that_is_tried_again_is_stored_once() {
     let (url, provider) = gate();

@@ -74,6 +74,7 @@ fn body_of(proxy: &Proxy, request: &str) -> (u16, String) {
     (status, body)
 }
 
+/// Keeps: A stream is passed on byte for byte as it arrives, and its turn is stored.
 #[test]
 fn each_piece_is_passed_on_at_once_and_the_turn_is_stored_at_the_end() {
     let wire = Wire::new();

@@ -77,6 +77,7 @@ fn told(ran: &Ran) -> Vec<&str> {
     ran.stderr.lines().filter(|line| line.contains("redacted")).collect()
 }
 
+/// Keeps: Secrets are in no file of the store and no log.
 #[test]
 fn rsv_ask_sends_what_was_written_and_stores_it_redacted() {
     let (key, _) = key_and_home("");

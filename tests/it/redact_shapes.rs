@@ -117,6 +117,7 @@ fn stored(texts: &[&str]) -> Vec<String> {
     lines_of(&ran.stdout).iter().map(|line| text(&line["content"])).collect()
 }
 
+/// Keeps: Secrets of documented shapes are found.
 #[test]
 fn secrets_of_documented_shapes_are_redacted() {
     tries(1, |mut dice| {
@@ -140,6 +141,7 @@ fn secrets_of_documented_shapes_are_redacted() {
     });
 }
 
+/// Keeps: Hashes, ids, pictures and placeholders are no secrets.
 #[test]
 fn what_only_looks_like_a_secret_of_a_documented_shape_stays() {
     tries(1, |mut dice| {

@@ -67,6 +67,7 @@ fn assert_repaired(home: &Home, broken: &str, exported: &str, answered: &[String
     home.check();
 }
 
+/// Keeps: What is derived can be rebuilt.
 #[test]
 fn every_table_that_is_derived_is_made_anew() {
     let home = Home::new();

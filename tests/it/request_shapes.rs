@@ -301,6 +301,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
+/// Keeps: What the client asks comes over, or is refused.
 #[test]
 fn what_chat_completions_can_say_comes_over() {
     let provider = provider();
@@ -320,6 +321,7 @@ fn what_chat_completions_can_say_comes_over() {
     }
 }
 
+/// Keeps: What the client asks comes over, or is refused.
 #[test]
 fn what_chat_completions_cannot_say_is_refused_by_name() {
     let provider = provider();

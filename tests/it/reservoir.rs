@@ -182,6 +182,7 @@ const REFERENCE: &[(&str, Shape)] = &[
     ("reservoir --version", Shape::Text(concat!("reservoir ", env!("CARGO_PKG_VERSION"), "\n"))),
 ];
 
+/// Keeps: The command lines of Reservoir's documents run as they stand.
 #[test]
 fn the_command_lines_of_the_reference_run_and_print_what_they_should() {
     if !can_run_examples() {

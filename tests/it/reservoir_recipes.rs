@@ -176,6 +176,7 @@ RSV_STORE=increments.db reservoir import "$BACKUP_DIR"/incremental_*.json"#,
     ),
 ];
 
+/// Keeps: The command lines of Reservoir's documents run as they stand.
 #[test]
 fn the_recipes_on_exports_work() {
     if !can_run_examples() {

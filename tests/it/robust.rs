@@ -60,6 +60,7 @@ pub(crate) fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
 }
 
 #[allow(clippy::print_stdout)] // Shown where the test fails.
+/// Keeps: What a tool acknowledged survives a kill and a power cut.
 #[test]
 fn acknowledged_records_survive_a_kill() {
     let home = Home::new().at("1000");

@@ -55,6 +55,7 @@ fn table() -> Vec<(String, Vec<bool>)> {
 }
 
 on_each_store!(each_format_carries_what_the_table_says);
+/// Keeps: What each format carries is what its table says.
 fn each_format_carries_what_the_table_says(home: Home) {
     home.run("rsv-ingest", &[], STORED.join("\n")).ok();
     let rows = table();

@@ -78,6 +78,7 @@ fn foreign(lines: &str, n: usize) -> Vec<Value> {
     lines_of(lines).into_iter().filter(|record| !ends(record)).collect()
 }
 
+/// Keeps: No tool sees another scope.
 #[test]
 fn no_tool_sees_another_scope() {
     let names = names();
@@ -105,6 +106,7 @@ fn no_tool_sees_another_scope() {
     home.check();
 }
 
+/// Keeps: No tool sees another scope.
 #[test]
 fn recall_stays_within_the_scope() {
     let names = names();

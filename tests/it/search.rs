@@ -347,6 +347,7 @@ fn hits_below_a_score_are_left_out() {
     }
 }
 
+/// Keeps: The parts of a score add up to it.
 #[test]
 fn the_parts_of_a_score_add_up() {
     let home = Home::with_model();
@@ -536,6 +537,7 @@ fn compare(seed: u64, runs: &[usize], questions: usize) {
     home.check();
 }
 
+/// Keeps: The word index finds the hits of a full scan.
 #[test]
 fn the_index_finds_what_a_scan_finds() {
     compare(1, &[10, 480, 20, 600, 1, 499, 700, 600, 2000], 12);
@@ -702,6 +704,7 @@ fn linked_messages_come_after_the_hits_and_stay_in_the_scope() {
     assert_eq!(home.run("rsv-search", &["-p", "p", "nothing", "--link"], "").status, 1);
 }
 
+/// Keeps: A search during writes misses no stored message and sees no other scope.
 #[test]
 fn searches_during_writes_are_complete_and_stay_in_scope() {
     let home = Home::with_model();

@@ -25,6 +25,7 @@ fn seen(commands: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
 }
 
+/// Keeps: The documentation agrees with the tools.
 #[test]
 fn the_recorded_session_is_what_the_tools_print() {
     if !can_run_examples() {

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
 
 on_each_store!(every_store_does_the_same);
+/// Keeps: All backends behave alike.
 fn every_store_does_the_same(home: Home) {
     story(&|| home.open());
     home.check();

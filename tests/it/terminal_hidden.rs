@@ -28,6 +28,7 @@ fn home() -> Home {
     home
 }
 
+/// Keeps: No hidden character reaches a terminal.
 #[test]
 fn nothing_that_is_hidden_reaches_a_terminal() {
     let home = home();

@@ -84,6 +84,7 @@ pub(crate) fn responses() -> Value {
     })
 }
 
+/// Keeps: A provider of chat completions answers in the API of the client.
 #[test]
 fn a_provider_of_chat_completions_answers_in_the_api_of_the_client() {
     for (shape, request) in BOTH.into_iter().zip([messages(), responses()]) {

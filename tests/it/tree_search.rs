@@ -114,6 +114,7 @@ fn a_section_comes_before_the_outline_and_the_page_that_only_have_the_common_wor
 }
 
 on_each_store!(only_what_lies_at_or_below_a_target_is_found);
+/// Keeps: A search of the tree finds nothing outside of its targets.
 fn only_what_lies_at_or_below_a_target_is_found(home: Home) {
     let (garden, gardens) = (format!("{ROOT}/garden"), format!("{ROOT}/gardens"));
     let uris = ["garden/a", "garden/deep/b", "gardens/c", "d"].map(|name| format!("{ROOT}/{name}"));

@@ -217,6 +217,7 @@ fn tree_of(home: &Home) -> (BTreeMap<String, Value>, BTreeMap<String, String>) {
 }
 
 on_each_store!(a_reader_of_the_steps_computes_the_answer);
+/// Keeps: The steps of a search in the tree imply its hits and its exclusions.
 fn a_reader_of_the_steps_computes_the_answer(home: Home) {
     let mut dice = Dice(11);
     let mut documents = random_tree(&mut dice, 120);

@@ -141,6 +141,7 @@ fn assert_same(one: &Machine, other: &Machine) {
 }
 
 on_each_store!(two_machines_that_exchange_changes_both_ways_converge);
+/// Keeps: Two machines that exchange changes have the same in the end.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn two_machines_that_exchange_changes_both_ways_converge(first: Home) {
     let short = if first.is_at_server() { 30 } else { 80 };

@@ -112,6 +112,7 @@ const USAGE_ERRORS: [UsageError; 94] = [
     ("rsv-proxy", &["--port", "99999"], "", "99999 is not in 0..=65535", "--help"),
 ];
 
+/// Keeps: Every usage error has a hint.
 #[test]
 fn every_usage_error_says_what_to_do_next() {
     let home = Home::new();

@@ -213,6 +213,7 @@ fn any_message(n: usize, dice: &mut Dice) -> StoredRecord {
 }
 
 on_each_store!(nearest_finds_what_a_scan_finds);
+/// Keeps: The vector index finds the nearest vectors of a full scan.
 fn nearest_finds_what_a_scan_finds(home: Home) {
     for dim in [2, 48] {
         let home = home.emptied();
@@ -463,6 +464,7 @@ const DAMAGE: [&str; 6] = [
     "DELETE FROM pending_code WHERE record % 3 = 0",
 ];
 
+/// Keeps: The vector index is exact after damage and changes.
 #[test]
 fn nearest_is_exact_after_a_thousand_changes() {
     let home = Home::new();

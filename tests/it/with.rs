@@ -14,6 +14,7 @@ fn port_of(reported: &str) -> u16 {
     reported.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
 }
 
+/// Keeps: A command that rsv-proxy runs leaves no process behind.
 #[test]
 fn a_command_is_served_and_nothing_is_left_running() {
     // No proxy listens at the address in the settings.
