@@ -246,6 +246,16 @@ fn the_readme_is_short() {
     assert!(read("README.md").lines().count() < 150);
 }
 
+/// Keeps: The list of promises names every test that keeps one.
+#[test]
+fn the_list_of_promises_is_current() {
+    let listed =
+        Command::new("bash").arg("scripts/docs").arg("promises").current_dir(root()).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.lines().filter(|line| line.starts_with("- ")).count() > 150, "{listed}");
+    assert!(read("tests/README.md") == listed, "tests/README.md is not what scripts/docs makes");
+}
+
 /// Keeps: Every test that a page names exists.
 #[test]
 fn tests_named_as_keeping_an_invariant_exist() {

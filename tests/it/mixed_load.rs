@@ -43,7 +43,7 @@ fn records(dice: &mut Dice) -> String {
     lines + &format!("{line}\n")
 }
 
-/// One step of a tool; its status must be below 2.
+/// One step of a tool; its status must be below 2, unless others read the store all the time while it forgets.
 fn step(home: &Home, worker: usize, dice: &mut Dice) {
     let (tool, words, stdin): (_, Vec<String>, _) = match worker {
         0 => ("rsv-ingest", vec!["--allow-return".into()], records(dice)),
@@ -58,7 +58,8 @@ fn step(home: &Home, worker: usize, dice: &mut Dice) {
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ran = home.run(tool, &words, stdin);
-    assert!(ran.status < 2, "{tool} {words:?}: {ran}");
+    let is_delayed = tool == "rsv-forget" && ran.stderr.contains("another program is reading the store");
+    assert!(ran.status < 2 || is_delayed, "{tool} {words:?}: {ran}");
 }
 
 on_each_store!(tools_that_work_on_one_store_at_once_end_well);
