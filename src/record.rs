@@ -39,7 +39,7 @@ pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line, shape};
-pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE};
+pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE, check_relation};
 pub use members::{time_member, timestamp};
 pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts};
 pub use message::{MESSAGE, reservoir_model};

@@ -21,6 +21,7 @@ mod sessions;
 mod sqlite;
 mod synapses;
 mod versions;
+mod write_plan;
 
 pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,

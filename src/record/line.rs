@@ -110,6 +110,14 @@ impl Record {
         }
     }
 
+    /// The tombstone, if it is one.
+    pub fn tombstone(&self) -> Option<&Tombstone> {
+        match self {
+            Record::Tombstone(tombstone) => Some(tombstone),
+            Record::Stored(_) | Record::Embedding(_) | Record::Link(_) => None,
+        }
+    }
+
     /// The ids of the records without which it cannot exist.
     pub fn references(&self) -> Vec<Cow<'_, str>> {
         match self {

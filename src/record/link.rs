@@ -1,7 +1,7 @@
 //! An edge between two records.
 
 use super::members::{name, required, timestamp};
-use super::object::{Object, unexpected, write_text};
+use super::object::{Object, quote, unexpected, write_text};
 use crate::error::{Error, Result};
 
 /// A question and its answer.
@@ -71,16 +71,7 @@ impl Link {
     /// Reads a link line. The ends of a synapse are put in their order.
     pub fn parse(mut line: Object) -> Result<Link> {
         let rel = required(&line, "rel")?;
-        if !rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
-            return Err(unexpected(
-                "rel",
-                "a name in capitals such as RESPONDED_WITH",
-                line.get("rel").unwrap_or(""),
-            ));
-        }
-        if rel == CHILD_OF {
-            return Err(Error::new("rel: CHILD_OF follows from the addresses of documents"));
-        }
+        check_relation(&rel)?;
         let (mut from, mut to) = (required(&line, "from")?, required(&line, "to")?);
         if rel == SYNAPSE && from > to {
             std::mem::swap(&mut from, &mut to);
@@ -118,6 +109,17 @@ impl Link {
         self.extra.write_members(out);
         out.push(b'}');
     }
+}
+
+/// Errors unless a relation is a name in capitals of links that are stored.
+pub fn check_relation(rel: &str) -> Result<()> {
+    if rel.is_empty() || !rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
+        return Err(unexpected("rel", "a name in capitals such as RESPONDED_WITH", &quote(rel)));
+    }
+    if rel == CHILD_OF {
+        return Err(Error::new("rel: CHILD_OF follows from the addresses of documents"));
+    }
+    Ok(())
 }
 
 fn write_member(name: &str, value: &str, out: &mut Vec<u8>) {

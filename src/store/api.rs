@@ -44,11 +44,6 @@ pub trait Records {
     /// that takes the place of others gets a link from each.
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>>;
 
-    /// Replaces the records that have the same ids, all or none: the vectors of the old version, their synapses and its
-    /// index entries are removed; other links stay. A record without an old version is new. Forgotten records
-    /// are kept out.
-    fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>>;
-
     /// Removes records with the records about them, their vectors, links and index entries. Returns the number of removed
     /// records.
     fn remove(&mut self, ids: &[&str]) -> Result<u64>;

@@ -1,7 +1,9 @@
 //! The rules for forgotten records in every store: which tombstones hold, and which records they match.
 
 use super::identity::Written;
-use crate::record::{RecordKind, StoredRecord, Tombstone, identity_digest, kind_named};
+use crate::record::{
+    RecordDigests, RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kind_named, kinds,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,6 +40,39 @@ impl WriteRules {
     pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::Copy };
     /// The same for what is new.
     pub const NEW: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::New };
+}
+
+/// The tombstones of a store, or those of them that a decision may ask for.
+pub(super) trait TombstoneLookup {
+    type Error;
+
+    /// The tombstone of a digest.
+    fn of(&self, digest: &str) -> Result<Option<Tombstone>, Self::Error>;
+
+    /// The tombstones that name a record by one of its digests.
+    fn naming(&self, digests: &RecordDigests) -> Result<Vec<Tombstone>, Self::Error>;
+}
+
+/// The tombstones that keep a record out.
+pub(super) fn that_keep_out<T: TombstoneLookup + ?Sized>(
+    record: &StoredRecord,
+    tombstones: &T,
+) -> Result<Vec<Tombstone>, T::Error> {
+    let digests = record.digests();
+    let mut named = tombstones.naming(&digests)?;
+    named.retain(|one| one.keeps_out_record(record, &digests));
+    Ok(named)
+}
+
+/// Whether a record of this id, of whatever kind, was forgotten.
+pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T) -> Result<bool, T::Error> {
+    for kind in kinds() {
+        let there = tombstones.of(&identity_digest(kind.name, id))?;
+        if there.is_some_and(|there| there.state == TombstoneState::Forgotten) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// New tombstones of one kind and scope, by the digests of the records to remove.
@@ -94,6 +129,7 @@ impl<'a> Targets<'a> {
 }
 
 /// The tombstones of a batch: those that hold from now on, and the outcome of each.
+#[derive(Clone, Default)]
 pub(super) struct Received {
     /// The newest of each record, if it replaces the stored one, and those that keep out the words of others; by digest.
     pub(super) newer: Vec<Tombstone>,

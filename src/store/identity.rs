@@ -42,39 +42,38 @@ impl RefusedIds {
     }
 }
 
-/// The outcome of writing a record: `under_id` is the record with its id, `twin` the id of the record with its natural
-/// key.
-pub(super) fn write_outcome(
-    record: &StoredRecord,
-    under_id: Option<&StoredRecord>,
-    twin: Option<String>,
-) -> Written {
-    match under_id {
-        Some(there) if same_content(there, record) => Written::Same(record.id.clone()),
-        Some(_) => Written::Differs,
-        None => twin.map_or(Written::New, Written::Same),
-    }
+/// The longest names that a database can index.
+#[derive(Clone, Copy)]
+pub(super) struct NameLimit {
+    pub(super) bytes: usize,
+    pub(super) database: &'static str,
 }
 
-/// The outcome of replacing a record.
-pub(super) fn replace_outcome(
-    record: &StoredRecord,
-    under_id: Option<&StoredRecord>,
-    twin: Option<String>,
-) -> Written {
-    match (under_id, twin) {
-        (Some(there), _) if there.kind != record.kind => Written::Refused(format!(
-            "id: {} is a {}, and cannot become a {}",
-            record.id, there.kind.name, record.kind.name
-        )),
-        (_, Some(twin)) if twin != record.id => Written::Same(twin),
-        (Some(_), _) => Written::Replaced,
-        (None, _) => Written::New,
+impl NameLimit {
+    /// The reason to refuse a record with a name that is too long.
+    pub(super) fn refusal(self, record: &Record) -> Option<String> {
+        match record {
+            Record::Stored(record) => self.refusal_among(&[
+                ("id", &record.id),
+                ("trace_id", &record.trace_id),
+                ("partition", &record.scope.partition),
+                ("instance", &record.scope.instance),
+                (record.kind.lookup_key.unwrap_or_default(), &record.lookup_key().unwrap_or_default()),
+                ("embedding_model", record.vector.as_ref().map_or("", |vector| &vector.model)),
+            ]),
+            Record::Embedding(embedding) => self.refusal_among(&[("model", &embedding.model)]),
+            Record::Link(_) | Record::Tombstone(_) => None,
+        }
+    }
+
+    fn refusal_among(self, names: &[(&str, &str)]) -> Option<String> {
+        let (member, _) = names.iter().find(|(_, name)| name.len() > self.bytes)?;
+        Some(format!("{member}: is longer than {} bytes, which {} cannot index", self.bytes, self.database))
     }
 }
 
 /// Whether two records with one id are the same.
-fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
+pub(super) fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
     let fixed_parts = record.kind.fixed_parts;
     there.kind == record.kind && fixed_parts.is_none_or(|parts| parts(there) == parts(record))
 }

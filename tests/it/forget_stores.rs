@@ -5,8 +5,8 @@ use crate::neo4j::RESERVOIRS;
 use crate::store::visited;
 use crate::support::{Home, on_each_store, on_graph};
 use rsv::record::{
-    ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
-    Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
+    ACCOUNT, Content, DOCUMENT, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Line, Link, Object, Record,
+    RecordKind, Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
 };
 use rsv::store::{Forgotten, Intake, Select, Store, Walk, WriteRules, Written};
 use rsv::text::{Occur, Term};
@@ -63,6 +63,18 @@ fn account(id: &str, at: i64, recalled: &[&str], left_out: &[&str]) -> StoredRec
         members.set(name, format!("[{}]", parts.join(",")));
     }
     complete(Draft { members, ..draft(&ACCOUNT, id, at) })
+}
+
+/// A version of a document, made from a source whose digest repeats a character.
+fn document(at: i64, content: &str, source: char) -> StoredRecord {
+    let line = format!(
+        r#"{{"kind":"document","uri":"viking://resources/d","content":"{content}","source_sha256":"{}","partition":"p","instance":"p","timestamp":{at}}}"#,
+        source.to_string().repeat(64)
+    );
+    match Line::parse(Object::parse(&line).unwrap()).unwrap() {
+        Line::Record(draft) => complete(draft),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn tombstone(of: &StoredRecord, state: TombstoneState, at: i64) -> Record {
@@ -153,17 +165,27 @@ fn forgotten_records_are_kept_out_by_id_and_by_content(home: Home) {
     });
 }
 
-on_each_store!(a_replacement_does_not_bring_back_what_was_forgotten);
-fn a_replacement_does_not_bring_back_what_was_forgotten(home: Home) {
+on_each_store!(a_newer_version_does_not_bring_back_what_was_forgotten);
+/// Keeps: A newer version of a document does not bring back what was forgotten.
+fn a_newer_version_does_not_bring_back_what_was_forgotten(home: Home) {
     on(&home, |store| {
-        let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
-        write(store, &stored(&[&owl, &cat]));
-        store.forget(&["owl"], 5000).unwrap();
-        let copy = StoredRecord { id: "copy".into(), ..owl.clone() };
-        let as_owl = StoredRecord { id: "cat".into(), ..owl.clone() };
-        assert_eq!(store.replace(&[owl, copy, as_owl]).unwrap(), vec![Written::KeptOut; 3]);
-        assert_eq!(store.replace(&[message("cat", 2000, "A tomcat")]).unwrap(), [Written::Replaced]);
-        assert_eq!(ids(store), ["cat"]);
+        let [owl, cat, tomcat] = [("An owl", '1'), ("A cat", '2'), ("A tomcat", '3')]
+            .map(|(content, source)| document(1000, content, source));
+        write(store, &stored(&[&owl]));
+        store.forget(&[&owl.id], 5000).unwrap();
+        assert_eq!(store.write(&stored(&[&cat]), WriteRules::NEW).unwrap(), [Written::New]);
+        let louder = document(1000, "AN  OWL", '4');
+        for rules in [WriteRules::NEW, WriteRules::KEEP_OUT] {
+            let both = [&owl, &louder].map(|owl| StoredRecord { timestamp: 9000, ..owl.clone() });
+            assert_eq!(store.write(&both.map(Record::Stored), rules).unwrap(), vec![Written::KeptOut; 2]);
+        }
+        let texts = |store: &mut dyn Store| {
+            let documents = store.last_of(&Select::records(vec![&DOCUMENT], Scopes::All), 9).unwrap();
+            documents.into_iter().map(|document| document.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(store), ["A cat"]);
+        assert_eq!(store.write(&stored(&[&tomcat]), WriteRules::NEW).unwrap(), [Written::Replaced]);
+        assert_eq!(texts(store), ["A tomcat"]);
         assert_eq!(tombstones(store), [(5000, FORGOTTEN)]);
     });
 }

@@ -105,7 +105,7 @@ fn notes_go_through_everything() {
     they_are_linked_among_themselves(&mut *store, &settings);
     they_are_shown(&mut *open());
     they_go_from_store_to_store(&mut *open());
-    they_are_replaced_and_removed(&mut *open());
+    they_are_removed(&mut *open());
 }
 
 on_graph!(new_kinds_leave_reservoirs_graph_unchanged);
@@ -150,9 +150,6 @@ fn notes_are_stored_beside_reservoirs_graph() {
         .collect();
     assert_eq!(ingest(&mut *store, Options::default(), &notes).1, 40);
     assert_eq!(seen(&mut *store), (6, 6, 6));
-    let mut changed = store.get(&["w3"], &Select::records(vec![&NOTE], Scopes::All)).unwrap().remove(0);
-    changed.text = "An owl of another version".to_owned();
-    assert_eq!(store.replace(&[changed]).unwrap(), [Written::Replaced]);
     assert_eq!(store.remove(&["w0", "w1", "a0"]).unwrap(), 3);
     assert_eq!(seen(&mut *store), (6, 6, 6));
     // rsv does not remove records that it has not adopted.
@@ -403,10 +400,11 @@ fn they_go_from_store_to_store(store: &mut dyn Store) {
     assert_eq!(ids(&narrow.last_of(&which, 9).unwrap()), ["n4"]);
 }
 
-fn they_are_replaced_and_removed(store: &mut dyn Store) {
+fn they_are_removed(store: &mut dyn Store) {
     let mut note = store.get(&["n1"], &of_p(&NOTE)).unwrap().remove(0);
     note.text = "It has been scraped off.".into();
-    assert_eq!(store.replace(std::slice::from_ref(&note)).unwrap(), [store::Written::Replaced]);
+    assert_eq!(store.remove(&["n1"]).unwrap(), 1);
+    assert_eq!(store.write(&[Record::Stored(note)], store::WriteRules::NEW).unwrap(), [Written::New]);
     assert_eq!(ids_of(&found(store, By::Words, "scraped", &NOTE, false)), ["n1"]);
     assert_eq!(ids_of(&found(store, By::Words, "north", &NOTE, false)), [""; 0]);
     assert_eq!(store.remove(&["n1", "nothing"]).unwrap(), 1);

@@ -141,3 +141,4 @@ mod usage_errors;
 mod vectors;
 mod view;
 mod with;
+mod write_outcomes;

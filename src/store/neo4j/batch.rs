@@ -1,21 +1,19 @@
-//! The outcome of each record of a batch, by what exists, and the changes of the graph that follow.
+//! What exists of the records of a batch, and the changes of the graph that follow from it.
 
-use super::changes::{VectorLabels, is_relation};
+use super::changes::VectorLabels;
+use super::error::{DbError, DbResult};
 use super::fulltext;
 use super::lock::Models;
-use super::rows::{as_json, link_row, tombstone_row, too_long, vector_row};
+use super::rows::{as_json, link_row, tombstone_row, vector_row};
 use super::selection::collection_params;
 use super::tombstones::Tombstones;
 use super::values::Params;
-use crate::record::{
-    Embedding, Link, MESSAGE, MergeRule, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
-    identity_digest,
-};
-use crate::store::forgetting::{Forgotten, Intake, WriteRules};
-use crate::store::identity::{self, Written};
-use crate::store::versions;
+use crate::record::{Embedding, Link, MESSAGE, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, URI};
+use crate::store::identity::{NameLimit, is_one_to_one};
+use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use crate::text::terms;
 use neo4rs::BoltType;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A collection by the name of its kind, and its scope.
@@ -26,15 +24,6 @@ pub(super) type NaturalKey = (&'static str, i64, Vec<String>);
 
 /// A link by its ends and its relation: from, rel, to.
 pub(super) type LinkKey = (String, String, String);
-
-/// The record that has a natural key.
-#[derive(Clone, PartialEq)]
-pub(super) enum Twin {
-    /// The record that has this id.
-    Record(String),
-    /// A node that rsv did not write, at this element.
-    Unadopted(String),
-}
 
 /// A version that is replaced or removed, with the values that were counted for it.
 #[derive(Clone)]
@@ -62,17 +51,16 @@ pub(super) struct Batch {
     pub(super) models: Models,
     pub(super) vectors: HashMap<(String, String), Vec<f32>>,
     pub(super) links: HashSet<LinkKey>,
-    /// The records that have a one-to-one link, by relation and id: as its source, and as its target.
+    /// The records that have a link of a relation of which all were read, by relation and id: as its source, and as its
+    /// target.
     pub(super) sources: HashSet<(String, String)>,
     pub(super) targets: HashSet<(String, String)>,
     pub(super) old_versions: HashMap<String, OldVersion>,
     /// The tombstones that may keep out its records.
     pub(super) tombstones: Tombstones,
-    /// What happens to records that were forgotten; `None` where nothing was.
-    pub(super) forgotten: Option<Forgotten>,
-    /// The ids of the forgotten directories of the batch below which nothing lies.
-    pub(super) empty_directories: HashSet<String>,
-    pub(super) intake: Intake,
+    pub(super) has_tombstones: bool,
+    /// The forgotten directories of the batch below which nothing lies.
+    pub(super) empty_directories: Vec<StoredRecord>,
     /// The models that lost vectors earlier in the transaction.
     pub(super) shrunk: BTreeSet<String>,
     pub(super) new: New,
@@ -165,215 +153,125 @@ impl New {
     }
 }
 
-impl Batch {
-    /// Adds a record to the batch and returns the outcome.
-    pub(super) fn add(&mut self, record: &Record) -> Written {
-        if let Some(refused) = too_long(record) {
-            return refused;
-        }
-        match record {
-            Record::Stored(record) => self.record(record),
-            Record::Embedding(embedding) => self.embedding(embedding, true),
-            Record::Link(link) => self.link(link),
-            Record::Tombstone(tombstone) => Written::Same(tombstone.of.clone()),
-        }
+impl WriteTarget for Batch {
+    type Error = DbError;
+    type Tombstones = Tombstones;
+
+    const NAME_LIMIT: Option<NameLimit> = Some(NameLimit { bytes: 2000, database: "Neo4j" });
+
+    fn tombstones(&self) -> Option<&Tombstones> {
+        self.has_tombstones.then_some(&self.tombstones)
     }
 
-    /// Adds a record and the vector that it carries, or neither.
-    fn record(&mut self, record: &StoredRecord) -> Written {
-        if let Some(refused) = self.wrong_dimension(record).or_else(|| self.refused_reference(record)) {
-            return refused;
-        }
-        let there = self.records.get(&record.id);
-        let twin = natural_key(record).and_then(|key| self.twins.get(&key)).filter(|_| there.is_none());
-        let written = match (there, twin) {
-            (Some(None), _) => Written::Differs,
-            (None, Some(Twin::Unadopted(element))) => {
-                let element = element.clone();
-                if !self.admit(record) {
-                    self.hide(element);
-                    return Written::KeptOut;
-                }
-                self.adopt(record, element);
-                Written::Same(record.id.clone())
+    fn holder(&self, record: &StoredRecord) -> DbResult<Holder<'_>> {
+        Ok(match self.records.get(&record.id) {
+            Some(Some(there)) => Holder::Own(Cow::Borrowed(there)),
+            Some(None) => Holder::Unknown,
+            None => {
+                let twin = natural_key(record).and_then(|key| self.twins.get(&key));
+                twin.cloned().map_or(Holder::Nothing, Holder::Twin)
             }
-            (there, twin) => identity::write_outcome(record, there.and_then(Option::as_ref), id_of(twin)),
-        };
-        let there = self.records.get(&record.id).and_then(Option::as_ref);
-        let digest = record.kind.versions.map(|_| identity_digest(record.kind.name, &record.id));
-        let tombstone = digest.and_then(|of| self.tombstones.get(&of));
-        let record = &*versions::dated(record, there, tombstone, self.intake);
-        let takes_place = there.is_some_and(|there| versions::takes_place(record, there, self.intake));
-        if matches!(written, Written::Same(_)) && takes_place {
-            return self.version(record);
-        }
-        if written == Written::New && !self.admit(record) {
-            return Written::KeptOut;
-        }
-        if let Some(merge) = record.kind.merge {
-            return self.merge(record, merge, written);
-        }
-        let of = match &written {
-            Written::New => {
-                if let Some(refused) = self.refused_replacement(record) {
-                    return refused;
-                }
-                self.create(record);
-                record.id.clone()
-            }
-            Written::Same(_) if self.completes_parts(record) => {
-                self.set_members(record);
-                return Written::Replaced;
-            }
-            Written::Same(id) => id.clone(),
-            _ => return written,
-        };
-        self.vector_of(record, of, written != Written::New);
-        written
-    }
-
-    /// Puts a version in the place of the stored one, unless it was forgotten.
-    fn version(&mut self, record: &StoredRecord) -> Written {
-        if !self.admit(record) {
-            return Written::KeptOut;
-        }
-        self.put_in_place(record);
-        self.vector_of(record, record.id.clone(), true);
-        Written::Replaced
-    }
-
-    /// Writes a record of a kind that merges versions; `written` is the outcome without merging.
-    fn merge(&mut self, record: &StoredRecord, merge: MergeRule, written: Written) -> Written {
-        match written {
-            Written::New => {
-                let merged = merge(None, record);
-                self.create(merged.as_ref().unwrap_or(record));
-                Written::New
-            }
-            Written::Same(id) => {
-                let there = self.records.get(&record.id).cloned().flatten();
-                let merged = there.as_ref().and_then(|there| merge(Some(there), record));
-                let (Some(there), Some(merged)) = (there, merged) else { return Written::Same(id) };
-                self.new.tally(&there, -1);
-                self.new.tally(&merged, 1);
-                self.set_members(&merged);
-                Written::Replaced
-            }
-            written => written,
-        }
-    }
-
-    /// The refusal of a record whose subject is missing.
-    fn refused_reference(&self, record: &StoredRecord) -> Option<Written> {
-        let (subject, id) = (record.kind.subject?, record.subject_id()?);
-        match self.records.get(&id) {
-            Some(Some(there)) if there.kind.name == subject.kind => None,
-            None if self.tombstones.is_forgotten(&id) => Some(Written::KeptOut),
-            _ => Some(identity::unknown_subject(record)),
-        }
-    }
-
-    /// The refusal of a record that takes the place of one that is missing, or was replaced already.
-    fn refused_replacement(&self, record: &StoredRecord) -> Option<Written> {
-        let replaces = record.kind.replaces.filter(|_| self.intake == Intake::New)?;
-        record.replaced_ids().iter().find_map(|id| match self.records.get(id) {
-            Some(Some(there)) if there.kind == record.kind => {
-                let is_replaced = self.sources.contains(&(replaces.rel.to_owned(), id.clone()));
-                is_replaced.then(|| identity::replaced_already(record, id))
-            }
-            _ => Some(identity::unknown_replaced(record, id)),
         })
     }
 
-    /// Links the records that a new record takes the place of.
-    fn link_replaced(&mut self, record: &StoredRecord) {
-        let Some(replaces) = record.kind.replaces else { return };
-        for id in record.replaced_ids() {
-            let link = Link::plain(replaces.rel, &id, &record.id, record.timestamp);
-            if self.link(&link) == Written::New {
-                self.sources.insert((link.rel, link.from));
+    fn has(&self, id: &str) -> DbResult<bool> {
+        Ok(self.records.contains_key(id))
+    }
+
+    fn kind_of(&self, id: &str) -> DbResult<Option<String>> {
+        let name =
+            |there: &Option<StoredRecord>| there.as_ref().map_or("", |there| there.kind.name).to_owned();
+        Ok(self.records.get(id).map(name))
+    }
+
+    fn owner(&self, id: &str) -> DbResult<Option<Owner<'_>>> {
+        let there = self.records.get(id);
+        Ok(there.map(|there| {
+            there.as_ref().map_or(Owner::Unknown, |there| Owner::Versioned(Cow::Borrowed(there)))
+        }))
+    }
+
+    fn vector(&self, of: &str, model: &str) -> DbResult<Option<Cow<'_, [f32]>>> {
+        let vector = self.vectors.get(&(of.to_owned(), model.to_owned()));
+        Ok(vector.map(|vector| Cow::Borrowed(vector.as_slice())))
+    }
+
+    fn dim(&self, model: &str) -> DbResult<Option<usize>> {
+        Ok(self.models.get(model).map(|(_, dim)| *dim))
+    }
+
+    fn has_link_from(&self, rel: &str, id: &str) -> DbResult<bool> {
+        Ok(self.sources.contains(&(rel.to_owned(), id.to_owned())))
+    }
+
+    fn is_empty_directory(&self, directory: &StoredRecord) -> DbResult<bool> {
+        Ok(self.empty_directories.iter().any(|empty| empty.id == directory.id))
+    }
+
+    fn add_link(&mut self, link: &Link) -> DbResult<AddedLink> {
+        let [source, target] = [&link.from, &link.to].map(|id| (link.rel.clone(), id.clone()));
+        if self.links.contains(&link_key(link)) {
+            return Ok(AddedLink::Same);
+        }
+        let is_linked = self.sources.contains(&source) || self.targets.contains(&target);
+        if is_one_to_one(&link.rel) && is_linked {
+            return Ok(AddedLink::SecondAnswer);
+        }
+        self.sources.insert(source);
+        self.targets.insert(target);
+        if link.rel == SYNAPSE {
+            self.new.foreign.extend([link.from.clone(), link.to.clone()]);
+        }
+        let n = self.number();
+        self.new.links.entry(link.rel.clone()).or_default().push(link_row(link, n));
+        self.links.insert(link_key(link));
+        Ok(AddedLink::New)
+    }
+
+    fn apply(&mut self, change: Change<'_>) -> DbResult<()> {
+        match change {
+            Change::Insert(record) => {
+                self.create(&record);
+                self.add_vector_of(&record, false);
+            }
+            Change::Replace(record) => {
+                self.put_in_place(&record);
+                self.add_vector_of(&record, true);
+            }
+            Change::Update(record) => self.set_members(record),
+            Change::Adopt(record, element) => {
+                self.adopt(record, element);
+                self.add_vector_of(record, true);
+            }
+            Change::Hide(element) => self.new.hidden.push(Params::new().with("element", element)),
+            Change::AddVector(embedding) => self.add_vector(&embedding, true),
+            Change::PutTombstone(tombstone) => {
+                self.new.put_tombstone(&tombstone);
+                self.tombstones.put(tombstone);
             }
         }
+        Ok(())
     }
+}
 
-    /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
-    fn admit(&mut self, record: &StoredRecord) -> bool {
-        let Some(forgotten) = self.forgotten else { return true };
-        let rules = WriteRules { forgotten, intake: self.intake };
-        if rules == WriteRules::NEW && self.empty_directories.contains(&record.id) {
-            return false;
-        }
-        let (may_be_written, returned) = self.tombstones.admit(record, forgotten);
-        for tombstone in &returned {
-            self.new.put_tombstone(tombstone);
-        }
-        may_be_written
-    }
-
-    /// Whether a record that may return has parts that its stored version lacks.
-    fn completes_parts(&self, record: &StoredRecord) -> bool {
-        let there = self.records.get(&record.id).and_then(Option::as_ref);
-        matches!(self.forgotten, Some(Forgotten::Return { .. }))
-            && there.is_some_and(|there| record.has_more_parts_than(there))
-    }
-
+impl Batch {
     /// Replaces the members and the time of a stored record.
-    fn set_members(&mut self, record: &StoredRecord) {
+    fn set_members(&mut self, record: StoredRecord) {
+        self.tally_instead(&record);
         let row = Params::new()
             .with("id", record.id.as_str())
             .with("timestamp", record.timestamp)
             .with("extra", as_json(&record.members));
         self.new.members.push(row);
-        self.records.insert(record.id.clone(), Some(record.clone()));
+        self.records.insert(record.id.clone(), Some(record));
     }
 
-    /// The outcome of a vector or a link of a record that is not there; `member` names it.
-    fn missing(&self, member: &str, id: &str) -> Written {
-        let is_forgotten = self.tombstones.is_forgotten(id);
-        if is_forgotten { Written::KeptOut } else { identity::unknown_record(member, id) }
-    }
-
-    /// Adds the replacement of a record and returns the outcome.
-    pub(super) fn replace(&mut self, record: &StoredRecord) -> Written {
-        let as_record = Record::Stored(record.clone());
-        if let Some(refused) = too_long(&as_record).or_else(|| self.wrong_dimension(record)) {
-            return refused;
+    /// Changes sums by a record that takes the place of the one that has its id.
+    fn tally_instead(&mut self, record: &StoredRecord) {
+        if let Some(Some(there)) = self.records.get(&record.id) {
+            self.new.tally(there, -1);
         }
-        let there = self.records.get(&record.id);
-        let twin = natural_key(record).and_then(|key| self.twins.get(&key)).cloned();
-        let written = match (there, &twin) {
-            (Some(None), _) => Written::Differs,
-            (None, Some(Twin::Unadopted(element))) => {
-                if !self.admit(record) {
-                    self.hide(element.clone());
-                    return Written::KeptOut;
-                }
-                self.adopt(record, element.clone());
-                self.vector_of(record, record.id.clone(), true);
-                return Written::Same(record.id.clone());
-            }
-            (there, twin) => {
-                identity::replace_outcome(record, there.and_then(Option::as_ref), id_of(twin.as_ref()))
-            }
-        };
-        if matches!(written, Written::New | Written::Replaced) && !self.admit(record) {
-            return Written::KeptOut;
-        }
-        match written {
-            Written::New => self.create(record),
-            Written::Replaced => self.put_in_place(record),
-            _ => return written,
-        }
-        self.vector_of(record, record.id.clone(), written == Written::Replaced);
-        written
-    }
-
-    /// Adds the vector that a record carries. It is late if the record existed without it.
-    fn vector_of(&mut self, record: &StoredRecord, of: String, late: bool) {
-        if let Some(vector) = &record.vector {
-            let (model, vector) = (vector.model.clone(), vector.numbers.clone());
-            self.embedding(&Embedding { of, model, vector, extra: Object::default() }, late);
-        }
+        self.new.tally(record, 1);
     }
 
     /// Adds a new node.
@@ -385,15 +283,11 @@ impl Batch {
         self.new.records.entry((record.kind.name, missing_models)).or_default().push(properties);
         if record.kind.versions.is_some() {
             let row = Params::new().with("id", record.id.as_str());
-            let parent = (record.kind.parent_id)(record);
-            if let Some(parent) = &parent {
-                self.empty_directories.remove(parent);
-            }
-            self.new.tree.push(row.with_some("parent", parent));
+            self.new.tree.push(row.with_some("parent", (record.kind.parent_id)(record)));
+            self.empty_directories.retain(|directory| !lies_below(record, directory));
         }
         self.note(record);
         self.new.tally(record, 1);
-        self.link_replaced(record);
     }
 
     /// Takes over a node that Reservoir wrote.
@@ -406,20 +300,13 @@ impl Batch {
         self.note(record);
     }
 
-    /// Hides a node that Reservoir wrote: what it says was forgotten.
-    fn hide(&mut self, element: String) {
-        self.new.hidden.push(Params::new().with("element", element));
-    }
-
     /// Replaces the content of a node and removes all its vectors.
     fn put_in_place(&mut self, record: &StoredRecord) {
         let Some(old) = self.old_versions.remove(&record.id) else { return };
+        self.tally_instead(record);
         self.new.counts.subtract(&old, &self.models);
         self.new.without_vectors.push(record.id.clone());
         self.vectors.retain(|(of, _), _| *of != record.id);
-        if record.kind.natural_key.is_some() {
-            self.twins.retain(|_, twin| *twin != Twin::Record(record.id.clone()));
-        }
         let properties = for_reservoir(record, self.properties(record, old.n));
         let missing_models =
             self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
@@ -491,27 +378,19 @@ impl Batch {
         properties
     }
 
-    /// Adds a vector. It is late if its record existed without it.
-    fn embedding(&mut self, embedding: &Embedding, late: bool) -> Written {
-        let (embedding, kind, scope, timestamp) = match self.records.get(&embedding.of) {
-            None => return self.missing("of", &embedding.of),
-            Some(None) => return Written::Differs,
-            Some(Some(record)) => {
-                let Some(own) = versions::vector_of_version(embedding, record) else {
-                    return Written::Same(embedding.of.clone());
-                };
-                (own, record.kind, record.scope.clone(), record.timestamp)
-            }
+    /// Adds the vector that a record carries. It is late if the record existed without it.
+    fn add_vector_of(&mut self, record: &StoredRecord, late: bool) {
+        if let Some(vector) = &record.vector {
+            self.add_vector(&record.embedding(&vector.model, vector.numbers.clone()), late);
+        }
+    }
+
+    /// Adds a vector of a record that is there.
+    fn add_vector(&mut self, embedding: &Embedding, late: bool) {
+        let Some(Some(StoredRecord { kind, scope, timestamp, .. })) = self.records.get(&embedding.of) else {
+            return;
         };
-        let embedding = &*embedding;
-        let dim = embedding.vector.len();
-        if let Some(why) = self.other_dimension(&embedding.model, dim) {
-            return Written::Refused(why);
-        }
-        let key = (embedding.of.clone(), embedding.model.clone());
-        if let Some(stored) = self.vectors.get(&key) {
-            return identity::vector_outcome(&embedding.of, stored, &embedding.vector);
-        }
+        let (kind, scope, timestamp, dim) = (*kind, scope.clone(), *timestamp, embedding.vector.len());
         let model = match self.models.get(&embedding.model) {
             Some((model, _)) => *model,
             None => {
@@ -525,57 +404,7 @@ impl Batch {
         let row = vector_row(embedding, collection_params(kind.name, &scope), timestamp, version);
         self.new.vectors.entry(VectorLabels::new(kind, model, dim, late)).or_default().push(row);
         self.new.counts.add_vectors((&embedding.model, &self.models), kind, &scope, 1);
-        self.vectors.insert(key, embedding.vector.clone());
-        Written::New
-    }
-
-    fn wrong_dimension(&self, record: &StoredRecord) -> Option<Written> {
-        let vector = record.vector.as_ref()?;
-        self.other_dimension(&vector.model, vector.numbers.len()).map(Written::Refused)
-    }
-
-    fn other_dimension(&self, model: &str, dim: usize) -> Option<String> {
-        let (_, stored) = self.models.get(model)?;
-        identity::other_dimension(model, dim, *stored)
-    }
-
-    /// Adds a link.
-    fn link(&mut self, link: &Link) -> Written {
-        if !is_relation(&link.rel) {
-            return Written::Refused("rel: expected a name in capitals".to_owned());
-        }
-        for (end, id) in [("from", &link.from), ("to", &link.to)] {
-            if !self.records.contains_key(id) {
-                return self.missing(end, id);
-            }
-        }
-        if let (Some(forgotten), Some(tombstone)) = (self.forgotten, self.tombstones.get(&link.digest()))
-            && tombstone.is_of_link()
-        {
-            match forgotten {
-                Forgotten::KeepOut => return Written::KeptOut,
-                Forgotten::Return { at } => self.new.put_tombstone(&tombstone.returned(at)),
-            }
-        }
-        let key = (link.from.clone(), link.rel.clone(), link.to.clone());
-        if self.links.contains(&key) {
-            return Written::Same(link.from.clone());
-        }
-        if identity::is_one_to_one(&link.rel) {
-            let [source, target] = [&link.from, &link.to].map(|id| (link.rel.clone(), id.clone()));
-            if self.sources.contains(&source) || self.targets.contains(&target) {
-                return identity::second_answer(link);
-            }
-            self.sources.insert(source);
-            self.targets.insert(target);
-        }
-        if link.rel == SYNAPSE {
-            self.new.foreign.extend([link.from.clone(), link.to.clone()]);
-        }
-        let n = self.number();
-        self.new.links.entry(link.rel.clone()).or_default().push(link_row(link, n));
-        self.links.insert(key);
-        Written::New
+        self.vectors.insert((embedding.of.clone(), embedding.model.clone()), embedding.vector.clone());
     }
 
     /// The number of a collection, which may be new.
@@ -609,9 +438,13 @@ pub(super) fn natural_key(record: &StoredRecord) -> Option<NaturalKey> {
     Some((record.kind.name, record.timestamp, key(record)))
 }
 
-fn id_of(twin: Option<&Twin>) -> Option<String> {
-    match twin? {
-        Twin::Record(id) => Some(id.clone()),
-        Twin::Unadopted(_) => None,
-    }
+fn link_key(link: &Link) -> LinkKey {
+    (link.from.clone(), link.rel.clone(), link.to.clone())
+}
+
+/// Whether a document lies below a directory.
+fn lies_below(document: &StoredRecord, directory: &StoredRecord) -> bool {
+    let below = document.member_text(URI);
+    let below = below.strip_prefix(&directory.member_text(URI)).is_some_and(|rest| rest.starts_with('/'));
+    below && document.kind == directory.kind && document.scope.partition == directory.scope.partition
 }

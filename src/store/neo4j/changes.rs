@@ -3,7 +3,7 @@
 pub(super) mod repair;
 
 use super::statements::{for_model, fulltext_index, kind_position};
-use crate::record::{MESSAGE, RecordKind};
+use crate::record::{MESSAGE, RecordKind, check_relation};
 
 /// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All numbers come
 /// from one node, which a writer locks from the beginning of its transaction. So a number becomes visible after all
@@ -363,14 +363,9 @@ pub(super) fn indexes_of(kind: &RecordKind) -> Vec<String> {
     wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, statement)| of_kind(statement)).collect()
 }
 
-/// Puts a relation in place of `{rel}`; `None` if it is no name in capitals.
+/// Puts a relation in place of `{rel}`; `None` if links of it are not stored, as it may be no name.
 fn for_relation(statement: &str, rel: &str) -> Option<String> {
-    is_relation(rel).then(|| statement.replace("{rel}", rel))
-}
-
-/// Whether a name is the name of a relation: letters in capitals.
-pub(super) fn is_relation(rel: &str) -> bool {
-    !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
+    check_relation(rel).is_ok().then(|| statement.replace("{rel}", rel))
 }
 
 /// The statement that writes links of a relation.

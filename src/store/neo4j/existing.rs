@@ -1,34 +1,37 @@
 //! Reads the existing records of a batch while the writers' lock is held.
 
-use super::batch::{Batch, OldVersion, Twin, natural_key};
+use super::batch::{Batch, OldVersion, natural_key};
 use super::changes;
 use super::error::{DbError, DbResult};
 use super::lock::{lock_params, locked};
 use super::selection::{collection_params, number, scope_params};
 use super::server::Transaction;
-use super::statements;
+use super::statements::{self, for_label};
 use super::tombstones::Tombstones;
 use super::values::{self, ListedRecord, Params, Row, narrow, or_null};
-use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, kind_named, kinds};
+use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, URI, kind_named, kinds};
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::is_one_to_one;
+use crate::store::write_plan::Twin;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of rows in one statement.
 pub(super) const ROWS: usize = 500;
 
-/// The number of numbers that a record of a batch needs: one each for itself, its vector, a new collection and a new
-/// model.
+/// The number of numbers that a record of a batch needs, without the links that follow from it: one each for itself,
+/// its vector, a new collection and a new model.
 const NUMBERS: usize = 4;
 
-/// Takes the writers' lock, and reads all records that a batch names; with `forgotten`, which says what happens to
-/// records that were forgotten, their tombstones too.
+/// Takes the writers' lock, and reads all records that a batch names; `forgotten` says what happens to records that
+/// were forgotten.
 pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: Forgotten) -> DbResult<Batch> {
     let mut there = Batch::default();
-    let (kinds, count) = (kinds(), NUMBERS * batch.len());
+    let may_return = matches!(forgotten, Forgotten::Return { .. });
+    let links = batch.iter().filter_map(Record::stored).map(|record| record.replaced_ids().len());
+    let (kinds, count) = (kinds(), NUMBERS * batch.len() + links.sum::<usize>());
     for (at, some) in batch.chunks(ROWS).enumerate() {
-        let wanted = Wanted::new(some, matches!(forgotten, Forgotten::Return { .. }));
+        let wanted = Wanted::new(some, may_return);
         let statement = changes::existing(at == 0, &kinds, &wanted.keyed);
         let params = if at == 0 { lock_params(count) } else { Params::new() };
         let row = transaction.row(&statement, wanted.with(params))?.ok_or_else(no_row)?;
@@ -36,30 +39,41 @@ pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: F
             (there.next, there.models) = locked(&row)?;
         }
         take_in(&mut there, &row, &wanted, &kinds)?;
-        let are_tombstones: bool = row.get("tombstones")?;
-        there.forgotten = are_tombstones.then_some(forgotten);
+        there.has_tombstones = row.get("tombstones")?;
     }
-    if there.forgotten.is_some() {
+    if there.has_tombstones {
         for some in batch.chunks(ROWS) {
             let is_there = |id: &str| there.records.contains_key(id);
             let tombstones = Tombstones::of_batch(transaction, some, is_there)?;
             there.tombstones.extend(tombstones);
-            let directories = there.tombstones.of_directories(some);
-            there.empty_directories.extend(empty(transaction, directories)?);
+            let directories = there.tombstones.directories(some);
+            there.empty_directories.extend(empty(transaction, &directories)?);
         }
     }
+    let may_go =
+        |record: &&StoredRecord| is_replaceable(record, may_return) && there.records.contains_key(&record.id);
+    let replaced: Vec<&str> =
+        batch.iter().filter_map(Record::stored).filter(may_go).map(|record| record.id.as_str()).collect();
+    read_old_versions(transaction, &mut there, &replaced)?;
     Ok(there)
 }
 
-/// The directories below which nothing lies, by their ids.
-fn empty(transaction: &mut Transaction, mut directories: BTreeSet<String>) -> DbResult<BTreeSet<String>> {
-    if !directories.is_empty() {
-        let params = Params::new().with_texts("ids", directories.iter().map(String::as_str));
-        for row in transaction.rows(statements::WITH_CHILDREN, params)? {
-            directories.remove(&row.get::<String>("id")?);
+/// Whether a record may take the place of a stored one that has its id.
+pub(super) fn is_replaceable(record: &StoredRecord, may_return: bool) -> bool {
+    record.kind.versions.is_some() || may_return && !record.kind.part_lists.is_empty()
+}
+
+/// Those directories below which nothing lies.
+fn empty(transaction: &mut Transaction, directories: &[&StoredRecord]) -> DbResult<Vec<StoredRecord>> {
+    let mut empty = Vec::new();
+    for directory in directories {
+        let params = scope_params(&directory.scope).with("below", format!("{}/", directory.member_text(URI)));
+        let statement = for_label(statements::BELOW, directory.kind);
+        if transaction.row(&statement, params)?.is_none() {
+            empty.push((*directory).clone());
         }
     }
-    Ok(directories)
+    Ok(empty)
 }
 
 /// Reads the values that were counted for records that may be replaced.
@@ -213,6 +227,8 @@ impl<'a> Wanted<'a> {
         let has_key = record.kind.natural_key.is_some();
         let is_compared = record.kind.fixed_parts.is_some()
             || record.kind.versions.is_some()
+            || record.kind.merge.is_some()
+            || record.kind.subject.is_some()
             || parts && !record.kind.part_lists.is_empty();
         *self.ids.entry(record.id.as_str().into()).or_default() |= is_compared;
         if let Some(subject) = record.subject_id() {

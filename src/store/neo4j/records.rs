@@ -25,10 +25,6 @@ impl Records for Neo4j {
         self.or_error("write to", self.write_batch(batch, rules))
     }
 
-    fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
-        self.or_error("write to", self.replace_records(records))
-    }
-
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
         self.or_error("write to", self.remove_records(ids, None))
     }

@@ -71,14 +71,8 @@ fn bury(
 pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, Batch)> {
     let mut there = Batch::default();
     (there.next, there.models) = lock(transaction, 0)?;
-    let of_batch = || {
-        batch.iter().filter_map(|record| match record {
-            Record::Tombstone(tombstone) => Some(tombstone),
-            _ => None,
-        })
-    };
     let mut stored = Tombstones::default();
-    let batched: Vec<&Tombstone> = of_batch().collect();
+    let batched: Vec<&Tombstone> = batch.iter().filter_map(Record::tombstone).collect();
     for some in batched.chunks(ROWS) {
         let of_records = some.iter().map(|one| one.of.clone()).collect();
         let there = Tombstones::read(transaction, &of_records, &Contents::default())?;
@@ -87,7 +81,7 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
         stored.extend(Tombstones::read(transaction, &of_words, &Contents::default())?);
         stored.extend(there);
     }
-    let mut received = Received::compare(of_batch(), |of| DbResult::Ok(stored.get(of).cloned()))?;
+    let mut received = Received::compare(batched.into_iter(), |of| DbResult::Ok(stored.get(of).cloned()))?;
     let mut removed = Vec::new();
     for (kind, first, targets) in Targets::by_collection(&received.newer) {
         removed.extend(matches(transaction, kind, &first.scope, &targets)?);

@@ -1,34 +1,10 @@
-//! Vectors, links and tombstones as rows to write, and the limits of the server.
+//! Vectors, links and tombstones as rows to write.
 
 use super::selection::scope_params;
 use super::values::{Params, or_null};
-use crate::record::{Embedding, Link, Object, Record, Tombstone};
-use crate::store::identity::Written;
+use crate::record::{Embedding, Link, Object, Tombstone};
 use neo4rs::BoltType;
 use std::collections::BTreeMap;
-
-/// The longest name, in bytes, that the server can index.
-const MAX_NAME: usize = 2000;
-
-/// The refusal of a record with a name that is too long for an index.
-pub(super) fn too_long(record: &Record) -> Option<Written> {
-    let member = match record {
-        Record::Stored(record) => {
-            let key = record.lookup_key().unwrap_or_default();
-            let names = [
-                ("id", &record.id),
-                ("trace_id", &record.trace_id),
-                ("partition", &record.scope.partition),
-                ("instance", &record.scope.instance),
-                (record.kind.lookup_key.unwrap_or_default(), &key),
-            ];
-            names.iter().find(|(_, name)| name.len() > MAX_NAME).map(|(member, _)| *member)
-        }
-        Record::Embedding(embedding) => (embedding.model.len() > MAX_NAME).then_some("model"),
-        Record::Link(_) | Record::Tombstone(_) => None,
-    }?;
-    Some(Written::Refused(format!("{member}: is longer than {MAX_NAME} bytes, which Neo4j cannot index")))
-}
 
 /// A vector as a row to write; `collection` names that of its record, whose time is given.
 pub(super) fn vector_row(embedding: &Embedding, collection: Params, timestamp: i64, version: i64) -> Params {

@@ -239,8 +239,10 @@ pub(super) const TOMBSTONES_BY_DIGEST: &str = concat!(
      } RETURN ",
     tombstone!()
 );
-/// The documents of some ids below which others lie.
-pub(super) const WITH_CHILDREN: &str = "UNWIND $ids AS id MATCH (m:RsvNode {parent: id}) RETURN DISTINCT id";
+/// A document that lies below an address.
+pub(super) const BELOW: &str = "
+    MATCH (m:{label}) WHERE m.key STARTS WITH $below AND m.timestamp IS NOT NULL AND m.partition = $partition
+    RETURN m.rsv_id AS id LIMIT 1";
 /// Those of some digests that are of forgotten records.
 pub(super) const FORGOTTEN: &str = "
     UNWIND $digests AS digest MATCH (m:RsvTombstone {of: digest}) WHERE m.state = 'forgotten' RETURN m.of AS of";

@@ -1,13 +1,14 @@
 //! Tombstones, and the records and the parts that they keep out.
 
-use super::error::DbResult;
+use super::error::{DbError, DbResult};
 use super::selection::scopes_params;
 use super::server::{FETCH_SIZE, Server, Transaction};
 use super::statements::{self, for_scopes};
 use super::values::{Params, Row};
-use crate::record::{Record, RecordDigests, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
-use crate::store::forgetting::Forgotten;
+use crate::record::{Record, RecordDigests, StoredRecord, Tombstone, identity_digest, kinds};
+use crate::store::forgetting::{TombstoneLookup, that_keep_out};
 use crate::store::select::Select;
+use crate::store::write_plan::links_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Digests of what records say.
@@ -61,6 +62,7 @@ impl Tombstones {
             match record {
                 Record::Stored(record) => {
                     add_digests(record, &mut of, &mut contents);
+                    of.extend(links_of(record).map(|link| link.digest()));
                 }
                 Record::Link(link) => {
                     of.insert(link.digest());
@@ -82,54 +84,18 @@ impl Tombstones {
         self.by_identity.get(of)
     }
 
-    /// The ids of the directories among some records that were forgotten.
-    pub(super) fn of_directories(&self, batch: &[Record]) -> BTreeSet<String> {
-        let is_forgotten = |record: &&StoredRecord| {
+    /// The directories among some records that were forgotten.
+    pub(super) fn directories<'a>(&self, batch: &'a [Record]) -> Vec<&'a StoredRecord> {
+        let versioned =
+            batch.iter().filter_map(Record::stored).filter(|record| record.kind.versions.is_some());
+        let was_forgotten = |record: &&StoredRecord| {
             let there = self.get(&identity_digest(record.kind.name, &record.id));
             there.is_some_and(|there| there.is_of_directory(record))
         };
-        let versioned =
-            batch.iter().filter_map(Record::stored).filter(|record| record.kind.versions.is_some());
-        let records = versioned.filter(is_forgotten);
-        records.map(|record| record.id.clone()).collect()
+        versioned.filter(was_forgotten).collect()
     }
 
-    /// Whether a record of this id, of whatever kind, was forgotten.
-    pub(super) fn is_forgotten(&self, id: &str) -> bool {
-        let is_forgotten =
-            |of: String| self.get(&of).is_some_and(|one| one.state == TombstoneState::Forgotten);
-        !self.by_identity.is_empty() && digests_of_any_kind(id).any(is_forgotten)
-    }
-
-    /// Lets a record return: `Forgotten::Return` has its tombstones say so. Returns whether it may be written, and the
-    /// tombstones to write.
-    pub(super) fn admit(&mut self, record: &StoredRecord, forgotten: Forgotten) -> (bool, Vec<Tombstone>) {
-        let keep_out = self.that_keep_out(record);
-        match forgotten {
-            Forgotten::KeepOut => (keep_out.is_empty(), Vec::new()),
-            Forgotten::Return { at } => {
-                let returned: Vec<Tombstone> = keep_out.iter().map(|one| one.returned(at)).collect();
-                for one in &returned {
-                    self.put(one.clone());
-                }
-                (true, returned)
-            }
-        }
-    }
-
-    /// Those that keep a record out.
-    fn that_keep_out(&self, record: &StoredRecord) -> Vec<Tombstone> {
-        if self.by_identity.is_empty() {
-            return Vec::new();
-        }
-        let digests = record.digests();
-        let of_content = digests.iter().filter_map(|digest| self.by_content.get(digest)).flatten();
-        let named: BTreeSet<&String> = of_content.chain([&digests.identity]).collect();
-        let there = named.into_iter().filter_map(|of| self.get(of));
-        there.filter(|one| one.keeps_out_record(record, &digests)).cloned().collect()
-    }
-
-    fn put(&mut self, tombstone: Tombstone) {
+    pub(super) fn put(&mut self, tombstone: Tombstone) {
         for digest in tombstone.also.clone().into_iter().chain(tombstone.folded()) {
             let same = self.by_content.entry(digest).or_default();
             if !same.contains(&tombstone.of) {
@@ -137,6 +103,20 @@ impl Tombstones {
             }
         }
         self.by_identity.insert(tombstone.of.clone(), tombstone);
+    }
+}
+
+impl TombstoneLookup for Tombstones {
+    type Error = DbError;
+
+    fn of(&self, digest: &str) -> DbResult<Option<Tombstone>> {
+        Ok(self.get(digest).cloned())
+    }
+
+    fn naming(&self, digests: &RecordDigests) -> DbResult<Vec<Tombstone>> {
+        let of_content = digests.iter().filter_map(|digest| self.by_content.get(digest)).flatten();
+        let named: BTreeSet<&String> = of_content.chain([&digests.identity]).collect();
+        Ok(named.into_iter().filter_map(|of| self.get(of)).cloned().collect())
     }
 }
 
@@ -169,7 +149,9 @@ pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResul
         let rows = digests_params(&of, &contents)
             .map_or_else(|| Ok(Vec::new()), |params| server.rows(statements::TOMBSTONES_BY_DIGEST, params))?;
         let there = Tombstones::of_rows(&rows)?;
-        are_kept_out.extend(some.iter().map(|record| !there.that_keep_out(record).is_empty()));
+        for record in some {
+            are_kept_out.push(!that_keep_out(record, &there)?.is_empty());
+        }
     }
     Ok(are_kept_out)
 }

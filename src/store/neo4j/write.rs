@@ -3,7 +3,7 @@
 use super::batch::{Batch, CollectionKey, Counts, New};
 use super::changes;
 use super::error::DbResult;
-use super::existing::{self, ROWS};
+use super::existing::{self, ROWS, is_replaceable};
 use super::graph::Neo4j;
 use super::lock::{Models, lock};
 use super::removal;
@@ -12,10 +12,12 @@ use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_model};
 use super::values::Params;
-use crate::record::{Record, StoredRecord, TombstoneState, kind_named};
+use crate::record::{Record, TombstoneState, kind_named};
 use crate::store::forgetting::{Forgotten, Received, WriteRules};
 use crate::store::identity::{RefusedIds, Written};
+use crate::store::write_plan;
 use neo4rs::BoltType;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 /// The number of records that a transaction removes: a server with 1 GiB has memory for fewer than 100 000.
@@ -29,73 +31,28 @@ const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
     /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the records of
-    /// the batch too.
+    /// the batch too. A record that takes the place of one that the batch names before begins another transaction.
     pub(super) fn write_batch(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<Written>> {
         let mut written = Vec::with_capacity(batch.len());
+        let (mut received, mut refused) = (None, RefusedIds::default());
         while written.len() < batch.len() {
             let rest = &batch[written.len()..];
-            written.extend(self.write_some(&rest[..distinct_versions(rest)], rules)?);
+            let some = &rest[..independent(rest, rules)];
+            let outcomes;
+            (outcomes, received, refused) = self.write_in_one(|transaction| {
+                let mut refused = refused.clone();
+                let (received, shrunk) = match &received {
+                    Some(received) => (Received::clone(received), BTreeSet::new()),
+                    None => receive(transaction, batch)?,
+                };
+                let mut there = existing::read(transaction, some, rules.forgotten)?;
+                there.shrunk = shrunk;
+                let written = write_plan::write(&mut there, some, rules, &received, &mut refused)?;
+                Ok(((written, Some(received), refused), there))
+            })?;
+            written.extend(outcomes);
         }
         Ok(written)
-    }
-
-    /// Writes records among which there are no two versions of one.
-    fn write_some(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<Written>> {
-        self.write_in_one(|transaction| {
-            let (received, shrunk) = receive(transaction, batch)?;
-            let mut there = existing::read(transaction, batch, rules.forgotten)?;
-            there.shrunk = shrunk;
-            there.intake = rules.intake;
-            let versions = batch.iter().filter_map(Record::stored);
-            let versions: Vec<&str> = versions
-                .filter(|record| record.kind.versions.is_some() && there.records.contains_key(&record.id))
-                .map(|record| record.id.as_str())
-                .collect();
-            existing::read_old_versions(transaction, &mut there, &versions)?;
-            let mut refused = RefusedIds::default();
-            let written = batch.iter().map(|record| {
-                let outcome = match (refused.refusal(record), record, &received) {
-                    (Some(why), ..) => Written::Refused(why),
-                    (None, Record::Tombstone(tombstone), Some(received)) => received.outcome(tombstone),
-                    (None, ..) => there.add(record),
-                };
-                refused.note(record, &outcome);
-                outcome
-            });
-            Ok((written.collect(), there))
-        })
-    }
-
-    /// Replaces the records that have the same ids; returns the outcome of each.
-    pub(super) fn replace_records(&self, records: &[StoredRecord]) -> DbResult<Vec<Written>> {
-        if records.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Of several records with one id, the last one stays.
-        let last: HashMap<&str, usize> =
-            records.iter().enumerate().map(|(at, record)| (record.id.as_str(), at)).collect();
-        let is_last = |at: &usize| last[records[*at].id.as_str()] == *at;
-        let kept: Vec<usize> = (0..records.len()).filter(is_last).collect();
-        let batch: Vec<Record> = kept.iter().map(|at| Record::Stored(records[*at].clone())).collect();
-        let ids: Vec<&str> = kept.iter().map(|at| records[*at].id.as_str()).collect();
-        let written = self.write_in_one(|transaction| {
-            let mut there = existing::read(transaction, &batch, Forgotten::KeepOut)?;
-            existing::read_old_versions(transaction, &mut there, &ids)?;
-            let each = batch.iter().filter_map(Record::stored);
-            let written: Vec<Written> = each.map(|record| there.replace(record)).collect();
-            Ok((written, there))
-        })?;
-        let mut of_id: HashMap<&str, Written> = ids.into_iter().zip(written).collect();
-        let mut results = Vec::with_capacity(records.len());
-        for record in records {
-            let written = of_id.get_mut(record.id.as_str());
-            results.push(written.as_deref().cloned().unwrap_or(Written::Replaced));
-            // A later record of the batch replaces an earlier one.
-            if let Some(new) = written.filter(|written| **written == Written::New) {
-                *new = Written::Replaced;
-            }
-        }
-        Ok(results)
     }
 
     /// Removes records with their vectors, links and index entries; returns their number. With a state and a time, they
@@ -182,28 +139,30 @@ impl Neo4j {
     }
 }
 
-/// The number of first records of a batch among which there are no two versions of one record: they are written in
-/// transactions of their own.
-fn distinct_versions(batch: &[Record]) -> usize {
-    let mut seen = BTreeSet::new();
-    let mut is_new = |record: &Record| match record.stored() {
-        Some(record) if record.kind.versions.is_some() => seen.insert(record.id.clone()),
-        _ => true,
-    };
-    batch.iter().position(|record| !is_new(record)).unwrap_or(batch.len())
+/// The number of first records of a batch of which none takes the place of one that others before it are, or name: what
+/// is written for these would outlive it.
+fn independent(batch: &[Record], rules: WriteRules) -> usize {
+    let mut named: BTreeSet<Cow<str>> = BTreeSet::new();
+    let may_return = matches!(rules.forgotten, Forgotten::Return { .. });
+    for (at, record) in batch.iter().enumerate() {
+        let replaceable = record.stored().filter(|record| is_replaceable(record, may_return));
+        if replaceable.is_some_and(|record| named.contains(record.id.as_str())) {
+            return at;
+        }
+        named.extend(record.references());
+        named.extend(record.id().map(Cow::Borrowed));
+    }
+    batch.len()
 }
 
 /// Writes the tombstones of a batch and removes their records; also returns the models that lost vectors, which the
 /// rest of the batch may add to. Nothing is read if there are none.
-fn receive(
-    transaction: &mut Transaction,
-    batch: &[Record],
-) -> DbResult<(Option<Received>, BTreeSet<String>)> {
-    if !batch.iter().any(|record| matches!(record, Record::Tombstone(_))) {
-        return Ok((None, BTreeSet::new()));
+fn receive(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, BTreeSet<String>)> {
+    if !batch.iter().any(|record| record.tombstone().is_some()) {
+        return Ok(Default::default());
     }
     let (received, there) = removal::of_tombstones(transaction, batch)?;
-    Ok((Some(received), there.apply(transaction)?))
+    Ok((received, there.write_changes(transaction)?))
 }
 
 impl Batch {
@@ -215,12 +174,12 @@ impl Batch {
 
     /// Writes the changes; returns the numbers of models that have no vectors any more.
     fn write(self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
-        let shrunk = self.apply(transaction)?;
+        let shrunk = self.write_changes(transaction)?;
         delete_empty_models(transaction, &shrunk.into_iter().collect::<Vec<_>>())
     }
 
     /// Writes the changes, except that models without vectors stay; returns the models that lost vectors.
-    fn apply(self, transaction: &mut Transaction) -> DbResult<BTreeSet<String>> {
+    fn write_changes(self, transaction: &mut Transaction) -> DbResult<BTreeSet<String>> {
         let Batch { new, collections, models, mut shrunk, .. } = self;
         let New { records, adopted, replaced, without_vectors, vectors, links, foreign, counts, .. } = new;
         let fewer = counts.vectors.iter().filter(|(_, count)| **count < 0);

@@ -1,60 +1,64 @@
 //! Writes and removes links. The tables enforce that a question has one answer and an answer one question.
 
 use super::super::forgetting::Received;
-use super::super::identity::{self, Written};
+use super::super::write_plan::AddedLink;
 use super::row::{self, LINK, as_json};
 use super::{changes, erase, synapse, tombstones, wal};
 use crate::record::{Link, SYNAPSE, Tombstone};
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written, and that
-/// of the last change: two look-ups and a count for each link would cost as much as its row.
+/// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written or asked
+/// for, and that of the last change: look-ups and a count for each link would cost as much as its row.
 pub(super) struct LinkWriter<'a> {
     connection: &'a Connection,
     /// The numbers of records by id.
-    records: FxHashMap<String, i64>,
+    records: RefCell<FxHashMap<String, i64>>,
     /// The number of the last change of a link; none before it is needed.
     last_change: Option<i64>,
     /// Whether there was one since.
     has_written: bool,
+    /// The record from which the last synapse leads.
+    last_synapse: Option<i64>,
 }
 
 impl<'a> LinkWriter<'a> {
     pub(super) fn new(connection: &'a Connection) -> LinkWriter<'a> {
-        LinkWriter { connection, records: FxHashMap::default(), last_change: None, has_written: false }
+        let records = RefCell::default();
+        LinkWriter { connection, records, last_change: None, has_written: false, last_synapse: None }
     }
 
     /// Notes the number of a record that was written.
-    pub(super) fn note(&mut self, id: &str, n: i64) {
-        self.records.insert(id.to_owned(), n);
+    pub(super) fn note(&self, id: &str, n: i64) {
+        self.records.borrow_mut().insert(id.to_owned(), n);
     }
 
-    /// Writes a link, unless it is there.
-    pub(super) fn write(&mut self, link: &Link) -> rusqlite::Result<Written> {
-        let connection = self.connection;
-        let Some(source) = self.number(&link.from)? else { return missing(connection, "from", &link.from) };
-        let Some(target) = self.number(&link.to)? else { return missing(connection, "to", &link.to) };
+    /// Adds a link between records that are there, unless another stands in its way.
+    pub(super) fn add(&mut self, link: &Link) -> rusqlite::Result<AddedLink> {
+        let (source, target) = (self.number(&link.from)?, self.number(&link.to)?);
         let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra, change)
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
         let change = self.last_change()? + 1;
         let extra = as_json(&link.extra);
         let timestamp = link.timestamp.unwrap_or_default();
         let row = params![source, link.rel, target, timestamp, link.score, link.model, extra, change];
-        if connection.prepare_cached(sql)?.execute(row)? == 1 {
-            (self.last_change, self.has_written) = (Some(change), true);
-            if link.rel == SYNAPSE {
-                synapse::note_foreign(connection, source)?;
+        if self.connection.prepare_cached(sql)?.execute(row)? == 0 {
+            let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
+            let ends = params![source, link.rel, target];
+            let same = self.connection.prepare_cached(sql)?.query_row(ends, |row| row.get(0))?;
+            return Ok(if same { AddedLink::Same } else { AddedLink::SecondAnswer });
+        }
+        (self.last_change, self.has_written) = (Some(change), true);
+        match source {
+            Some(n) if link.rel == SYNAPSE && self.last_synapse != source => {
+                self.last_synapse = source;
+                synapse::note_foreign(self.connection, n)?;
             }
-            return Ok(Written::New);
+            _ => {}
         }
-        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-        let link_key = params![source, link.rel, target];
-        if connection.prepare_cached(sql)?.query_row(link_key, |row| row.get(0))? {
-            return Ok(Written::Same(link.from.clone()));
-        }
-        Ok(identity::second_answer(link))
+        Ok(AddedLink::New)
     }
 
     /// Keeps the number of the last change; must be called before the transaction ends.
@@ -65,12 +69,17 @@ impl<'a> LinkWriter<'a> {
         }
     }
 
-    fn number(&self, id: &str) -> rusqlite::Result<Option<i64>> {
-        if let Some(n) = self.records.get(id) {
+    /// The number of the record that has an id.
+    pub(super) fn number(&self, id: &str) -> rusqlite::Result<Option<i64>> {
+        if let Some(n) = self.records.borrow().get(id) {
             return Ok(Some(*n));
         }
         let sql = "SELECT n FROM record WHERE id = ?";
-        self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
+        let n = self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+        if let Some(n) = n {
+            self.note(id, n);
+        }
+        Ok(n)
     }
 
     fn last_change(&mut self) -> rusqlite::Result<i64> {
@@ -119,10 +128,4 @@ pub(super) fn remove_links(connection: &Connection, received: &mut Received) -> 
         }
     }
     Ok(())
-}
-
-/// What becomes of a vector or a link of a record that is not there; `member` names it.
-pub(super) fn missing(connection: &Connection, member: &str, id: &str) -> rusqlite::Result<Written> {
-    let is_forgotten = tombstones::is_forgotten(connection, id)?;
-    Ok(if is_forgotten { Written::KeptOut } else { identity::unknown_record(member, id) })
 }

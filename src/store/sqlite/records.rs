@@ -29,13 +29,6 @@ impl Records for Sqlite {
         })
     }
 
-    fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
-        self.durably(|store| {
-            let written = write::replace(&mut store.connection, &mut store.known_collections, records);
-            written.map_err(|e| store.rolled_back(e))
-        })
-    }
-
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
         self.durably(|store| {
             removal::remove(&mut store.connection, ids, None).map_err(|e| store.rolled_back(e))

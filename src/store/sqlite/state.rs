@@ -2,10 +2,11 @@
 
 use super::super::api::{Claim, State, Tallies};
 use super::super::error::{ErrorKind, Result, StoreError};
+use super::super::forgetting::that_keep_out;
 use super::connection::open_private;
 use super::database::Sqlite;
 use super::error::kind_of;
-use super::{erase, facts, repair, tallies, tombstones, wal};
+use super::{erase, facts, repair, tallies, wal};
 use crate::error::Error;
 use crate::record::{Scope, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -63,7 +64,7 @@ impl State for Sqlite {
     }
 
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
-        let is_kept_out = |record| tombstones::is_kept_out(&self.connection, record);
+        let is_kept_out = |record| Ok(!that_keep_out(record, &self.connection)?.is_empty());
         records.iter().map(is_kept_out).collect::<rusqlite::Result<_>>().map_err(|e| self.failed("read", e))
     }
 

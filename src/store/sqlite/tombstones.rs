@@ -1,14 +1,12 @@
 //! Tombstones, and the records that they keep out or take away.
 
-use super::super::forgetting::{Forgotten, Received, Targets, WriteRules};
+use super::super::forgetting::{Received, Targets, TombstoneLookup};
 use super::super::select::{Collection, Select, end_of_prefix};
 use super::collections;
 use super::error::Stopped;
 use super::row::{self, COLUMNS, TABLES, as_json};
 use crate::error::Error;
-use crate::record::{
-    RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI, identity_digest, kinds,
-};
+use crate::record::{RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::{BTreeSet, HashSet};
@@ -87,54 +85,27 @@ pub(super) fn each(
     Ok(())
 }
 
-/// The tombstones that keep a record out.
-fn that_keep_out(
-    connection: &Connection,
-    record: &StoredRecord,
-    rules: WriteRules,
-) -> rusqlite::Result<Vec<Tombstone>> {
-    let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE of = ?1 OR also = ?2 OR folded = ?3");
-    let digests = record.digests();
-    let params = params![digests.identity, digests.natural, digests.folded];
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut keep_out = Vec::new();
-    for one in statement.query_map(params, tombstone)? {
-        let one = one?;
-        let is_of_directory =
-            || rules == WriteRules::NEW && one.of == digests.identity && one.is_of_directory(record);
-        if one.keeps_out_record(record, &digests) || is_of_directory() && is_empty(connection, record)? {
-            keep_out.push(one);
-        }
-    }
-    Ok(keep_out)
-}
+impl TombstoneLookup for Connection {
+    type Error = rusqlite::Error;
 
-/// Whether tombstones keep a record out.
-pub(super) fn is_kept_out(connection: &Connection, record: &StoredRecord) -> rusqlite::Result<bool> {
-    Ok(!that_keep_out(connection, record, WriteRules::KEEP_OUT)?.is_empty())
+    fn of(&self, digest: &str) -> rusqlite::Result<Option<Tombstone>> {
+        get(self, digest)
+    }
+
+    fn naming(&self, digests: &RecordDigests) -> rusqlite::Result<Vec<Tombstone>> {
+        let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE of = ?1 OR also = ?2 OR folded = ?3");
+        let params = params![digests.identity, digests.natural, digests.folded];
+        self.prepare_cached(&sql)?.query_map(params, tombstone)?.collect()
+    }
 }
 
 /// Whether no document lies below a directory.
-fn is_empty(connection: &Connection, directory: &StoredRecord) -> rusqlite::Result<bool> {
+pub(super) fn is_empty(connection: &Connection, directory: &StoredRecord) -> rusqlite::Result<bool> {
     let sql = "SELECT NOT EXISTS (SELECT 1 FROM record JOIN collection ON collection.n = record.collection
                WHERE record.key > ? AND record.key < ? AND collection.kind = ? AND collection.partition = ?)";
     let below = format!("{}/", directory.member_text(URI));
     let params = params![below, end_of_prefix(&below), directory.kind.name, directory.scope.partition];
     connection.prepare_cached(sql)?.query_row(params, |row| row.get(0))
-}
-
-/// Whether a record of this id, of whatever kind, was forgotten.
-pub(super) fn is_forgotten(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
-    if !are_there(connection)? {
-        return Ok(false);
-    }
-    for kind in kinds() {
-        let there = get(connection, &identity_digest(kind.name, id))?;
-        if there.is_some_and(|there| there.state == TombstoneState::Forgotten) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Removes from records the parts that name forgotten records.
@@ -223,22 +194,4 @@ fn matches(
         }
     }
     Ok(found)
-}
-
-/// Lets records return: `Forgotten::Return` has their tombstones say so. Whether the record may be written.
-pub(super) fn admit(
-    connection: &Connection,
-    record: &StoredRecord,
-    rules: WriteRules,
-) -> rusqlite::Result<bool> {
-    let keep_out = that_keep_out(connection, record, rules)?;
-    match rules.forgotten {
-        Forgotten::KeepOut => Ok(keep_out.is_empty()),
-        Forgotten::Return { at } => {
-            for one in keep_out {
-                put(connection, &one.returned(at))?;
-            }
-            Ok(true)
-        }
-    }
 }

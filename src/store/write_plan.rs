@@ -1,0 +1,412 @@
+//! Decides what a write does: from a record, what the store has of it, and the rules follow its outcome and the change
+//! of the store. Each backend looks up what is asked for, and applies the changes in their order; none decides.
+
+#[cfg(test)]
+mod tests;
+
+use super::forgetting::{
+    Forgotten, Intake, Received, TombstoneLookup, WriteRules, is_forgotten, that_keep_out,
+};
+use super::identity::{self, NameLimit, RefusedIds, Written};
+use super::versions;
+use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone, check_relation, identity_digest};
+use std::borrow::Cow;
+
+/// A store within a transaction, with all that the batch has written so far.
+pub(super) trait WriteTarget {
+    type Error;
+    type Tombstones: TombstoneLookup<Error = Self::Error> + ?Sized;
+
+    /// The names that it can index, if not all.
+    const NAME_LIMIT: Option<NameLimit> = None;
+
+    /// Its tombstones; `None` if it has none.
+    fn tombstones(&self) -> Option<&Self::Tombstones>;
+
+    /// What has the id of a record; if nothing has, what has its natural key.
+    fn holder(&self, record: &StoredRecord) -> Result<Holder<'_>, Self::Error>;
+
+    /// Whether there is a record of this id.
+    fn has(&self, id: &str) -> Result<bool, Self::Error>;
+
+    /// The name of the kind of the record that has this id; empty for a kind that this process does not know.
+    fn kind_of(&self, id: &str) -> Result<Option<String>, Self::Error>;
+
+    /// The record that has this id, as far as it matters to a vector of it.
+    fn owner(&self, id: &str) -> Result<Option<Owner<'_>>, Self::Error>;
+
+    /// The vector of a record by a model.
+    fn vector(&self, of: &str, model: &str) -> Result<Option<Cow<'_, [f32]>>, Self::Error>;
+
+    /// The dimension of a model.
+    fn dim(&self, model: &str) -> Result<Option<usize>, Self::Error>;
+
+    /// Whether a link of this relation leads from a record.
+    fn has_link_from(&self, rel: &str, id: &str) -> Result<bool, Self::Error>;
+
+    /// Whether no document lies below a directory that was forgotten.
+    fn is_empty_directory(&self, directory: &StoredRecord) -> Result<bool, Self::Error>;
+
+    /// Adds a link between two records that are there, unless another stands in its way. To look for that one first
+    /// would cost nearly as much as to add it.
+    fn add_link(&mut self, link: &Link) -> Result<AddedLink, Self::Error>;
+
+    /// Makes a change that was decided.
+    fn apply(&mut self, change: Change<'_>) -> Result<(), Self::Error>;
+}
+
+/// What holds the id or the natural key of a record.
+pub(super) enum Holder<'a> {
+    /// Nothing.
+    Nothing,
+    /// The record that has its id.
+    Own(Cow<'a, StoredRecord>),
+    /// A record of its id, of a kind that this process does not know.
+    Unknown,
+    /// Nothing of its id, but this has its natural key.
+    Twin(Twin),
+}
+
+/// The record that has the natural key of another.
+#[derive(Clone)]
+pub(super) enum Twin {
+    /// The record that has this id.
+    Record(String),
+    /// One that another program wrote and rsv has not taken over, at this place.
+    Unadopted(String),
+}
+
+/// The record that a vector is of.
+// It is taken apart at once.
+#[allow(clippy::large_enum_variant)]
+pub(super) enum Owner<'a> {
+    /// Its kind has versions.
+    Versioned(Cow<'a, StoredRecord>),
+    Unversioned,
+    /// Of a kind that this process does not know.
+    Unknown,
+}
+
+/// What came of adding a link.
+pub(super) enum AddedLink {
+    New,
+    /// It was there.
+    Same,
+    /// Its relation is one-to-one, and one of its ends is linked to another record.
+    SecondAnswer,
+}
+
+/// A change of a store.
+pub(super) enum Change<'a> {
+    /// Adds a record with the vector that it carries.
+    Insert(Cow<'a, StoredRecord>),
+    /// Puts a record and its vector in the place of the one that has its id. The vectors of that one go with their
+    /// synapses; other links stay.
+    Replace(Cow<'a, StoredRecord>),
+    /// Gives the record of an id these members and this time. Its text, its vectors and its links stay.
+    Update(StoredRecord),
+    /// Takes over what another program wrote at a place, as a record with the vector that it carries.
+    Adopt(&'a StoredRecord, String),
+    /// Hides what another program wrote at a place.
+    Hide(String),
+    /// Adds a vector to a record that was there before.
+    AddVector(Cow<'a, Embedding>),
+    /// Puts a tombstone in the place of an earlier one.
+    PutTombstone(Tombstone),
+}
+
+/// The outcome of a record, and the changes that follow.
+struct Decision<'a> {
+    written: Written,
+    change: Option<Change<'a>>,
+    /// The tombstones that say from then on that what they kept out may return.
+    returned: Vec<Tombstone>,
+}
+
+impl From<Written> for Decision<'_> {
+    /// An outcome without a change.
+    fn from(written: Written) -> Self {
+        Decision { written, change: None, returned: Vec::new() }
+    }
+}
+
+impl<'a> Decision<'a> {
+    fn new(written: Written, change: Change<'a>) -> Decision<'a> {
+        Decision { written, change: Some(change), returned: Vec::new() }
+    }
+
+    fn after(self, returned: Vec<Tombstone>) -> Decision<'a> {
+        Decision { returned, ..self }
+    }
+
+    fn apply<T: WriteTarget>(self, store: &mut T) -> Result<Written, T::Error> {
+        for tombstone in self.returned {
+            store.apply(Change::PutTombstone(tombstone))?;
+        }
+        if let Some(change) = self.change {
+            store.apply(change)?;
+        }
+        Ok(self.written)
+    }
+}
+
+/// Writes a batch whose tombstones were received; returns the outcome of each record. `refused` are those of the same
+/// input before it.
+pub(super) fn write<T: WriteTarget>(
+    store: &mut T,
+    batch: &[Record],
+    rules: WriteRules,
+    received: &Received,
+    refused: &mut RefusedIds,
+) -> Result<Vec<Written>, T::Error> {
+    let mut outcomes = Vec::with_capacity(batch.len());
+    for record in batch {
+        let too_long = || T::NAME_LIMIT.and_then(|limit| limit.refusal(record));
+        let decision = match (refused.refusal(record).or_else(too_long), record) {
+            (Some(why), _) => Written::Refused(why).into(),
+            (None, Record::Stored(record)) => decide_record(record, rules, store)?,
+            (None, Record::Embedding(embedding)) => decide_embedding(embedding, store)?,
+            (None, Record::Link(link)) => write_link(link, rules, store)?.into(),
+            (None, Record::Tombstone(tombstone)) => received.outcome(tombstone).into(),
+        };
+        let written = decision.apply(store)?;
+        if let (Written::New, Some(record)) = (&written, record.stored()) {
+            // Those are left out whose other end is missing, and those that were forgotten, even if the record returns.
+            for link in links_of(record) {
+                write_link(&link, WriteRules::KEEP_OUT, store)?;
+            }
+        }
+        refused.note(record, &written);
+        outcomes.push(written);
+    }
+    Ok(outcomes)
+}
+
+/// The links that follow from a record: from those that it takes the place of.
+pub(super) fn links_of(record: &StoredRecord) -> impl Iterator<Item = Link> {
+    let rel = record.kind.replaces.map_or("", |replaces| replaces.rel);
+    record.replaced_ids().into_iter().map(move |id| Link::plain(rel, &id, &record.id, record.timestamp))
+}
+
+/// Decides on a record and the vector that it carries: both are written, or neither.
+fn decide_record<'a, T: WriteTarget>(
+    record: &'a StoredRecord,
+    rules: WriteRules,
+    store: &T,
+) -> Result<Decision<'a>, T::Error> {
+    if let Some(vector) = &record.vector
+        && let Some(refused) = other_dimension(&vector.model, vector.numbers.len(), store)?
+    {
+        return Ok(refused.into());
+    }
+    if let Some(refused) = refused_subject(record, store)? {
+        return Ok(refused.into());
+    }
+    match store.holder(record)? {
+        Holder::Nothing => decide_new(record, rules, store),
+        Holder::Own(there) if identity::same_content(&there, record) => {
+            decide_existing(record, &there, rules, store)
+        }
+        Holder::Own(_) | Holder::Unknown => Ok(Written::Differs.into()),
+        Holder::Twin(Twin::Record(id)) => decide_same(record, id, store),
+        Holder::Twin(Twin::Unadopted(place)) => decide_unadopted(record, place, rules, store),
+    }
+}
+
+/// Decides on a record that is not there.
+fn decide_new<'a, T: WriteTarget>(
+    record: &'a StoredRecord,
+    rules: WriteRules,
+    store: &T,
+) -> Result<Decision<'a>, T::Error> {
+    let tombstone = tombstone_of(record, store)?;
+    let record = versions::dated(record, None, tombstone.as_ref(), rules.intake);
+    let Some(returned) = admission(&record, tombstone.as_ref(), rules, store)? else {
+        return Ok(Written::KeptOut.into());
+    };
+    if let Some(refused) = refused_replacement(&record, rules.intake, store)? {
+        return Ok(refused.into());
+    }
+    let merged = record.kind.merge.and_then(|merge| merge(None, &record));
+    let change = Change::Insert(merged.map_or(record, Cow::Owned));
+    Ok(Decision::new(Written::New, change).after(returned))
+}
+
+/// Decides on a record of which another version is there, or the same.
+fn decide_existing<'a, T: WriteTarget>(
+    record: &'a StoredRecord,
+    there: &StoredRecord,
+    rules: WriteRules,
+    store: &T,
+) -> Result<Decision<'a>, T::Error> {
+    let tombstone = tombstone_of(record, store)?;
+    let dated = versions::dated(record, Some(there), tombstone.as_ref(), rules.intake);
+    if versions::takes_place(&dated, there, rules.intake) {
+        return Ok(match admission(&dated, tombstone.as_ref(), rules, store)? {
+            None => Written::KeptOut.into(),
+            Some(returned) => Decision::new(Written::Replaced, Change::Replace(dated)).after(returned),
+        });
+    }
+    if let Some(merged) = record.kind.merge.and_then(|merge| merge(Some(there), record)) {
+        let StoredRecord { members, timestamp, .. } = merged;
+        let merged = StoredRecord { members, timestamp, vector: None, ..there.clone() };
+        return Ok(Decision::new(Written::Replaced, Change::Update(merged)));
+    }
+    let may_return = matches!(rules.forgotten, Forgotten::Return { .. }) && store.tombstones().is_some();
+    if may_return && record.has_more_parts_than(there) {
+        return Ok(Decision::new(Written::Replaced, Change::Replace(Cow::Borrowed(record))));
+    }
+    decide_same(record, record.id.clone(), store)
+}
+
+/// Decides on a record that is there under an id: at most its vector is new.
+fn decide_same<'a, T: WriteTarget>(
+    record: &'a StoredRecord,
+    id: String,
+    store: &T,
+) -> Result<Decision<'a>, T::Error> {
+    let Some(vector) = &record.vector else { return Ok(Written::Same(id).into()) };
+    let embedding = record.embedding(&vector.model, vector.numbers.clone());
+    let embedding = Embedding { of: id.clone(), ..embedding };
+    let is_new = decide_embedding(&embedding, store)?.change.is_some();
+    let change = is_new.then_some(Change::AddVector(Cow::Owned(embedding)));
+    Ok(Decision { change, ..Written::Same(id).into() })
+}
+
+/// Decides on a record that another program wrote at a place.
+fn decide_unadopted<'a, T: WriteTarget>(
+    record: &'a StoredRecord,
+    place: String,
+    rules: WriteRules,
+    store: &T,
+) -> Result<Decision<'a>, T::Error> {
+    Ok(match admission(record, None, rules, store)? {
+        None => Decision::new(Written::KeptOut, Change::Hide(place)),
+        Some(returned) => {
+            Decision::new(Written::Same(record.id.clone()), Change::Adopt(record, place)).after(returned)
+        }
+    })
+}
+
+/// Decides on a vector.
+fn decide_embedding<'a, T: WriteTarget>(
+    embedding: &'a Embedding,
+    store: &T,
+) -> Result<Decision<'a>, T::Error> {
+    let embedding = match store.owner(&embedding.of)? {
+        None => return Ok(missing("of", &embedding.of, store)?.into()),
+        Some(Owner::Unknown) => return Ok(Written::Differs.into()),
+        Some(Owner::Unversioned) => Cow::Borrowed(embedding),
+        Some(Owner::Versioned(there)) => match versions::vector_of_version(embedding, &there) {
+            Some(embedding) => embedding,
+            None => return Ok(Written::Same(embedding.of.clone()).into()),
+        },
+    };
+    if let Some(refused) = other_dimension(&embedding.model, embedding.vector.len(), store)? {
+        return Ok(refused.into());
+    }
+    Ok(match store.vector(&embedding.of, &embedding.model)? {
+        Some(there) => identity::vector_outcome(&embedding.of, &there, &embedding.vector).into(),
+        None => Decision::new(Written::New, Change::AddVector(embedding)),
+    })
+}
+
+/// Writes a link. One that was forgotten is kept out whether its ends are there or not.
+fn write_link<T: WriteTarget>(link: &Link, rules: WriteRules, store: &mut T) -> Result<Written, T::Error> {
+    if let Err(error) = check_relation(&link.rel) {
+        return Ok(Written::Refused(error.to_string()));
+    }
+    let tombstone = match store.tombstones() {
+        Some(tombstones) => tombstones.of(&link.digest())?.filter(Tombstone::is_of_link),
+        None => None,
+    };
+    let returned = match (tombstone, rules.forgotten) {
+        (None, _) => None,
+        (Some(_), Forgotten::KeepOut) => return Ok(Written::KeptOut),
+        (Some(tombstone), Forgotten::Return { at }) => Some(tombstone.returned(at)),
+    };
+    for (member, id) in [("from", &link.from), ("to", &link.to)] {
+        if !store.has(id)? {
+            return missing(member, id, store);
+        }
+    }
+    let written = match store.add_link(link)? {
+        AddedLink::New => Written::New,
+        AddedLink::Same => Written::Same(link.from.clone()),
+        AddedLink::SecondAnswer => return Ok(identity::second_answer(link)),
+    };
+    if let Some(returned) = returned {
+        store.apply(Change::PutTombstone(returned))?;
+    }
+    Ok(written)
+}
+
+/// The tombstone of a record whose kind has versions, which are dated after it.
+fn tombstone_of<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<Option<Tombstone>, T::Error> {
+    match (store.tombstones(), record.kind.versions) {
+        (Some(tombstones), Some(_)) => tombstones.of(&identity_digest(record.kind.name, &record.id)),
+        _ => Ok(None),
+    }
+}
+
+/// Whether tombstones let a record in, of which `own` is one if its kind has versions: `None` if they keep it out, else
+/// those that say from then on that it may return.
+fn admission<T: WriteTarget>(
+    record: &StoredRecord,
+    own: Option<&Tombstone>,
+    rules: WriteRules,
+    store: &T,
+) -> Result<Option<Vec<Tombstone>>, T::Error> {
+    let Some(tombstones) = store.tombstones() else { return Ok(Some(Vec::new())) };
+    let keep_out = that_keep_out(record, tombstones)?;
+    if let Forgotten::Return { at } = rules.forgotten {
+        return Ok(Some(keep_out.iter().map(|one| one.returned(at)).collect()));
+    }
+    let is_of_directory = rules == WriteRules::NEW && own.is_some_and(|own| own.is_of_directory(record));
+    let is_kept_out = !keep_out.is_empty() || is_of_directory && store.is_empty_directory(record)?;
+    Ok((!is_kept_out).then(Vec::new))
+}
+
+/// The outcome of a vector or a link of a record that is not there; `member` names it.
+fn missing<T: WriteTarget>(member: &str, id: &str, store: &T) -> Result<Written, T::Error> {
+    Ok(if was_forgotten(id, store)? { Written::KeptOut } else { identity::unknown_record(member, id) })
+}
+
+fn was_forgotten<T: WriteTarget>(id: &str, store: &T) -> Result<bool, T::Error> {
+    store.tombstones().map_or(Ok(false), |tombstones| is_forgotten(id, tombstones))
+}
+
+/// The refusal of a record whose subject is missing.
+fn refused_subject<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<Option<Written>, T::Error> {
+    let (Some(subject), Some(id)) = (record.kind.subject, record.subject_id()) else { return Ok(None) };
+    Ok(match store.kind_of(&id)? {
+        Some(kind) if kind == subject.kind => None,
+        None if was_forgotten(&id, store)? => Some(Written::KeptOut),
+        _ => Some(identity::unknown_subject(record)),
+    })
+}
+
+/// The refusal of a new record that takes the place of one which is missing, or was replaced already.
+fn refused_replacement<T: WriteTarget>(
+    record: &StoredRecord,
+    intake: Intake,
+    store: &T,
+) -> Result<Option<Written>, T::Error> {
+    let Some(replaces) = record.kind.replaces.filter(|_| intake == Intake::New) else { return Ok(None) };
+    for id in record.replaced_ids() {
+        if store.kind_of(&id)?.is_none_or(|kind| kind != record.kind.name) {
+            return Ok(Some(identity::unknown_replaced(record, &id)));
+        }
+        if store.has_link_from(replaces.rel, &id)? {
+            return Ok(Some(identity::replaced_already(record, &id)));
+        }
+    }
+    Ok(None)
+}
+
+/// The refusal of a vector that has another dimension than its model.
+fn other_dimension<T: WriteTarget>(model: &str, dim: usize, store: &T) -> Result<Option<Written>, T::Error> {
+    let known = store.dim(model)?;
+    let why = known.and_then(|known| identity::other_dimension(model, dim, known));
+    Ok(why.map(Written::Refused))
+}
