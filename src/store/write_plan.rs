@@ -26,9 +26,6 @@ pub(super) trait WriteTarget {
     /// What has the id of a record; if nothing has, what has its natural key.
     fn holder(&self, record: &StoredRecord) -> Result<Holder<'_>, Self::Error>;
 
-    /// Whether there is a record of this id.
-    fn has(&self, id: &str) -> Result<bool, Self::Error>;
-
     /// The name of the kind of the record that has this id; empty for a kind that this process does not know.
     fn kind_of(&self, id: &str) -> Result<Option<String>, Self::Error>;
 
@@ -47,8 +44,7 @@ pub(super) trait WriteTarget {
     /// Whether no document lies below a directory that was forgotten.
     fn is_empty_directory(&self, directory: &StoredRecord) -> Result<bool, Self::Error>;
 
-    /// Adds a link between two records that are there, unless another stands in its way. To look for that one first
-    /// would cost nearly as much as to add it.
+    /// Adds a link, unless it cannot be or another stands in its way: to look for these first would cost nearly as much.
     fn add_link(&mut self, link: &Link) -> Result<AddedLink, Self::Error>;
 
     /// Makes a change that was decided.
@@ -94,6 +90,10 @@ pub(super) enum AddedLink {
     Same,
     /// Its relation is one-to-one, and one of its ends is linked to another record.
     SecondAnswer,
+    /// There is no record from which it would lead.
+    NoSource,
+    /// There is no record to which it would lead.
+    NoTarget,
 }
 
 /// A change of a store.
@@ -325,15 +325,12 @@ fn write_link<T: WriteTarget>(link: &Link, rules: WriteRules, store: &mut T) -> 
         (Some(_), Forgotten::KeepOut) => return Ok(Written::KeptOut),
         (Some(tombstone), Forgotten::Return { at }) => Some(tombstone.returned(at)),
     };
-    for (member, id) in [("from", &link.from), ("to", &link.to)] {
-        if !store.has(id)? {
-            return missing(member, id, store);
-        }
-    }
     let written = match store.add_link(link)? {
         AddedLink::New => Written::New,
         AddedLink::Same => Written::Same(link.from.clone()),
         AddedLink::SecondAnswer => return Ok(identity::second_answer(link)),
+        AddedLink::NoSource => return missing("from", &link.from, store),
+        AddedLink::NoTarget => return missing("to", &link.to, store),
     };
     if let Some(returned) = returned {
         store.apply(Change::PutTombstone(returned))?;

@@ -174,10 +174,6 @@ impl WriteTarget for Batch {
         })
     }
 
-    fn has(&self, id: &str) -> DbResult<bool> {
-        Ok(self.records.contains_key(id))
-    }
-
     fn kind_of(&self, id: &str) -> DbResult<Option<String>> {
         let name =
             |there: &Option<StoredRecord>| there.as_ref().map_or("", |there| there.kind.name).to_owned();
@@ -209,6 +205,12 @@ impl WriteTarget for Batch {
     }
 
     fn add_link(&mut self, link: &Link) -> DbResult<AddedLink> {
+        if !self.records.contains_key(&link.from) {
+            return Ok(AddedLink::NoSource);
+        }
+        if !self.records.contains_key(&link.to) {
+            return Ok(AddedLink::NoTarget);
+        }
         let [source, target] = [&link.from, &link.to].map(|id| (link.rel.clone(), id.clone()));
         if self.links.contains(&link_key(link)) {
             return Ok(AddedLink::Same);

@@ -7,7 +7,6 @@ use super::{changes, erase, synapse, tombstones, wal};
 use crate::record::{Link, SYNAPSE, Tombstone};
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written or asked
@@ -15,7 +14,7 @@ use std::collections::BTreeSet;
 pub(super) struct LinkWriter<'a> {
     connection: &'a Connection,
     /// The numbers of records by id.
-    records: RefCell<FxHashMap<String, i64>>,
+    records: FxHashMap<String, i64>,
     /// The number of the last change of a link; none before it is needed.
     last_change: Option<i64>,
     /// Whether there was one since.
@@ -26,18 +25,19 @@ pub(super) struct LinkWriter<'a> {
 
 impl<'a> LinkWriter<'a> {
     pub(super) fn new(connection: &'a Connection) -> LinkWriter<'a> {
-        let records = RefCell::default();
+        let records = FxHashMap::default();
         LinkWriter { connection, records, last_change: None, has_written: false, last_synapse: None }
     }
 
     /// Notes the number of a record that was written.
-    pub(super) fn note(&self, id: &str, n: i64) {
-        self.records.borrow_mut().insert(id.to_owned(), n);
+    pub(super) fn note(&mut self, id: &str, n: i64) {
+        self.records.insert(id.to_owned(), n);
     }
 
-    /// Adds a link between records that are there, unless another stands in its way.
+    /// Adds a link, unless an end is missing or another stands in its way.
     pub(super) fn add(&mut self, link: &Link) -> rusqlite::Result<AddedLink> {
-        let (source, target) = (self.number(&link.from)?, self.number(&link.to)?);
+        let Some(source) = self.number(&link.from)? else { return Ok(AddedLink::NoSource) };
+        let Some(target) = self.number(&link.to)? else { return Ok(AddedLink::NoTarget) };
         let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra, change)
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
         let change = self.last_change()? + 1;
@@ -51,12 +51,9 @@ impl<'a> LinkWriter<'a> {
             return Ok(if same { AddedLink::Same } else { AddedLink::SecondAnswer });
         }
         (self.last_change, self.has_written) = (Some(change), true);
-        match source {
-            Some(n) if link.rel == SYNAPSE && self.last_synapse != source => {
-                self.last_synapse = source;
-                synapse::note_foreign(self.connection, n)?;
-            }
-            _ => {}
+        if link.rel == SYNAPSE && self.last_synapse != Some(source) {
+            self.last_synapse = Some(source);
+            synapse::note_foreign(self.connection, source)?;
         }
         Ok(AddedLink::New)
     }
@@ -70,8 +67,8 @@ impl<'a> LinkWriter<'a> {
     }
 
     /// The number of the record that has an id.
-    pub(super) fn number(&self, id: &str) -> rusqlite::Result<Option<i64>> {
-        if let Some(n) = self.records.borrow().get(id) {
+    fn number(&mut self, id: &str) -> rusqlite::Result<Option<i64>> {
+        if let Some(n) = self.records.get(id) {
             return Ok(Some(*n));
         }
         let sql = "SELECT n FROM record WHERE id = ?";

@@ -119,10 +119,6 @@ impl WriteTarget for Writer<'_> {
         Ok(twin.map_or(Holder::Nothing, Holder::Twin))
     }
 
-    fn has(&self, id: &str) -> rusqlite::Result<bool> {
-        Ok(self.links.number(id)?.is_some())
-    }
-
     fn kind_of(&self, id: &str) -> rusqlite::Result<Option<String>> {
         record_row::kind_of(self.transaction, id)
     }

@@ -56,10 +56,6 @@ impl WriteTarget for StoreInMemory {
         })
     }
 
-    fn has(&self, id: &str) -> Result<bool, Infallible> {
-        Ok(self.records.contains_key(id))
-    }
-
     fn kind_of(&self, id: &str) -> Result<Option<String>, Infallible> {
         Ok(self.records.get(id).map(|there| there.kind.name.to_owned()))
     }
@@ -89,6 +85,12 @@ impl WriteTarget for StoreInMemory {
 
     fn add_link(&mut self, link: &Link) -> Result<AddedLink, Infallible> {
         let Link { rel, from, to, .. } = link;
+        if !self.records.contains_key(from) {
+            return Ok(AddedLink::NoSource);
+        }
+        if !self.records.contains_key(to) {
+            return Ok(AddedLink::NoTarget);
+        }
         let key = [rel, from, to].map(String::clone);
         if self.links.contains(&key) {
             return Ok(AddedLink::Same);
