@@ -2,22 +2,20 @@
 
 mod expand;
 mod hybrid;
-mod meaning;
 mod memories;
 mod nearby;
 mod options;
+mod request;
 mod searcher;
 mod secrets;
 pub mod tree;
 mod visit;
 
-pub use meaning::{Fallback, Meaning};
-pub use memories::{MemoryRule, run_with_memories};
-pub use nearby::{is_in_words, nothing_found};
+pub use nearby::nothing_found;
 pub use options::{By, CatchUp, LinkNewest, Options};
-pub use searcher::{Ranking, Searcher};
+pub use request::{Method, Ranking, Request};
+pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;
-pub use visit::{around, visit_around_words, visit_by_words};
 
 use crate::backfill;
 use crate::embed::{Embedder, InputType};

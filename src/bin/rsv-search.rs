@@ -2,21 +2,18 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::chat::fence;
-use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
+use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
-use rsv::embed::{self, Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
-use rsv::memory::PriorRule;
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, Hit, MEMORY, MESSAGE, Query, RecordKind, Scopes};
+use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes};
 use rsv::redact::Redactor;
-use rsv::search::tree::{self, TreeAnswer, TreeQuery};
-use rsv::search::{self, Meaning, MemoryRule, Options, Ranking, Searcher};
+use rsv::search::{self, Answer, Method, Ranking, Request, Searcher, tree};
 use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
-use rsv::text::{self, Term};
+use rsv::text::{self, Occur, Term};
 use rsv::view::{self, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
@@ -126,11 +123,11 @@ impl Tree {
         flags.into_iter().find(|(is_set, _)| *is_set).map(|(_, name)| name)
     }
 
-    fn method(&self) -> tree::Method {
+    fn method(&self) -> Method {
         match (self.flat, self.recursive) {
-            (true, _) => tree::Method::Flat,
-            (_, true) => tree::Method::Recursive,
-            _ => tree::Method::default(),
+            (true, _) => Method::Flat,
+            (_, true) => Method::Recursive,
+            _ => Method::default(),
         }
     }
 }
@@ -156,21 +153,19 @@ struct Kind {
 }
 
 impl Kind {
-    /// What the search goes by. In a pipe only the flags decide, so that what reads it gets the same everywhere.
-    fn ranking(&self, settings: &Settings, io: &Io) -> Ranking {
+    /// What the search goes by, if that is said. In a pipe only the flags say it, so that what reads it gets the same
+    /// everywhere.
+    fn ranking(&self, settings: &Settings, io: &Io) -> Option<Ranking> {
         let setting = || settings.text("search.by").filter(|_| io.stdout_is_tty());
-        self.flag().or_else(setting).and_then(|name| Ranking::named(&name)).unwrap_or(Ranking::Keyword)
+        self.flag().or_else(|| setting().and_then(|name| Ranking::named(&name)))
     }
 
-    fn flag(&self) -> Option<String> {
-        let flag =
-            [(self.semantic, "semantic"), (self.hybrid, "hybrid")].into_iter().find(|(is_set, _)| *is_set);
-        flag.map(|(_, name)| name.to_owned()).or_else(|| self.by.clone())
-    }
-
-    /// What a search in the tree goes by: a question rarely has all of its words in one document.
-    fn ranking_in_tree(&self) -> Ranking {
-        self.flag().and_then(|name| Ranking::named(&name)).unwrap_or(Ranking::Auto)
+    fn flag(&self) -> Option<Ranking> {
+        match (self.semantic, self.hybrid) {
+            (true, _) => Some(Ranking::Semantic),
+            (_, true) => Some(Ranking::Hybrid),
+            _ => self.by.as_deref().and_then(Ranking::named),
+        }
     }
 }
 
@@ -221,44 +216,39 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         None => HitStyle::Lines,
     };
     let planner = args.tree.plan.as_deref();
-    let (ranking, ranking_in_tree) = (args.by.ranking(&settings, io), args.by.ranking_in_tree());
+    let planner = planner.map(|model| Model::new(model, &settings, io.clock, &io.diagnostics()));
+    let diagnostics = io.diagnostics();
+    let mut request = Request::new("", which, args.limit.unwrap_or(DEFAULT_LIMIT));
+    request.options.min_score = args.min_score;
+    (request.options.deduplicate, request.options.link) = (args.deduplicate, args.link);
+    request.ranking = args.by.ranking(&settings, io);
+    request.fallback = args.fallback.map(|how| if how == "any" { Occur::Any } else { Occur::All });
+    request.min_confidence = args.min_confidence;
+    request.method = args.tree.method();
     let mut search = Search {
-        which,
-        options: Options {
-            limit: args.limit.unwrap_or(DEFAULT_LIMIT),
-            min_score: args.min_score,
-            deduplicate: args.deduplicate,
-            link: args.link,
-            link_newest: None,
-            admits: &|_| true,
-            max_fetched: usize::MAX,
-        },
+        request,
+        ranking_in_tree: args.by.flag(),
+        kinds_in_tree: args.kind,
         context: args.context,
-        format: HitFormat { style, by_meaning: false, explain: args.explain, has_context: args.context > 0 },
-        highlighted: Vec::new(),
-        meaning: ranking.meaning(args.fallback.is_some()),
-        meaning_in_tree: ranking_in_tree.meaning(args.fallback.is_some()),
-        any_word: ranking == Ranking::Any || args.fallback.as_deref() == Some("any"),
-        any_word_in_tree: ranking_in_tree == Ranking::Any,
+        printer: Printer {
+            format: HitFormat {
+                style,
+                by_meaning: false,
+                explain: args.explain,
+                has_context: args.context > 0,
+            },
+            highlighted: Vec::new(),
+        },
         is_block: args.format.as_deref() == Some("block"),
         picture,
-        planner: planner
-            .map(|model| Model::new(model, &settings, io.clock, &io.diagnostics()))
-            .transpose()?,
-        kinds: args.kind,
+        planner: planner.transpose()?,
         tree: args.tree,
-        settings: &settings,
-        memories: MemoryRule {
-            prior: PriorRule::from_settings(&settings),
-            min_confidence: args.min_confidence,
-        },
+        searcher: Searcher::new(&settings, &diagnostics),
     };
     let found = if args.secrets {
-        search.print_secrets(
-            args.limit.unwrap_or(usize::MAX),
-            &mut *store::open_to_read(&settings, io)?,
-            io,
-        )?
+        let store = &mut *store::open_to_read(&settings, io)?;
+        let redactor = Redactor::of_patterns(&settings)?;
+        search.print_secrets(args.limit.unwrap_or(usize::MAX), &redactor, store, io)?
     } else if !args.terms.is_empty() {
         search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
     } else {
@@ -283,38 +273,33 @@ fn kinds(args: &Args) -> Vec<&'static RecordKind> {
     }
 }
 
-/// The options of the command line for every question.
+/// The command line for every question.
 struct Search<'a> {
-    which: Select,
-    options: Options<'static>,
+    /// The request without its questions.
+    request: Request<'a>,
+    ranking_in_tree: Option<Ranking>,
+    kinds_in_tree: Vec<&'static RecordKind>,
     /// The number of messages to print before and after each hit.
     context: usize,
-    format: HitFormat,
-    /// The terms of the question, which stand out in the hits where there is colour.
-    highlighted: Vec<Term>,
-    /// Whether any word will do, where words alone decide.
-    any_word: bool,
-    /// The same for a search in the tree.
-    any_word_in_tree: bool,
+    printer: Printer,
     /// Prints the hits in a fence instead of lines.
     is_block: bool,
-    /// The parts for a search by meaning; `None` for a search by words.
-    meaning: Option<Meaning>,
-    /// The same for a search in the tree.
-    meaning_in_tree: Option<Meaning>,
     tree: Tree,
     /// The format of a picture that is printed instead of lines.
     picture: Option<String>,
-    /// The kinds of the hits, if they were given.
-    kinds: Vec<&'static RecordKind>,
     /// The model that says what to search for in the tree.
     planner: Option<Model>,
-    settings: &'a Settings,
-    /// The filters of memories.
-    memories: MemoryRule,
+    searcher: Searcher<'a>,
 }
 
-impl<'a> Search<'a> {
+/// Prints hits.
+struct Printer {
+    format: HitFormat,
+    /// The terms of the question, which stand out in the hits where there is colour.
+    highlighted: Vec<Term>,
+}
+
+impl Search<'_> {
     /// Prints the hits of a question; returns whether there are any. The members of a query line override the flags.
     fn answer(
         &mut self,
@@ -323,63 +308,57 @@ impl<'a> Search<'a> {
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
-        let which = query.map_or_else(|| self.which.clone(), |query| self.which.narrowed(query));
-        let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
-        let options = Options { limit, ..self.options.clone() };
-        let targets = query.and_then(|query| query.targets.as_ref()).unwrap_or(&self.tree.target).clone();
+        let mut request = self.request.clone();
+        request.questions = vec![question.to_owned()];
+        if let Some(query) = query {
+            request.which = request.which.narrowed(query);
+            request.options.limit = query.limit.unwrap_or(request.options.limit);
+        }
+        let targets = query.and_then(|query| query.targets.as_ref()).unwrap_or(&self.tree.target);
         if !targets.is_empty() {
-            return self.answer_in_tree(question, &targets, (&which, &options), query, store, io);
+            let request = self.in_tree(request, targets, store, io)?;
+            return self.answer_in_tree(question, &request, query, store, io);
+        }
+        if self.is_block {
+            return print_block(&self.searcher.run(store, &request)?.hits, io);
         }
         let mut rank = 0;
-        let has_memories = which.kinds.contains(&&MEMORY);
-        self.highlight(question);
-        if !self.is_by_all_words() || self.is_block || options.link || has_memories {
-            let diagnostics = io.diagnostics();
-            let searcher = self.searcher(self.any_word, &diagnostics);
-            let hits = searcher.hits(&mut self.meaning, store, question, &which, &options)?;
-            if self.is_block {
-                return print_block(&hits, io);
+        let extent = (self.context, self.printer.format.explain);
+        self.searcher.visit(store, &request, extent, &mut |hit, around, by_meaning| {
+            rank += 1;
+            if rank == 1 {
+                self.printer.highlight(question, by_meaning);
             }
-            self.highlight(question);
-            let around = search::around(store, &hits, self.context)?;
-            for (hit, around) in hits.iter().zip(&around) {
-                rank += 1;
-                self.print(rank, hit, around, query, io)?;
-            }
-        } else {
-            let mut print = |hit: &Hit, around: &Around| {
-                rank += 1;
-                self.print(rank, hit, around, query, io)
-            };
-            if self.context == 0 {
-                let none = Around::default();
-                search::visit_by_words(store, question, &which, &options, &mut |hit| print(&hit, &none))?;
-            } else {
-                let extent = (self.context, self.format.explain);
-                search::visit_around_words(store, question, &which, &options, extent, &mut print)?;
-            }
-        }
+            self.printer.print(rank, hit, around, query, io)
+        })?;
         if rank == 0 {
-            io.out.with(|out| self.format.write_miss(query, out))?;
-            if query.is_none() && limit > 0 && io.stdout_is_tty() {
-                self.explain_nothing(question, &which, store, io)?;
+            io.out.with(|out| self.printer.format.write_miss(query, out))?;
+            if query.is_none() && request.options.limit > 0 && io.stdout_is_tty() {
+                for note in self.searcher.nothing_found(store, &request)? {
+                    io.note(note);
+                }
             }
         }
         io.out.flush().map(|()| rank > 0)
     }
 
     /// Prints the records that hold secrets, without these; returns whether there are any.
-    fn print_secrets(&self, limit: usize, store: &mut dyn Store, io: &mut Io) -> Result<bool> {
-        let redactor = Redactor::of_patterns(self.settings)?;
+    fn print_secrets(
+        &self,
+        limit: usize,
+        redactor: &Redactor,
+        store: &mut dyn Store,
+        io: &mut Io,
+    ) -> Result<bool> {
         let mut rank = 0;
-        search::visit_secrets(store, &self.which, &redactor, &mut |hit| {
+        search::visit_secrets(store, &self.request.which, redactor, &mut |hit| {
             if rank < limit {
                 rank += 1;
-                self.print(rank, &hit, &Around::default(), None, io)?;
+                self.printer.print(rank, &hit, &Around::default(), None, io)?;
             }
             Ok(())
         })?;
-        if rank > 0 && self.format.layout().is_some() {
+        if rank > 0 && self.printer.format.layout().is_some() {
             io.note(
                 "the hits are printed without their secrets; to remove them, add to this command: | rsv-forget --all",
             );
@@ -387,50 +366,49 @@ impl<'a> Search<'a> {
         io.out.flush().map(|()| rank > 0)
     }
 
-    /// Prints the answer to a question in the tree: the steps, if they are wanted, and the hits; returns whether there are
+    /// The request for what lies at and below some addresses.
+    fn in_tree<'r>(
+        &self,
+        mut request: Request<'r>,
+        targets: &[String],
+        store: &mut dyn Store,
+        io: &Io,
+    ) -> Result<Request<'r>> {
+        if request.which.scopes == Scopes::All {
+            request.which.scopes = Scopes::Partition(io.common.scope()?.partition);
+        }
+        let partition = request.which.scopes.partition().unwrap_or_default();
+        let targets = targets.iter().map(|target| Address::locate(target, partition));
+        request.targets = targets.collect::<Result<_>>().map_err(|e| e.at("target"))?;
+        if let Some(session) = &self.tree.with_session {
+            request.context = tree::session_context(store, partition, session)?;
+        }
+        if let Some(planner) = &self.planner {
+            match plan::questions(&request.questions[0], &request.context, planner) {
+                Ok(questions) => request.questions = questions,
+                Err(error) => {
+                    let hint = error.remedy().map_or(String::new(), |hint| format!(" ({hint})"));
+                    io.note(format_args!("searching for the question as it is: {error}{hint}"));
+                }
+            }
+        }
+        request.which.kinds.clone_from(&self.kinds_in_tree);
+        request.ranking = self.ranking_in_tree;
+        Ok(request)
+    }
+
+    /// Prints the answer to a request in the tree: the steps, if they are wanted, and the hits; returns whether there are
     /// any.
     fn answer_in_tree(
         &mut self,
         question: &str,
-        targets: &[String],
-        (which, options): (&Select, &Options),
+        request: &Request,
         query: Option<&Query>,
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
-        let partition = match &which.scopes {
-            Scopes::Partition(partition) => partition.clone(),
-            Scopes::One(scope) => scope.partition.clone(),
-            Scopes::All => io.common.scope()?.partition,
-        };
-        let targets: Result<Vec<Address>> = targets
-            .iter()
-            .map(|target| Address::locate(target, &partition).map_err(|e| e.at("target")))
-            .collect();
-        let targets = targets?;
-        let session = match &self.tree.with_session {
-            Some(session) => tree::session_context(store, &partition, session)?,
-            None => String::new(),
-        };
-        let questions = self.questions(question, &session, io);
-        self.highlight(question);
-        let asked = TreeQuery {
-            partition: &partition,
-            targets: &targets,
-            kinds: &self.kinds.clone(),
-            filter: which,
-            questions: &questions,
-            context: Some(session.as_str()).filter(|session| !session.is_empty()),
-            method: self.tree.method(),
-            memories: self.memories,
-        };
-        let diagnostics = io.diagnostics();
-        let searcher = self.searcher(self.any_word_in_tree, &diagnostics);
-        let TreeAnswer { mut hits, steps } =
-            searcher.in_tree(&mut self.meaning_in_tree, store, &asked, options)?;
-        if options.link {
-            hits = tree::with_linked(store, hits, &partition, options)?;
-        }
+        self.printer.highlight(question, self.request.is_by_meaning());
+        let Answer { mut hits, steps, .. } = self.searcher.run(store, request)?;
         if let Some(format) = &self.picture {
             if query.is_some() {
                 return Err(Error::new("--format: a picture is of one question").hint("give it as words"));
@@ -441,101 +419,24 @@ impl<'a> Search<'a> {
             return io.out.flush().map(|()| !hits.is_empty());
         }
         if self.is_block {
-            for hit in &mut hits {
-                hit.record = tree::at_level(hit.record.clone(), self.tree.level, true);
-            }
+            tree::set_level(&mut hits, self.tree.level, true);
             return print_block(&hits, io);
         }
-        tree::describe(store, &questions, &mut hits)?;
-        if self.tree.steps {
-            for step in &steps {
-                match self.format.layout() {
-                    Some(_) => io.out.write(format!("{}\n", view::visible(&step.to_text())).as_bytes())?,
-                    None => io.out.with(|out| step.write_line(query, out))?,
-                }
+        let layout = self.printer.format.layout();
+        request.describe(store, &mut hits, self.tree.level, layout.is_some())?;
+        for step in steps.iter().filter(|_| self.tree.steps) {
+            match layout {
+                Some(_) => io.out.write(format!("{}\n", view::visible(&step.to_text())).as_bytes())?,
+                None => io.out.with(|out| step.write_line(query, out))?,
             }
         }
         for (at, hit) in hits.iter().enumerate() {
-            let record = tree::at_level(hit.record.clone(), self.tree.level, self.format.layout().is_some());
-            self.print(at + 1, &Hit { record, ..hit.clone() }, &Around::default(), query, io)?;
+            self.printer.print(at + 1, hit, &Around::default(), query, io)?;
         }
         if hits.is_empty() {
-            io.out.with(|out| self.format.write_miss(query, out))?;
+            io.out.with(|out| self.printer.format.write_miss(query, out))?;
         }
         io.out.flush().map(|()| !hits.is_empty())
-    }
-
-    /// The questions to search for: those that a model makes of a question, else that alone.
-    fn questions(&self, question: &str, session: &str, io: &Io) -> Vec<String> {
-        let planned = self.planner.as_ref().map(|model| plan::questions(question, session, model));
-        match planned {
-            Some(Ok(questions)) => questions,
-            Some(Err(error)) => {
-                let hint = error.remedy().map_or(String::new(), |hint| format!(" ({hint})"));
-                io.note(format_args!("searching for the question as it is: {error}{hint}"));
-                vec![question.to_owned()]
-            }
-            None => vec![question.to_owned()],
-        }
-    }
-
-    /// Tells a person what is near, where nothing was found.
-    fn explain_nothing(&self, question: &str, which: &Select, store: &mut dyn Store, io: &Io) -> Result<()> {
-        let terms = self.is_by_all_words().then(|| Term::parse(question));
-        for note in search::nothing_found(store, which, terms.as_deref())? {
-            io.note(note);
-        }
-        if terms.is_some() && search::is_in_words(question) {
-            match Embedder::from_settings(self.settings, Workload::Few, &io.diagnostics()) {
-                Ok(_) => io.note("a message must contain all of these words; to search by meaning too, try --hybrid"),
-                Err(_) => io.note(format_args!(
-                    "a message must contain all of these words; to search by meaning too, run: rsv-embed --fetch {}, \
-                     and try --hybrid",
-                    embed::small_model()
-                )),
-            }
-        }
-        Ok(())
-    }
-
-    /// Prints a hit, with the messages around it; the first hit of a query line for people after the question.
-    fn print(
-        &self,
-        rank: usize,
-        hit: &Hit,
-        around: &Around,
-        query: Option<&Query>,
-        io: &mut Io,
-    ) -> Result<()> {
-        let matched = match &self.highlighted[..] {
-            [] => Vec::new(),
-            terms => text::occurrences(terms, &hit.record.shown_text()),
-        };
-        let ranked = RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched };
-        io.out.with(|out| self.format.write(&ranked, query, out))
-    }
-
-    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic. What is
-    /// printed from now on is found in that way.
-    fn highlight(&mut self, question: &str) {
-        self.format.by_meaning = self.meaning.is_some();
-        self.highlighted = match (self.format.layout(), &self.meaning) {
-            (Some(layout), None) if layout.colour => Term::parse(question),
-            (Some(layout), Some(_)) if layout.colour => Question::parse(question, None).terms,
-            _ => Vec::new(),
-        };
-    }
-
-    /// Whether hits have all of the words.
-    fn is_by_all_words(&self) -> bool {
-        self.meaning.is_none() && !self.any_word
-    }
-
-    fn searcher<'d>(&self, any_word: bool, diagnostics: &'d Diagnostics) -> Searcher<'d>
-    where
-        'a: 'd,
-    {
-        Searcher { any_word, settings: self.settings, diagnostics, memories: self.memories }
     }
 
     /// Answers query lines in their order; whether any has hits.
@@ -558,6 +459,36 @@ impl<'a> Search<'a> {
             }
         }
         Ok(found)
+    }
+}
+
+impl Printer {
+    /// Prints a hit, with the messages around it; the first hit of a query line for people after the question.
+    fn print(
+        &self,
+        rank: usize,
+        hit: &Hit,
+        around: &Around,
+        query: Option<&Query>,
+        io: &mut Io,
+    ) -> Result<()> {
+        let matched = match &self.highlighted[..] {
+            [] => Vec::new(),
+            terms => text::occurrences(terms, &hit.record.shown_text()),
+        };
+        let ranked = RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched };
+        io.out.with(|out| self.format.write(&ranked, query, out))
+    }
+
+    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic. What is
+    /// printed from now on is found in that way.
+    fn highlight(&mut self, question: &str, by_meaning: bool) {
+        self.format.by_meaning = by_meaning;
+        self.highlighted = match self.format.layout() {
+            Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
+            Some(layout) if layout.colour => Term::parse(question),
+            _ => Vec::new(),
+        };
     }
 }
 

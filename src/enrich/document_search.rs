@@ -7,8 +7,8 @@ use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::error::Result;
 use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, history};
-use crate::search::tree::{Method, Step, TreeAnswer, TreeQuery, session_context};
-use crate::search::{self, By, CatchUp, MemoryRule};
+use crate::search::tree::{Step, session_context};
+use crate::search::{Answer, By, Request};
 use crate::store::{Select, Store};
 use crate::tree;
 
@@ -87,27 +87,13 @@ impl DocumentSearch<'_> {
             return Ok(Vec::new());
         }
         let context = self.words_of_session(&mut *memory.store);
-        let query = TreeQuery {
-            partition: self.partition(),
-            targets: std::slice::from_ref(target),
-            kinds: &[&DOCUMENT],
-            filter: &which,
-            questions: &[self.text.to_owned()],
-            context: context.as_deref(),
-            method: Method::default(),
-            memories: MemoryRule { prior: options.prior, min_confidence: None },
-        };
-        let wanted = search::Options {
-            limit: most.saturating_mul(CONSIDERED),
-            min_score: options.min_score,
-            deduplicate: true,
-            link: false,
-            link_newest: None,
-            admits: &|_| true,
-            max_fetched: usize::MAX,
-        };
-        let (answer, by_meaning) = run(memory, &query, &wanted, options.catch_up)?;
-        let TreeAnswer { mut hits, steps: own } = answer;
+        let mut request = Request::new(self.text, which, most.saturating_mul(CONSIDERED));
+        request.targets.push(target.clone());
+        request.context = context;
+        (request.options.min_score, request.options.deduplicate) = (options.min_score, true);
+        let search = |store: &mut dyn Store, by: &mut By| request.run(store, by, options.prior);
+        let (answer, by_meaning) = memory.search(options.catch_up, drop, search)?;
+        let Answer { mut hits, steps: own, .. } = answer;
         *steps = own;
         if selective {
             Relevance::of_memories(by_meaning.then_some(count)).keep_relevant(&mut hits, |_| {});
@@ -117,26 +103,9 @@ impl DocumentSearch<'_> {
         Ok(hits.into_iter().map(candidate).collect())
     }
 
-    /// The words of the session that the turn continues.
-    fn words_of_session(&self, store: &mut dyn Store) -> Option<String> {
-        let scope = self.options.session.then_some(self.turn.scope)?;
-        session_context(store, &scope.partition, &scope.instance).ok().filter(|words| !words.is_empty())
+    /// The words of the session that the turn continues; empty if there are none.
+    fn words_of_session(&self, store: &mut dyn Store) -> String {
+        let Some(scope) = self.options.session.then_some(self.turn.scope) else { return String::new() };
+        session_context(store, &scope.partition, &scope.instance).unwrap_or_default()
     }
-}
-
-/// Searches by words and meaning, else by words; returns whether by meaning.
-fn run(
-    memory: &mut Memory,
-    query: &TreeQuery,
-    wanted: &search::Options,
-    catch_up: usize,
-) -> Result<(TreeAnswer, bool)> {
-    let Memory { store, embedder, diagnostics, .. } = memory;
-    if let Some(embedder) = embedder.as_deref_mut() {
-        let pending = Some(CatchUp { limit: catch_up, diagnostics });
-        if let Ok(answer) = search::tree::run(&mut **store, &mut By::Both(embedder, pending), query, wanted) {
-            return Ok((answer, true));
-        }
-    }
-    Ok((search::tree::run(&mut **store, &mut By::Any, query, wanted)?, false))
 }

@@ -15,8 +15,8 @@ use crate::record::{
     DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
 use crate::search::tree::set_passage;
-use crate::search::{self, By, CatchUp, MemoryRule};
-use crate::store::Select;
+use crate::search::{self, By};
+use crate::store::{Select, Store};
 use crate::text::Phrasing;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -116,32 +116,14 @@ fn related_memories(
     options: &Options,
 ) -> Result<Vec<Candidate>> {
     let which = Select::records(vec![&MEMORY], Scopes::Partition(turn.scope.partition.clone()));
-    let Memory { store, embedder, diagnostics, .. } = memory;
-    let count = store.count(&which, SATURATION)?;
+    let count = memory.store.count(&which, SATURATION)?;
     if count == 0 {
         return Ok(Vec::new());
     }
-    let wanted = search::Options {
-        limit: options.memories.saturating_mul(CONSIDERED),
-        min_score: None,
-        deduplicate: true,
-        link: false,
-        link_newest: None,
-        admits: &|_| true,
-        max_fetched: usize::MAX,
-    };
-    let rule = MemoryRule { prior: options.prior, min_confidence: None };
-    let mut by_meaning = false;
-    let mut hits = search::run_with_memories(&mut **store, &which.scopes, &wanted, rule, |store, wanted| {
-        if let Some(embedder) = embedder.as_deref_mut() {
-            let pending = Some(CatchUp { limit: options.catch_up, diagnostics });
-            if let Ok(hits) = search::run(store, By::Both(embedder, pending), text, &which, wanted) {
-                by_meaning = true;
-                return Ok(hits);
-            }
-        }
-        search::run(store, By::Any, text, &which, wanted)
-    })?;
+    let mut request = search::Request::new(text, which, options.memories.saturating_mul(CONSIDERED));
+    request.options.deduplicate = true;
+    let search = |store: &mut dyn Store, by: &mut By| Ok(request.run(store, by, options.prior)?.hits);
+    let (mut hits, by_meaning) = memory.search(options.catch_up, drop, search)?;
     Relevance::of_memories(by_meaning.then_some(count)).keep_relevant(&mut hits, |_| {});
     hits.truncate(options.memories);
     let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
@@ -230,38 +212,29 @@ impl RelatedSearch<'_> {
         let RelatedSearch { which, duplicates, limit, selective_limit, catch_up } = *self;
         let admits = |hit: &Hit| duplicates.passes(&hit.record);
         let max_fetched = limit.saturating_mul(OVERFETCH);
-        let Memory { store, embedder, link_newest, diagnostics, .. } = memory;
+        let (link, link_newest) = (true, memory.link_newest);
         let wanted = search::Options {
-            limit,
-            min_score: None,
-            deduplicate: false,
-            link: true,
-            link_newest: *link_newest,
+            link,
+            link_newest,
             admits: &admits,
             max_fetched,
+            ..search::Options::new(limit)
         };
-        let mut found = None;
-        if let Some(embedder) = embedder.as_deref_mut() {
-            let pending = Some(CatchUp { limit: catch_up, diagnostics });
-            match search::find(&mut **store, By::Both(embedder, pending), text, which, &wanted) {
-                Ok(hits) => found = Some(hits),
-                Err(error) => {
-                    let why = Degraded::EmbedderUnavailable(error);
-                    diagnostics.note(&why);
-                    *degraded = Some(why);
-                }
-            }
-        }
-        let by_meaning = found.is_some();
-        let mut found = match found {
-            Some(found) => found,
-            None => search::find(&mut **store, By::Any, text, which, &wanted)?,
+        let search =
+            |store: &mut dyn Store, by: &mut By| search::find(store, by.again(), text, which, &wanted);
+        let diagnostics = memory.diagnostics;
+        let tell = |error| {
+            let why = Degraded::EmbedderUnavailable(error);
+            diagnostics.note(&why);
+            *degraded = Some(why);
         };
+        let (mut found, by_meaning) = memory.search(catch_up, tell, search)?;
+        let store = &mut *memory.store;
         let all = Select::records(which.kinds.clone(), which.scopes.clone());
         let messages = if by_meaning { Some(store.count(&all, SATURATION)?) } else { None };
         let relevance = Relevance::new(messages, selective_limit);
         relevance.keep_relevant(&mut found.hits, |hit| duplicates.leave_out(&hit.record, "threshold"));
-        let mut hits = found.linked(&mut **store, &wanted)?;
+        let mut hits = found.linked(store, &wanted)?;
         relevance.keep_linked(&mut hits);
         Ok(hits)
     }

@@ -3,8 +3,9 @@
 use super::degraded::Degraded;
 use crate::cli::Diagnostics;
 use crate::embed::Embedder;
+use crate::error::{Error, Result};
 use crate::record::{Clock, Scope};
-use crate::search::LinkNewest;
+use crate::search::{By, CatchUp, LinkNewest};
 use crate::store::Store;
 
 /// The memory that messages are recalled from; without an embedder, by words alone.
@@ -16,6 +17,27 @@ pub struct Memory<'a> {
     pub diagnostics: &'a Diagnostics,
     /// The reason why it works only in part.
     pub degraded: Option<Degraded>,
+}
+
+impl Memory<'_> {
+    /// What is found by words and meaning, and `true`; without a model, or if that fails, which is told, what is found by
+    /// any word. At most `catch_up` records that lack a vector are embedded first.
+    pub(super) fn search<T>(
+        &mut self,
+        catch_up: usize,
+        tell: impl FnOnce(Error),
+        search: impl Fn(&mut dyn Store, &mut By) -> Result<T>,
+    ) -> Result<(T, bool)> {
+        let Memory { store, embedder, diagnostics, .. } = self;
+        if let Some(embedder) = embedder.as_deref_mut() {
+            let pending = Some(CatchUp { limit: catch_up, diagnostics });
+            match search(&mut **store, &mut By::Both(embedder, pending)) {
+                Ok(found) => return Ok((found, true)),
+                Err(error) => tell(error),
+            }
+        }
+        Ok((search(&mut **store, &mut By::Any)?, false))
+    }
 }
 
 /// The scope, trace and time of a request.

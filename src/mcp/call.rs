@@ -11,9 +11,8 @@ use crate::ingest::{self, Ingest};
 use crate::memory::{self, NewSignal, PriorRule};
 use crate::record::{Clock, Hit, MEMORY, Object, Scope, SignalType, StoredRecord};
 use crate::redact::Redactor;
-use crate::search::tree::{TreeAnswer, TreeQuery};
-use crate::search::{self, Meaning, MemoryRule, Ranking, Searcher};
-use crate::store::{self, OpenMode, Select, Store};
+use crate::search::{Request, Searcher};
+use crate::store::{self, OpenMode, Store};
 use std::sync::{Mutex, PoisonError};
 
 /// What all calls have in common.
@@ -119,47 +118,19 @@ impl Call<'_> {
         Ok(embedder)
     }
 
-    /// The hits of a question, as rsv-search finds them.
+    /// The hits of a request, as rsv-search finds them, for a model.
     pub(super) fn hits(
         &self,
         store: &mut dyn Store,
-        ranking: Ranking,
-        question: &str,
-        which: &Select,
-        (limit, min_confidence): (usize, Option<f64>),
+        request: &Request,
+        level: Option<u8>,
     ) -> Result<Vec<Hit>> {
-        let mut meaning = self.meaning(store, ranking)?;
-        let options = options(limit);
-        // Where words must do, a question need not have all of its words in one record.
-        let any_word = matches!(ranking, Ranking::Any | Ranking::Auto);
-        self.searcher(any_word, min_confidence).hits(&mut meaning, store, question, which, &options)
-    }
-
-    /// The answer to a query in the tree, as rsv-search finds it.
-    pub(super) fn in_tree(
-        &self,
-        store: &mut dyn Store,
-        query: &TreeQuery,
-        limit: usize,
-        admits: &dyn Fn(&Hit) -> bool,
-    ) -> Result<TreeAnswer> {
-        let mut meaning = self.meaning(store, Ranking::Auto)?;
-        let options = search::Options { admits, ..options(limit) };
-        self.searcher(true, None).in_tree(&mut meaning, store, query, &options)
-    }
-
-    fn meaning(&self, store: &mut dyn Store, ranking: Ranking) -> Result<Option<Meaning>> {
-        let Some(meaning) = ranking.meaning(false) else { return Ok(None) };
-        Ok(Some(meaning.with_embedder(self.embedder(store)?)))
-    }
-
-    fn searcher(&self, any_word: bool, min_confidence: Option<f64>) -> Searcher<'_> {
         let Server { settings, diagnostics, .. } = self.server;
-        Searcher { any_word, settings, diagnostics, memories: self.memory_rule(min_confidence) }
-    }
-
-    pub(super) fn memory_rule(&self, min_confidence: Option<f64>) -> MemoryRule {
-        MemoryRule { prior: self.prior(), min_confidence }
+        let embedder = if request.is_by_meaning() { self.embedder(store)? } else { None };
+        let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder.map(Ok));
+        let mut hits = searcher.run(store, request)?.hits;
+        request.describe(store, &mut hits, level, false)?;
+        Ok(hits)
     }
 
     /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Errors with the first line that is refused.
@@ -201,18 +172,5 @@ impl Call<'_> {
         if let Err(error) = counted {
             self.server.diagnostics.note(format_args!("the use of memories is not counted: {error}"));
         }
-    }
-}
-
-/// The options of every search.
-fn options(limit: usize) -> search::Options<'static> {
-    search::Options {
-        limit,
-        min_score: None,
-        deduplicate: false,
-        link: false,
-        link_newest: None,
-        admits: &|_| true,
-        max_fetched: usize::MAX,
     }
 }

@@ -8,7 +8,7 @@ use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::memory::{self, State};
 use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
-use crate::search::tree::{self as tree_search, Method, TreeQuery};
+use crate::search::Request;
 use crate::store::{Select, Store};
 use crate::tree;
 use serde_json::json;
@@ -51,29 +51,14 @@ fn session_of(address: &Address) -> Option<&str> {
 /// Finds documents, and memories: `rsv-search --target URI QUERY`.
 pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let target = address(call, arguments.text("uri").unwrap_or(ROOT))?;
-    let partition = call.scope.partition()?;
-    let filter = Select::messages(Scopes::Partition(partition.clone()));
-    let questions = [arguments.words("query")?.to_owned()];
-    let query = TreeQuery {
-        partition: &partition,
-        targets: &[target],
-        kinds: &[],
-        filter: &filter,
-        questions: &questions,
-        context: None,
-        method: Method::default(),
-        memories: call.memory_rule(None),
-    };
+    let which = Select::records(Vec::new(), Scopes::Partition(call.scope.partition()?));
     let admits = |hit: &Hit| hit.record.tree_address().is_none_or(|address| is_open(call, &address));
-    let store = &mut *call.open_to_read()?;
-    let mut hits = call.in_tree(store, &query, arguments.whole("limit"), &admits)?.hits;
-    tree_search::describe(store, &questions, &mut hits)?;
+    let mut request = Request::new(arguments.words("query")?, which, arguments.whole("limit"));
+    request.targets.push(target);
+    request.options.admits = &admits;
     let level = arguments.whole_if_given("level").and_then(|level| u8::try_from(level).ok());
-    let items = hits.into_iter().map(|hit| {
-        let record = tree_search::at_level(hit.record.clone(), level, false);
-        Item::from(Hit { record, ..hit })
-    });
-    Ok(found(call, "results", items.collect(), fence::DOCUMENT_NOTE, "document"))
+    let hits = call.hits(&mut *call.open_to_read()?, &request, level)?;
+    Ok(found(call, "results", hits, fence::DOCUMENT_NOTE, "document"))
 }
 
 /// What lies at an address.

@@ -1,9 +1,9 @@
 //! Memories, by the names, arguments and answers of ReasoningBank's tools.
 
-use super::answer::{Answer, Item, counted};
+use super::answer::{Answer, counted};
 use super::arguments::Arguments;
 use super::call::Call;
-use super::recall::{found, member, ranking};
+use super::recall::{found, member, request};
 use crate::chat::fence;
 use crate::distill::{self, Session};
 use crate::error::{Error, Result};
@@ -17,12 +17,9 @@ use serde_json::{Value, json};
 pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
     call.scope.check_project(arguments.text("project_id"))?;
     let which = Select::records(vec![&MEMORY], call.scope.to_read(None)?);
-    let query = arguments.words("query")?;
-    let limit = (arguments.whole("limit"), arguments.number("min_confidence"));
-    let store = &mut *call.open_to_read()?;
-    let hits = call.hits(store, ranking(arguments.text("by")), query, &which, limit)?;
-    let items = hits.into_iter().map(Item::from).collect();
-    Ok(found(call, "memories", items, fence::MEMORY_NOTE, "memory"))
+    let request = request(arguments, which)?;
+    let hits = call.hits(&mut *call.open_to_read()?, &request, None)?;
+    Ok(found(call, "memories", hits, fence::MEMORY_NOTE, "memory"))
 }
 
 /// Stores a memory: `rsv-ingest --title TITLE --outcome OUTCOME TEXT`.

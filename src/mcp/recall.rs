@@ -6,9 +6,10 @@ use super::call::Call;
 use crate::chat::fence;
 use crate::cli;
 use crate::error::{Error, Result};
-use crate::record::{MEMORY, MESSAGE, Object, RecordKind, Role, StoredRecord, kind_named};
-use crate::search::Ranking;
+use crate::record::{Hit, MEMORY, MESSAGE, Object, RecordKind, Role, StoredRecord, kind_named};
+use crate::search::{Ranking, Request};
 use crate::store::Select;
+use crate::text::Occur;
 use serde_json::json;
 
 /// Stores a text as a message: `rsv-ingest --role ROLE TEXT`.
@@ -50,17 +51,22 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
         until: time(arguments, "until")?,
         ..Select::records(kinds, scopes)
     };
-    let ranking = ranking(arguments.text("by"));
-    let query = arguments.words("query")?;
-    let store = &mut *call.open_to_read()?;
-    let hits = call.hits(store, ranking, query, &which, (arguments.whole("limit"), None))?;
-    let items = hits.into_iter().map(Item::from).collect();
-    Ok(found(call, "hits", items, fence::HIT_NOTE, "record"))
+    let request = request(arguments, which)?;
+    let hits = call.hits(&mut *call.open_to_read()?, &request, None)?;
+    Ok(found(call, "hits", hits, fence::HIT_NOTE, "record"))
 }
 
-/// The ranking of a name in a call; without a name, the best that there is a model for.
-pub(super) fn ranking(name: Option<&str>) -> Ranking {
-    name.and_then(Ranking::named).unwrap_or(Ranking::Auto)
+/// The request for records of a selection; without the name of a ranking, by the best that there is a model for.
+pub(super) fn request(arguments: &Arguments, which: Select) -> Result<Request<'static>> {
+    let ranking = arguments.text("by").and_then(Ranking::named).unwrap_or(Ranking::Auto);
+    let request = Request::new(arguments.words("query")?, which, arguments.whole("limit"));
+    Ok(Request { min_confidence: arguments.number("min_confidence"), ..by(ranking, request) })
+}
+
+/// A request by a ranking. Where no model can be used, a question need not have all of its words in one record.
+fn by(ranking: Ranking, request: Request) -> Request {
+    let fallback = (ranking == Ranking::Auto).then_some(Occur::Any);
+    Request { ranking: Some(ranking), fallback, ..request }
 }
 
 /// The names of the ways to search.
@@ -73,7 +79,8 @@ fn time(arguments: &Arguments, name: &str) -> Result<Option<i64>> {
 }
 
 /// The answer to a search: the records that were found, as far as they fit. The memories among them count as used.
-pub(super) fn found(call: &Call, name: &str, items: Vec<Item>, note: &str, what: &str) -> Answer {
+pub(super) fn found(call: &Call, name: &str, hits: Vec<Hit>, note: &str, what: &str) -> Answer {
+    let items = hits.into_iter().map(Item::from).collect();
     let listing = Listing::new(items, note, call.server.options.max_tokens);
     call.count_uses(&listing.shown);
     let count = listing.shown.len();
@@ -98,7 +105,7 @@ pub(super) fn for_task(call: &Call, task: &str, limit: usize) -> Result<Vec<Stor
     let mut found = Vec::new();
     for kind in [&MEMORY, &MESSAGE] {
         let which = Select::records(vec![kind], call.scope.to_read(None)?);
-        let hits = call.hits(store, Ranking::Auto, task, &which, (limit, None))?;
+        let hits = call.hits(store, &by(Ranking::Auto, Request::new(task, which, limit)), None)?;
         found.extend(hits.into_iter().map(|hit| hit.record));
     }
     Ok(found)

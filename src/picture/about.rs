@@ -25,19 +25,10 @@ pub fn about(
     topic: &str,
     diagnostics: &Diagnostics,
 ) -> Result<Vec<String>> {
-    let options = Options {
-        limit: MAX_HITS,
-        min_score: None,
-        deduplicate: false,
-        link: false,
-        link_newest: None,
-        admits: &|_| true,
-        max_fetched: usize::MAX,
-    };
     let mut embedder = backfill::embedder(store, settings, Workload::Few, diagnostics).ok();
     let catch_up = CatchUp { limit: backfill::catch_up_limit(settings), diagnostics };
     let by = embedder.as_mut().map_or(By::Any, |embedder| By::Both(embedder, Some(catch_up)));
-    let hits = search::run(store, by, topic, which, &options)?;
+    let hits = search::run(store, by, topic, which, &Options::new(MAX_HITS))?;
     let mut ids: BTreeSet<String> = related(hits).into_iter().map(|hit| hit.record.id).collect();
     let of_hits: Vec<&str> = ids.iter().map(String::as_str).collect();
     let answers = store.links(&of_hits, Some(RESPONDED_WITH))?;

@@ -4,58 +4,40 @@
 use super::config::ProxyConfig;
 use super::http::{Command, HttpResponse, parameter, parameters, response};
 use super::worker::{BlockingPool, Foreground, SharedEmbedder, StorePool};
-use crate::backfill;
 use crate::error::{Error, Result};
-use crate::memory::PriorRule;
-use crate::record::{Address, Hit, Object, Role, Scope, Scopes, StoredRecord};
-use crate::search::tree::{self, TreeQuery};
-use crate::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
-use crate::store::{Select, Store};
+use crate::record::{Address, Hit, MESSAGE, Object, Role, Scope, Scopes, StoredRecord};
+use crate::search::{Ranking, Request, Searcher};
+use crate::store::Select;
 use crate::text::Term;
 use hyper::StatusCode;
 use std::sync::Arc;
 
-/// The query of a search.
-struct SearchQuery {
-    term: String,
-    semantic: bool,
-    hybrid: bool,
-    /// The addresses at and below which documents and memories are searched instead of messages.
-    targets: Vec<Address>,
-    options: Options<'static>,
-}
-
-impl SearchQuery {
-    /// Parses the part of an address after the question mark, for a partition. Errors begin with the parameter at fault.
-    fn parse(query: &str, limit: usize, partition: &str) -> Result<SearchQuery> {
-        let flag = |name| match parameter(query, name)?.as_deref() {
-            None | Some("false" | "0") => Ok(false),
-            Some("true" | "1") => Ok(true),
-            Some(_) => Err(Error::new(format!("{name}: expected true or false"))),
-        };
-        let term = parameter(query, "term")?.ok_or_else(|| Error::new("Missing 'term' query parameter"))?;
-        let (semantic, hybrid) = (flag("semantic")?, flag("hybrid")?);
-        if semantic && hybrid {
-            return Err(Error::new("semantic: cannot be used with hybrid"));
-        }
-        if Term::parse(&term).is_empty() {
-            return Err(Error::new("term: is empty"));
-        }
-        let targets = parameters(query, "target").map(|target| Address::locate(&target?, partition));
-        let targets: Result<Vec<Address>> = targets.collect();
-        let targets = targets.map_err(|error| error.at("target"))?;
-        let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
-        let options = Options {
-            limit,
-            min_score: None,
-            deduplicate,
-            link,
-            link_newest: None,
-            admits: &|_| true,
-            max_fetched: usize::MAX,
-        };
-        Ok(SearchQuery { term, semantic, hybrid, targets, options })
+/// The search that the part of an address after the question mark asks for, of at most `limit` messages of a scope; with
+/// targets, of documents and memories. Errors begin with the parameter at fault.
+fn parse(query: &str, scope: &Scope, limit: usize) -> Result<Request<'static>> {
+    let flag = |name| match parameter(query, name)?.as_deref() {
+        None | Some("false" | "0") => Ok(false),
+        Some("true" | "1") => Ok(true),
+        Some(_) => Err(Error::new(format!("{name}: expected true or false"))),
+    };
+    let term = parameter(query, "term")?.ok_or_else(|| Error::new("Missing 'term' query parameter"))?;
+    let ranking = match (flag("semantic")?, flag("hybrid")?) {
+        (true, true) => return Err(Error::new("semantic: cannot be used with hybrid")),
+        (true, false) => Some(Ranking::Semantic),
+        (false, true) => Some(Ranking::Hybrid),
+        (false, false) => None,
+    };
+    if Term::parse(&term).is_empty() {
+        return Err(Error::new("term: is empty"));
     }
+    let targets = parameters(query, "target").map(|target| Address::locate(&target?, &scope.partition));
+    let targets: Result<Vec<Address>> = targets.collect();
+    let targets = targets.map_err(|error| error.at("target"))?;
+    let kinds = if targets.is_empty() { vec![&MESSAGE] } else { Vec::new() };
+    let which = Select::records(kinds, Scopes::One(scope.clone()));
+    let mut request = Request { ranking, targets, ..Request::new(term, which, limit) };
+    (request.options.deduplicate, request.options.link) = (flag("deduplicate")?, flag("link")?);
+    Ok(request)
 }
 
 /// Answers commands.
@@ -100,12 +82,10 @@ impl CommandApi {
 
     fn run_blocking(&self, scope: Scope, command: Command, count: usize, query: &str) -> HttpResponse {
         let _active = self.foreground.enter();
-        let which = Select::messages(Scopes::One(scope.clone()));
         let found = match command {
-            Command::View => self.view(&which, count),
-            Command::Search => match SearchQuery::parse(query, count, &scope.partition) {
-                Ok(query) if query.targets.is_empty() => self.search(&which, &query),
-                Ok(query) => self.search_tree(&scope.partition, &which, &query),
+            Command::View => self.view(scope, count),
+            Command::Search => match parse(query, &scope, count) {
+                Ok(request) => self.search(&request),
                 Err(error) => return response::bad_request(&error),
             },
         };
@@ -116,85 +96,35 @@ impl CommandApi {
     }
 
     /// The last messages, oldest first, as JSON.
-    fn view(&self, which: &Select, count: usize) -> Result<Vec<String>> {
-        let messages = self.stores.open_to_read()?.last_of(which, count)?;
+    fn view(&self, scope: Scope, count: usize) -> Result<Vec<String>> {
+        let which = Select::messages(Scopes::One(scope));
+        let messages = self.stores.open_to_read()?.last_of(&which, count)?;
         Ok(messages.iter().map(|message| entry(message).to_json()).collect())
     }
 
-    /// The hits, best first, as JSON.
-    fn search(&self, which: &Select, query: &SearchQuery) -> Result<Vec<String>> {
+    /// The hits, best first, as JSON: those in the tree with all of their members, and after them their score.
+    fn search(&self, request: &Request) -> Result<Vec<String>> {
         let mut store = self.stores.open_to_read()?;
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        let link_newest = Some(LinkNewest { settings, diagnostics });
-        let options = Options { link_newest, ..query.options.clone() };
-        let hits = if query.semantic || query.hybrid {
-            self.embedder.follow(&mut *store)?;
-            let mut embedder = self.embedder.get()?;
-            let catch_up = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
-            let by = if query.hybrid {
-                By::Both(&mut embedder, catch_up)
+        let embedder = request
+            .is_by_meaning()
+            .then(|| self.embedder.follow(&mut *store).and_then(|()| self.embedder.get()));
+        let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder);
+        let mut hits = searcher.run(&mut *store, request)?.hits;
+        request.describe(&mut *store, &mut hits, None, false)?;
+        let entry = |hit: Hit| {
+            let mut entry = if request.is_in_tree() {
+                let mut json = Vec::new();
+                hit.record.write(&mut json);
+                Object::parse_bytes(&json)?
             } else {
-                By::Meaning(&mut embedder, catch_up)
+                entry(&hit.record)
             };
-            search::run(&mut *store, by, &query.term, which, &options)?
-        } else {
-            search::run(&mut *store, By::Words, &query.term, which, &options)?
-        };
-        let entries = hits.iter().map(|hit| {
-            let mut entry = entry(&hit.record);
             entry.set("score", hit.score.to_string());
-            entry.to_json()
-        });
-        Ok(entries.collect())
-    }
-
-    /// The documents and memories below the targets, best first, as JSON: by meaning where that is asked for or a model is
-    /// there, else by any word.
-    fn search_tree(&self, partition: &str, which: &Select, query: &SearchQuery) -> Result<Vec<String>> {
-        let mut store = self.stores.open_to_read()?;
-        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        let asked = TreeQuery {
-            partition,
-            targets: &query.targets,
-            kinds: &[],
-            filter: which,
-            questions: std::slice::from_ref(&query.term),
-            context: None,
-            method: tree::Method::default(),
-            memories: MemoryRule { prior: PriorRule::from_settings(settings), min_confidence: None },
+            Ok(entry.to_json())
         };
-        self.embedder.follow(&mut *store)?;
-        let mut hits = match self.embedder.get() {
-            Ok(mut embedder) => {
-                let catch_up = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
-                let mut by = if query.semantic {
-                    By::Meaning(&mut embedder, catch_up)
-                } else {
-                    By::Both(&mut embedder, catch_up)
-                };
-                tree::run(&mut *store, &mut by, &asked, &query.options)?.hits
-            }
-            Err(error) if query.semantic || query.hybrid => return Err(error),
-            Err(_) => tree::run(&mut *store, &mut By::Any, &asked, &query.options)?.hits,
-        };
-        if query.options.link {
-            hits = tree::with_linked(&mut *store, hits, partition, &query.options)?;
-        }
-        tree_entries(&mut *store, asked.questions, hits)
+        hits.into_iter().map(entry).collect()
     }
-}
-
-/// Hits in the tree with all of their members, and after them their score.
-fn tree_entries(store: &mut dyn Store, questions: &[String], mut hits: Vec<Hit>) -> Result<Vec<String>> {
-    tree::describe(store, questions, &mut hits)?;
-    let entry = |hit: Hit| {
-        let mut json = Vec::new();
-        tree::at_level(hit.record, None, false).write(&mut json);
-        let mut entry = Object::parse_bytes(&json)?;
-        entry.set("score", hit.score.to_string());
-        Ok(entry.to_json())
-    };
-    hits.into_iter().map(entry).collect()
 }
 
 /// A message with the members that clients of Reservoir know, and after them those that identify it.
@@ -214,12 +144,14 @@ mod tests {
 
     #[test]
     fn parameters_of_a_command_are_read() {
-        let query =
-            SearchQuery::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3, "p").unwrap();
-        assert_eq!((query.term.as_str(), query.semantic, query.hybrid), ("green tea=é+", false, true));
-        assert_eq!((query.options.limit, query.options.deduplicate), (3, true));
-        let query = SearchQuery::parse("term=x&target=viking://~/memories&target=viking%3A%2F%2Fa", 3, "p");
-        let targets = query.unwrap().targets;
+        let parse = |query: &str, limit| parse(query, &Scope::new(Some("p"), None).unwrap(), limit);
+        let request = parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
+        assert_eq!(
+            (&request.questions[..], request.ranking),
+            (&["green tea=é+".to_owned()][..], Some(Ranking::Hybrid))
+        );
+        assert_eq!((request.options.limit, request.options.deduplicate), (3, true));
+        let targets = parse("term=x&target=viking://~/memories&target=viking%3A%2F%2Fa", 3).unwrap().targets;
         let targets: Vec<&str> = targets.iter().map(Address::as_str).collect();
         assert_eq!(targets, ["viking://user/p/memories", "viking://a"]);
         for (query, error) in [
@@ -234,7 +166,7 @@ mod tests {
             ("term=x&semantic=1&hybrid=1", "semantic: cannot be used with hybrid"),
             ("term=x&target=a", "target: expected an address such as viking://resources/notes"),
         ] {
-            assert_eq!(SearchQuery::parse(query, 5, "p").err().unwrap().to_string(), error, "{query}");
+            assert_eq!(parse(query, 5).err().unwrap().to_string(), error, "{query}");
         }
     }
 }

@@ -54,6 +54,15 @@ impl Scopes {
         }
     }
 
+    /// The partition, if they are of one.
+    pub fn partition(&self) -> Option<&str> {
+        match self {
+            Scopes::All => None,
+            Scopes::Partition(partition) => Some(partition),
+            Scopes::One(scope) => Some(&scope.partition),
+        }
+    }
+
     /// Whether a scope is one of these.
     pub fn contains(&self, scope: &Scope) -> bool {
         match self {

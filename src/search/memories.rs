@@ -15,15 +15,15 @@ const MAX_FETCHED_FOR_BOOST: usize = 200;
 
 /// The filters of a search among memories.
 #[derive(Clone, Copy, Debug)]
-pub struct MemoryRule {
-    pub prior: PriorRule,
+pub(super) struct MemoryRule {
+    pub(super) prior: PriorRule,
     /// The least confidence; `None` for the floor of the memory's origin.
-    pub min_confidence: Option<f64>,
+    pub(super) min_confidence: Option<f64>,
 }
 
 /// The hits of a search whose selection may contain memories of some scopes: these have their derived members. `search`
 /// is called with greater limits until there are enough.
-pub fn run_with_memories(
+pub(super) fn run_with_memories(
     store: &mut dyn Store,
     scopes: &Scopes,
     options: &Options,

@@ -1,5 +1,6 @@
 //! What is near where nothing was found: messages in other scopes, scopes with a similar name.
 
+use crate::embed;
 use crate::error::Result;
 use crate::record::{Scope, Scopes};
 use crate::store::{Select, Store};
@@ -83,6 +84,16 @@ fn similar<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Option<&'
 }
 
 /// Whether a question is several words, of which a message need not contain all to answer it.
-pub fn is_in_words(question: &str) -> bool {
+pub(super) fn is_in_words(question: &str) -> bool {
     !question.contains('"') && question.split_whitespace().nth(1).is_some()
+}
+
+/// How a person finds what has not all of the words.
+pub(super) fn by_meaning_too(has_model: bool) -> String {
+    let first = "a message must contain all of these words; to search by meaning too,";
+    if has_model {
+        format!("{first} try --hybrid")
+    } else {
+        format!("{first} run: rsv-embed --fetch {}, and try --hybrid", embed::small_model())
+    }
 }

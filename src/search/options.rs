@@ -64,6 +64,19 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
+    /// At most `limit` hits, whatever they are.
+    pub fn new(limit: usize) -> Options<'static> {
+        Options {
+            limit,
+            min_score: None,
+            deduplicate: false,
+            link: false,
+            link_newest: None,
+            admits: &|_| true,
+            max_fetched: usize::MAX,
+        }
+    }
+
     /// Decides of each hit, given best first, whether it is wanted.
     pub(super) fn filter(&self) -> impl FnMut(&Hit) -> bool {
         let admits = self.admits;

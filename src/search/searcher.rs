@@ -1,121 +1,183 @@
-//! A search by meaning, with words to fall back on: the one call of the command line and of rsv-mcp.
+//! Answers requests: the one way by which the command line, the proxy, rsv-mcp and enrichment search.
 
-use super::meaning::{Fallback, Meaning};
 use super::memories::{MemoryRule, run_with_memories};
-use super::options::{By, LinkNewest, Options};
-use super::tree::{self, TreeAnswer, TreeQuery};
+use super::options::{By, CatchUp, LinkNewest, Options};
+use super::request::{Ranking, Request};
+use super::tree::{self, Step};
+use super::{nearby, visit};
+use crate::backfill;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
-use crate::error::Result;
-use crate::record::{Hit, MEMORY};
-use crate::store::{Select, Store};
+use crate::embed::{Embedder, Workload};
+use crate::error::{Error, Result};
+use crate::memory::PriorRule;
+use crate::record::{Hit, MEMORY, Scopes};
+use crate::store::{Around, Store};
+use crate::text::{Occur, Term};
 
-/// What a question goes by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ranking {
-    /// By words, all of which a hit has.
-    Keyword,
-    /// By any of the content words.
-    Any,
-    Semantic,
-    Hybrid,
-    /// `Hybrid` if an embedding model is installed, else by words.
-    Auto,
+/// The answer to a request.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Best first; with `link`, followed by those linked to them.
+    pub hits: Vec<Hit>,
+    /// The steps of a search in the tree.
+    pub steps: Vec<Step>,
+    /// Whether the search went by meaning.
+    pub by_meaning: bool,
 }
 
-impl Ranking {
-    /// The names in `--by`.
-    pub const NAMES: [&str; 5] = ["keyword", "any", "semantic", "hybrid", "auto"];
-
-    /// The ranking of a name in `--by`.
-    pub fn named(name: &str) -> Option<Ranking> {
-        let all = [Ranking::Keyword, Ranking::Any, Ranking::Semantic, Ranking::Hybrid, Ranking::Auto];
-        Ranking::NAMES.into_iter().zip(all).find_map(|(known, ranking)| (known == name).then_some(ranking))
-    }
-
-    /// The parts for a search by meaning; `None` for a search by words. With `has_fallback`, words will do whatever is
-    /// wrong with the model.
-    pub fn meaning(self, has_fallback: bool) -> Option<Meaning> {
-        let fallback = match self {
-            Ranking::Keyword | Ranking::Any => return None,
-            Ranking::Auto => Fallback::WithoutModel,
-            _ if has_fallback => Fallback::Always,
-            _ => Fallback::Never,
-        };
-        Some(Meaning::new(self != Ranking::Semantic, fallback))
-    }
-}
-
-/// What searches of one process have in common.
-pub struct Searcher<'a> {
-    /// Whether any word will do, where words alone decide.
-    pub any_word: bool,
-    pub settings: &'a Settings,
-    pub diagnostics: &'a Diagnostics,
-    pub memories: MemoryRule,
-}
-
-impl Searcher<'_> {
-    fn words(&self) -> By<'static> {
-        if self.any_word { By::Any } else { By::Words }
-    }
-
-    /// The hits of a question, by meaning or by words. If words must do, `meaning` is `None` from then on.
-    pub fn hits(
-        &self,
-        meaning: &mut Option<Meaning>,
-        store: &mut dyn Store,
-        question: &str,
-        which: &Select,
-        options: &Options,
-    ) -> Result<Vec<Hit>> {
-        if !which.kinds.contains(&&MEMORY) {
-            return self.find(meaning, store, question, which, options);
+impl Request<'_> {
+    /// Runs the search by a ranking, that of the request aside. Errors if a question has nothing to search for.
+    pub fn run(&self, store: &mut dyn Store, by: &mut By, prior: PriorRule) -> Result<Answer> {
+        let Request { which, options, .. } = self;
+        let memories = MemoryRule { prior, min_confidence: self.min_confidence };
+        let by_meaning = matches!(by, By::Meaning(..) | By::Both(..));
+        if self.is_in_tree() {
+            let (hits, steps) = tree::run(store, by, self, memories)?;
+            return Ok(Answer { hits, steps, by_meaning });
         }
-        run_with_memories(store, &which.scopes, options, self.memories, |store, options| {
-            self.find(meaning, store, question, which, options)
+        let mut find = |store: &mut dyn Store, options: &Options| {
+            super::run(store, by.again(), self.question(), which, options)
+        };
+        let hits = if which.kinds.contains(&&MEMORY) {
+            run_with_memories(store, &which.scopes, options, memories, find)?
+        } else {
+            find(store, options)?
+        };
+        Ok(Answer { hits, steps: Vec::new(), by_meaning })
+    }
+
+    /// Adds to hits in the tree what is only known there, and leaves them the texts of a level of detail; others stay as
+    /// they are.
+    pub fn describe(
+        &self,
+        store: &mut dyn Store,
+        hits: &mut [Hit],
+        level: Option<u8>,
+        for_people: bool,
+    ) -> Result<()> {
+        if self.is_in_tree() {
+            tree::describe(store, &self.questions, hits)?;
+            tree::set_level(hits, level, for_people);
+        }
+        Ok(())
+    }
+}
+
+/// Answers the requests of one process or call. The model is loaded for the first request that goes by meaning; once
+/// words must do instead, they do for the requests after it.
+pub struct Searcher<'a> {
+    settings: &'a Settings,
+    diagnostics: &'a Diagnostics,
+    /// What came of loading the model.
+    embedder: Option<Result<Embedder>>,
+    /// The scopes whose records were given vectors before they were searched, outside the tree or in it.
+    filled: Vec<(Scopes, bool)>,
+    must_use_words: bool,
+}
+
+impl<'a> Searcher<'a> {
+    /// Nothing is loaded yet.
+    pub fn new(settings: &'a Settings, diagnostics: &'a Diagnostics) -> Searcher<'a> {
+        Searcher { settings, diagnostics, embedder: None, filled: Vec::new(), must_use_words: false }
+    }
+
+    /// The same where the caller has loaded the model, or tried to.
+    pub fn with_embedder(self, embedder: Option<Result<Embedder>>) -> Searcher<'a> {
+        Searcher { embedder, ..self }
+    }
+
+    /// Answers a request by its ranking; by words where no model can be used and words will do, which a note says unless
+    /// there is no model at all.
+    pub fn run(&mut self, store: &mut dyn Store, request: &Request) -> Result<Answer> {
+        let Searcher { settings, diagnostics, .. } = *self;
+        let prior = PriorRule::from_settings(settings);
+        let link_newest = Some(LinkNewest { settings, diagnostics });
+        let options = Options { link_newest, ..request.options.clone() };
+        let request = &Request { options, ..request.clone() };
+        if self.goes_by_meaning(request) {
+            let by = self.by_meaning(store, request);
+            match by.and_then(|mut by| request.run(store, &mut by, prior)) {
+                Err(why) => self.fall_back(why, store, request)?,
+                found => return found,
+            }
+        }
+        let mut by = match request.occur() {
+            Occur::All => By::Words,
+            Occur::Any => By::Any,
+        };
+        request.run(store, &mut by, prior)
+    }
+
+    /// Visits the hits of a request, each with up to `reach` records before and after it, as `around` returns them, and
+    /// whether the search went by meaning. Hits that have all words are visited one by one as far as can be, so that very
+    /// many need little memory. With `explain`, hits have the parts of their scores.
+    pub fn visit(
+        &mut self,
+        store: &mut dyn Store,
+        request: &Request,
+        (reach, explain): (usize, bool),
+        visit: &mut dyn FnMut(&Hit, &Around, bool) -> Result<()>,
+    ) -> Result<()> {
+        let Request { which, options, .. } = request;
+        let has_others = options.link || which.kinds.contains(&&MEMORY);
+        if self.is_by_all_words(request) && !has_others {
+            let visit = &mut |hit: &Hit, around: &Around| visit(hit, around, false);
+            return visit::visit_by_words(store, request.question(), which, options, (reach, explain), visit);
+        }
+        let Answer { hits, by_meaning, .. } = self.run(store, request)?;
+        let around = visit::around(store, &hits, reach)?;
+        hits.iter().zip(&around).try_for_each(|(hit, around)| visit(hit, around, by_meaning))
+    }
+
+    /// The sentences for a person for whom a request has found nothing outside the tree.
+    pub fn nothing_found(&self, store: &mut dyn Store, request: &Request) -> Result<Vec<String>> {
+        let question = request.question();
+        let terms = self.is_by_all_words(request).then(|| Term::parse(question));
+        let mut notes = nearby::nothing_found(store, &request.which, terms.as_deref())?;
+        if terms.is_some() && nearby::is_in_words(question) {
+            let model = Embedder::from_settings(self.settings, Workload::Few, self.diagnostics);
+            notes.push(nearby::by_meaning_too(model.is_ok()));
+        }
+        Ok(notes)
+    }
+
+    fn goes_by_meaning(&self, request: &Request) -> bool {
+        request.is_by_meaning() && !self.must_use_words
+    }
+
+    /// Whether hits have all of the words.
+    fn is_by_all_words(&self, request: &Request) -> bool {
+        !self.goes_by_meaning(request) && request.occur() == Occur::All
+    }
+
+    /// The ranking of a search by meaning; records without a vector are embedded first, in each scope.
+    fn by_meaning(&mut self, store: &mut dyn Store, request: &Request) -> Result<By<'_>> {
+        let Searcher { settings, diagnostics, .. } = *self;
+        let load = || backfill::embedder(store, settings, Workload::Few, diagnostics);
+        let embedder = self.embedder.get_or_insert_with(load).as_mut().map_err(|why| why.clone())?;
+        let searched = (request.which.scopes.clone(), request.is_in_tree());
+        let mut pending = None;
+        if !self.filled.contains(&searched) {
+            self.filled.push(searched);
+            pending = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
+        }
+        Ok(match request.ranking() {
+            Ranking::Semantic => By::Meaning(embedder, pending),
+            _ => By::Both(embedder, pending),
         })
     }
 
-    fn find(
-        &self,
-        meaning: &mut Option<Meaning>,
-        store: &mut dyn Store,
-        question: &str,
-        which: &Select,
-        options: &Options,
-    ) -> Result<Vec<Hit>> {
-        let Searcher { settings, diagnostics, .. } = self;
-        let link_newest = Some(LinkNewest { settings, diagnostics });
-        let options = &Options { link_newest, ..options.clone() };
-        if let Some(ready) = meaning {
-            let by = ready.ready(which, store, settings, diagnostics);
-            match by.and_then(|by| super::run(store, by, question, which, options)) {
-                Err(why) => ready.fall_back(why, store, settings, diagnostics)?,
-                found => return found,
-            }
-            *meaning = None;
+    /// Lets words do from now on. Errors with what went wrong unless they will; a note tells it, if there is to be one.
+    fn fall_back(&mut self, why: Error, store: &mut dyn Store, request: &Request) -> Result<()> {
+        let is_auto = request.ranking() == Ranking::Auto;
+        if !is_auto && request.fallback.is_none() {
+            return Err(why);
         }
-        super::run(store, self.words(), question, which, options)
-    }
-
-    /// The answer to a query in the tree, by meaning or by words.
-    pub fn in_tree(
-        &self,
-        meaning: &mut Option<Meaning>,
-        store: &mut dyn Store,
-        query: &TreeQuery,
-        options: &Options,
-    ) -> Result<TreeAnswer> {
-        let Searcher { settings, diagnostics, .. } = self;
-        let Some(ready) = meaning else {
-            return tree::run(store, &mut self.words(), query, options);
-        };
-        let by = ready.ready(query.filter, store, settings, diagnostics);
-        match by.and_then(|mut by| tree::run(store, &mut by, query, options)) {
-            Err(why) => ready.fall_back(why, store, settings, diagnostics)?,
-            found => return found,
+        if !is_auto || backfill::is_wanted(store, self.settings)? {
+            self.diagnostics.note(format_args!("searching by words: {why}"));
         }
-        tree::run(store, &mut By::Any, query, options)
+        self.must_use_words = true;
+        Ok(())
     }
 }

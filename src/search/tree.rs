@@ -8,20 +8,19 @@
 
 mod candidates;
 mod passage;
-mod query;
 mod recursion;
 mod session;
 mod shown;
 mod step;
 
 pub use passage::set_passage;
-pub use query::{Method, TreeQuery};
 pub use session::session_context;
-pub use shown::{at_level, describe, match_reason};
+pub use shown::{describe, match_reason, set_level};
 pub use step::{Exclusion, Step};
 
-use super::memories::run_with_memories;
+use super::memories::{MemoryRule, run_with_memories};
 use super::options::{By, Options};
+use super::request::{Method, Request};
 use crate::error::Result;
 use crate::record::{Address, DOCUMENT, Hit, MEMORY, RecordKind, Scopes, StoredRecord};
 use crate::store::{Below, Evidence, Select, Store};
@@ -30,78 +29,81 @@ use candidates::{Candidate, candidates};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-/// The answer to a query.
-#[derive(Clone, Debug, Default)]
-pub struct TreeAnswer {
-    /// Best first; ties by address.
-    pub hits: Vec<Hit>,
-    pub steps: Vec<Step>,
-}
-
-/// Searches in the tree. Errors if a question has nothing to search for.
-pub fn run(store: &mut dyn Store, by: &mut By, query: &TreeQuery, options: &Options) -> Result<TreeAnswer> {
+/// Searches in the tree: the hits, best first, ties by address, and the steps that lead to them. With `link`, the hits are
+/// followed by the documents and memories of the partition that are linked to them, at most `limit` in all. Errors if a
+/// question has nothing to search for.
+pub(super) fn run(
+    store: &mut dyn Store,
+    by: &mut By,
+    request: &Request,
+    rule: MemoryRule,
+) -> Result<(Vec<Hit>, Vec<Step>)> {
     let begin = Instant::now();
-    let targets = Targets::resolve(store, query)?;
+    let options = &request.options;
+    let targets = Targets::resolve(store, request)?;
     let mut steps = vec![Step::SearchStart {
-        questions: query.questions.to_vec(),
-        targets: query.targets.to_vec(),
-        method: query.method,
+        questions: request.questions.clone(),
+        targets: request.targets.clone(),
+        method: request.method,
         limit: options.limit,
         min_score: options.min_score,
         deduplicate: options.deduplicate,
     }];
     let missing = targets.missing.iter();
     steps.extend(missing.map(|uri| Step::excluded(uri.clone(), Exclusion::Missing)));
-    steps.extend(filtered(store, query, &targets)?);
+    steps.extend(filtered(store, request, &targets)?);
     let mut found = Vec::new();
     if let Some(below) = &targets.documents {
-        let which = Select { below: Some(below.clone()), ..of_kind(query, &DOCUMENT) };
-        found = candidates(store, by, query, &which, options)?;
+        let which = Select { below: Some(below.clone()), ..of_kind(request, &DOCUMENT) };
+        found = candidates(store, by, request, &which)?;
     }
     let is_target = |candidate: &Candidate| targets.directories.contains(&candidate.address);
     let (start, mut found): (Vec<Candidate>, Vec<Candidate>) = found.into_iter().partition(is_target);
     steps.extend(start.into_iter().map(|one| one.excluded(Exclusion::Target, None)));
-    match query.method {
+    match request.method {
         Method::Flat => steps.extend(found.iter().map(Candidate::step)),
         Method::Recursive => {
             recursion::descend(&targets.addresses, &mut found, options.limit, &mut steps);
         }
     }
     if !targets.memories.is_empty() {
-        let memories = memories(store, by, query, &targets.memories, options)?;
+        let memories = memories(store, by, request, &targets.memories, rule)?;
         steps.extend(memories.iter().map(Candidate::step));
         found.extend(memories);
     }
     let candidates = found.len();
-    let hits = choose(found, options, &mut steps);
+    let mut hits = choose(found, options, &mut steps);
     steps.push(Step::Summary { candidates, hits: hits.len(), ms: begin.elapsed().as_secs_f64() * 1000.0 });
-    Ok(TreeAnswer { hits, steps })
+    if options.link {
+        hits = with_linked(store, hits, request)?;
+    }
+    Ok((hits, steps))
 }
 
-/// Hits followed by the documents and memories of the partition that are linked to them, at most `options.limit` in all;
-/// of those that say the same only the best.
-pub fn with_linked(
-    store: &mut dyn Store,
-    hits: Vec<Hit>,
-    partition: &str,
-    options: &Options,
-) -> Result<Vec<Hit>> {
-    let which = &Select::records(vec![&DOCUMENT, &MEMORY], Scopes::Partition(partition.to_owned()));
-    let options = Options { deduplicate: true, min_score: None, admits: &|_| true, ..options.clone() };
+/// Hits followed by the records that are linked to them; of those that say the same only the best.
+fn with_linked(store: &mut dyn Store, hits: Vec<Hit>, request: &Request) -> Result<Vec<Hit>> {
+    let which = &all(request);
+    let options =
+        Options { deduplicate: true, min_score: None, admits: &|_| true, ..request.options.clone() };
     super::Found { hits, which, evidence: Evidence::default() }.sharing_the_limit(store, &options)
 }
 
-/// The selection of a kind by the conditions of a query.
-fn of_kind(query: &TreeQuery, kind: &'static RecordKind) -> Select {
+/// The documents and memories of the partition.
+fn all(request: &Request) -> Select {
+    Select::records(vec![&DOCUMENT, &MEMORY], Scopes::Partition(request.partition().to_owned()))
+}
+
+/// The selection of a kind by the conditions of a request.
+fn of_kind(request: &Request, kind: &'static RecordKind) -> Select {
     Select {
         kinds: vec![kind],
-        scopes: Scopes::Partition(query.partition.to_owned()),
+        scopes: Scopes::Partition(request.partition().to_owned()),
         below: None,
-        ..query.filter.clone()
+        ..request.which.clone()
     }
 }
 
-/// The targets of a query, by what lies there.
+/// The targets of a request, by what lies there.
 #[derive(Default)]
 struct Targets {
     /// Those that have documents, of which none lies below another.
@@ -114,17 +116,17 @@ struct Targets {
 }
 
 impl Targets {
-    fn resolve(store: &mut dyn Store, query: &TreeQuery) -> Result<Targets> {
+    fn resolve(store: &mut dyn Store, request: &Request) -> Result<Targets> {
         let mut targets = Targets::default();
         let mut leaves = 0;
-        for target in outermost(query.targets) {
-            let is_open = target.is_open_to(query.partition);
-            let (documents, memories) = if is_open { wanted(query, target) } else { (false, false) };
+        for target in outermost(&request.targets) {
+            let is_open = target.is_open_to(request.partition());
+            let (documents, memories) = if is_open { wanted(request, target) } else { (false, false) };
             if memories {
                 targets.memories.push(target.clone());
             }
-            let node = if documents { tree::node(store, query.partition, target)? } else { None };
-            let which = Select { below: Some(Below::new(target, None)), ..of_kind(query, &DOCUMENT) };
+            let node = if documents { tree::node(store, request.partition(), target)? } else { None };
+            let which = Select { below: Some(Below::new(target, None)), ..of_kind(request, &DOCUMENT) };
             if documents && (node.is_some() || store.count(&which, 1)? > 0) {
                 targets.addresses.push(target.clone());
                 match node {
@@ -159,11 +161,13 @@ fn outermost(addresses: &[Address]) -> Vec<&Address> {
 }
 
 /// Whether documents and memories are searched at and below a target.
-fn wanted(query: &TreeQuery, target: &Address) -> (bool, bool) {
-    if !query.kinds.is_empty() {
-        return (query.kinds.contains(&&DOCUMENT), query.kinds.contains(&&MEMORY));
+fn wanted(request: &Request, target: &Address) -> (bool, bool) {
+    let kinds = &request.which.kinds;
+    if !kinds.is_empty() {
+        return (kinds.contains(&&DOCUMENT), kinds.contains(&&MEMORY));
     }
-    let is_of_memories = Address::memories(query.partition).is_ok_and(|memories| target.is_within(&memories));
+    let is_of_memories =
+        Address::memories(request.partition()).is_ok_and(|memories| target.is_within(&memories));
     (true, is_of_memories)
 }
 
@@ -171,20 +175,19 @@ fn wanted(query: &TreeQuery, target: &Address) -> (bool, bool) {
 fn memories(
     store: &mut dyn Store,
     by: &mut By,
-    query: &TreeQuery,
+    request: &Request,
     targets: &[Address],
-    options: &Options,
+    rule: MemoryRule,
 ) -> Result<Vec<Candidate>> {
-    let which = of_kind(query, &MEMORY);
+    let which = of_kind(request, &MEMORY);
     let is_within = |hit: &Hit| {
         let address = hit.record.tree_address();
         address.is_some_and(|address| targets.iter().any(|target| address.is_within(target)))
     };
-    let options =
-        Options { link: false, min_score: None, deduplicate: false, admits: &is_within, ..options.clone() };
+    let options = Options { admits: &is_within, ..Options::new(request.options.limit) };
     let mut found = Vec::new();
-    for question in query.questions {
-        let hits = run_with_memories(store, &which.scopes, &options, query.memories, |store, options| {
+    for question in &request.questions {
+        let hits = run_with_memories(store, &which.scopes, &options, rule, |store, options| {
             Ok(super::find(store, by.again(), question, &which, options)?.hits)
         })?;
         candidates::add_best(&mut found, hits);
@@ -192,15 +195,14 @@ fn memories(
     Ok(found)
 }
 
-/// A step for each node at or below the targets that the query leaves out by its id.
-fn filtered(store: &mut dyn Store, query: &TreeQuery, targets: &Targets) -> Result<Vec<Step>> {
-    let ids: Vec<&str> = query.filter.except.ids.iter().map(String::as_str).collect();
+/// A step for each node at or below the targets that the request leaves out by its id.
+fn filtered(store: &mut dyn Store, request: &Request, targets: &Targets) -> Result<Vec<Step>> {
+    let ids: Vec<&str> = request.which.except.ids.iter().map(String::as_str).collect();
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let which = Select::records(vec![&DOCUMENT, &MEMORY], Scopes::Partition(query.partition.to_owned()));
     let mut addresses: Vec<Address> = Vec::new();
-    for record in store.get(&ids, &which)? {
+    for record in store.get(&ids, &all(request))? {
         let above = if record.kind == &DOCUMENT { &targets.addresses } else { &targets.memories };
         let address = record.tree_address();
         addresses.extend(address.filter(|one| above.iter().any(|target| one.is_within(target))));

@@ -12,7 +12,7 @@ const PAGE: usize = 32;
 
 /// Visits the hits of a question by its words, best first, without following links; a store that can holds only some of
 /// them at once. Hits are dropped by their scores and as duplicates, but all are admitted.
-pub fn visit_by_words(
+fn visit_alone(
     store: &mut dyn Store,
     question: &str,
     which: &Select,
@@ -50,9 +50,9 @@ struct HitOutline {
     parts: Vec<(String, f64)>,
 }
 
-/// Visits the hits of a question by its words as `visit_by_words` does, each with its neighbours as `around` returns
-/// them. With `explain`, the hits have the parts of their scores.
-pub fn visit_around_words(
+/// Visits the hits of a question by its words, best first, without following links, each with up to `reach` neighbours
+/// before and after it as `around` returns them. With `explain`, the hits have the parts of their scores.
+pub(super) fn visit_by_words(
     store: &mut dyn Store,
     question: &str,
     which: &Select,
@@ -60,9 +60,13 @@ pub fn visit_around_words(
     (reach, explain): (usize, bool),
     visit: &mut dyn FnMut(&Hit, &Around) -> Result<()>,
 ) -> Result<()> {
+    if reach == 0 {
+        let none = Around::default();
+        return visit_alone(store, question, which, options, &mut |hit| visit(&hit, &none));
+    }
     // No neighbour is visited that is a hit itself, so all hits must be known first.
     let mut outlines = Vec::new();
-    visit_by_words(store, question, which, options, &mut |hit| {
+    visit_alone(store, question, which, options, &mut |hit| {
         let Hit { record, score, why, mut parts } = hit;
         parts.retain(|_| explain);
         parts.shrink_to_fit();
@@ -89,7 +93,7 @@ pub fn visit_around_words(
 
 /// The neighbours of each hit in its collection, whatever selection found the hits: up to `reach` records before it and
 /// as many after it, nearest first. Each record is given once, and no hit is among them.
-pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
+pub(super) fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
     Neighbours::of(hits.iter().map(|hit| &hit.record.id), reach).read(store, hits)
 }
 

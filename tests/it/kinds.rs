@@ -230,15 +230,7 @@ fn they_are_stored_and_passed_on(store: &mut dyn Store) {
 
 /// The ids of what a search finds; all of it is of the kind that was asked for.
 fn found(store: &mut dyn Store, by: By, question: &str, kind: &'static RecordKind, link: bool) -> Vec<Hit> {
-    let options = search::Options {
-        limit: 10,
-        min_score: None,
-        deduplicate: false,
-        link,
-        link_newest: None,
-        admits: &|_| true,
-        max_fetched: usize::MAX,
-    };
+    let options = search::Options { link, ..search::Options::new(10) };
     let hits = search::run(store, by, question, &of_p(kind), &options).unwrap();
     assert!(hits.iter().all(|hit| hit.record.kind == kind), "{question}: {hits:?}");
     hits

@@ -6,12 +6,12 @@
 //! counts more. A directory without a text of its own repeats what lies below it, and answers less. `scripts/bench tree`
 //! measures the worth of each, and of the ways through the tree.
 
-use super::query::TreeQuery;
 use super::step::{Exclusion, Step};
 use crate::error::Result;
 use crate::ranking::weights;
 use crate::record::{Address, Hit};
 use crate::search::options::{By, Options};
+use crate::search::request::Request;
 use crate::store::{Select, Store};
 use crate::text::{Coverage, Phrasing};
 use std::collections::HashMap;
@@ -49,21 +49,13 @@ impl Candidate {
 pub(super) fn candidates(
     store: &mut dyn Store,
     by: &mut By,
-    query: &TreeQuery,
+    request: &Request,
     which: &Select,
-    options: &Options,
 ) -> Result<Vec<Candidate>> {
-    let limit = weights::MIN_NODES.max(options.limit.saturating_mul(weights::NODES_PER_HIT));
-    let options = Options {
-        limit,
-        min_score: None,
-        deduplicate: false,
-        link: false,
-        admits: &|_| true,
-        ..options.clone()
-    };
+    let limit = weights::MIN_NODES.max(request.options.limit.saturating_mul(weights::NODES_PER_HIT));
+    let options = Options::new(limit);
     let mut found = Vec::new();
-    for question in query.questions {
+    for question in &request.questions {
         let by = by.again();
         let is_ranked = matches!(by, By::Both(..) | By::Any);
         let mut hits = super::super::find(store, by, question, which, &options)?.hits;
@@ -73,8 +65,8 @@ pub(super) fn candidates(
         }
         add_best(&mut found, hits);
     }
-    if let Some(context) = query.context.filter(|context| !context.trim().is_empty()) {
-        add_context(&mut found, super::super::find(store, By::Any, context, which, &options)?.hits);
+    if !request.context.trim().is_empty() {
+        add_context(&mut found, super::super::find(store, By::Any, &request.context, which, &options)?.hits);
     }
     Ok(found)
 }

@@ -11,9 +11,16 @@ use std::collections::{BTreeSet, HashMap};
 /// The greatest number of linked addresses of a hit.
 const MAX_RELATIONS: usize = 5;
 
+/// Leaves hits the texts of a level of detail, as `at_level` does.
+pub fn set_level(hits: &mut [Hit], level: Option<u8>, for_people: bool) {
+    for hit in hits {
+        hit.record = at_level(hit.record.clone(), level, for_people);
+    }
+}
+
 /// A document with the texts of a level of detail: 0 the abstract, 1 the overview and the passage too, 2 all. Without a
 /// level, as 1, and the content if there is neither. For people, only the most detailed of these texts.
-pub fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> StoredRecord {
+fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> StoredRecord {
     if record.kind != &DOCUMENT {
         return record;
     }

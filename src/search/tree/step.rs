@@ -1,8 +1,8 @@
 //! The steps of a search in the tree, from which a reader can tell how its hits came about.
 
-use super::query::Method;
 use crate::ranking::weights::{OWN_SHARE, STABLE_ROUNDS, START_DIRECTORIES};
 use crate::record::{Address, Object, Query, quote};
+use crate::search::request::Method;
 
 /// One step.
 #[derive(Clone, PartialEq, Debug)]
