@@ -24,8 +24,8 @@ mod versions;
 mod write_plan;
 
 pub use api::{
-    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
-    VisitHit, Words,
+    Claim, Derived, ERASE_PENDING, FileState, Links, Maintenance, Model, OpenMode, Records, Removal, State,
+    Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
 };
 pub use changes::{ChangeNumbers, ChangeState, Witness};
 pub use copy::copy;
@@ -42,4 +42,4 @@ pub use select::{Below, Collection, Except, Mark, Select, Walk};
 pub use sessions::{
     Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
-pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
+pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};

@@ -143,6 +143,6 @@ impl Progress {
 
 /// The number of messages in scopes.
 fn count(store: &mut dyn Store, scopes: &Scopes) -> Result<u64> {
-    let all = store.scopes()?;
+    let all = store.scopes(None)?;
     Ok(all.into_iter().filter(|(scope, _)| scopes.contains(scope)).map(|(_, messages)| messages).sum())
 }

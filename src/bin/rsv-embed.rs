@@ -8,7 +8,7 @@ use rsv::error::{Error, Result};
 use rsv::lines::{Feed, FeedEvent, LocatedObject, SourceLocation};
 use rsv::link::synapse::{self, Plan};
 use rsv::record::{Object, Scopes};
-use rsv::store::{self, OpenMode, Store};
+use rsv::store::{self, Derived, OpenMode, Store};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -122,7 +122,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = backfill::claim(&mut *store, "embed", &io.diagnostics())?;
-    if store.repair_vectors()? > 0 {
+    if !store.repair(Derived::VectorIndexes)?.is_empty() {
         io.note("rebuilt the vector index, which was damaged");
     }
     let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.diagnostics())?;

@@ -81,7 +81,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         "md" => Format::Markdown,
         "openai" => {
             let (mut pairs, out) = (FineTuning::default(), &mut io.out);
-            let damage = store.walk_readable(&Walk::records(which), &mut |record| {
+            let damage = store.walk(&Walk { recover: true, ..Walk::records(which) }, &mut |record| {
                 let Record::Stored(message) = record else { return Ok(()) };
                 out.with(|out| pairs.message(&message, out))
             })?;
@@ -123,12 +123,12 @@ fn messages(
     store: &mut dyn Store,
     io: &mut Io,
 ) -> Result<Outcome> {
-    let what = Walk { vectors: format.is_reservoirs(), ..Walk::records(which) };
+    let what = Walk { vectors: format.is_reservoirs(), recover: true, ..Walk::records(which) };
     let mut transcripts = directory.map(Transcripts::create).transpose()?;
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;
-    let damage = store.walk_readable(&what, &mut |record| {
+    let damage = store.walk(&what, &mut |record| {
         let Record::Stored(message) = record else { return Ok(()) };
         if !format.holds(&message) {
             return Ok(());
@@ -160,20 +160,20 @@ fn lines(
     let embeddings = args.vectors.is_some();
     let cursors = Cursors::begin(args, &which, store)?;
     let changed_since = cursors.changed_since;
-    let what = Walk { tombstones, embeddings, links: true, changed_since, ..Walk::records(which) };
+    let what =
+        Walk { tombstones, embeddings, links: true, recover: true, changed_since, ..Walk::records(which) };
     let form =
         if args.vectors.as_deref() == Some("base64") { VectorFormat::Base64 } else { VectorFormat::Numbers };
     if !what.which.kinds.contains(&&MEMORY) {
         let out = &mut io.out;
-        let damage =
-            store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+        let damage = store.walk(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
         return cursors.end(damage, io);
     }
     // Derived members are read by a connection of their own while this one visits the snapshot.
     let beside = store::open(&settings.store()?, OpenMode::Existing);
     let rule = PriorRule::from_settings(settings);
     let mut lines = Lines { form, rule, beside, waiting: Vec::new(), failed: Ok(()) };
-    let damage = store.walk_readable(&what, &mut |record| lines.add(record, io))?;
+    let damage = store.walk(&what, &mut |record| lines.add(record, io))?;
     lines.flush(io)?;
     if damage.is_none() {
         // What is derived of a damaged store follows from the other lines.

@@ -11,7 +11,7 @@ use rsv::link::{self, ClusterRule, Graph, Nearness, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
 use rsv::record::{Address, Commit, Link, MEMORY, Object, Record, RecordKind, SYNAPSE, Scopes, VectorFormat};
-use rsv::store::{self, Forgotten, Intake, OpenMode, Select, Store, WriteRules, Written};
+use rsv::store::{self, Forgotten, Intake, OpenMode, Removal, Select, Store, WriteRules, Written};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -215,8 +215,8 @@ fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io:
         return Err(Error::new("--rel: a SYNAPSE follows from vectors").hint("give another name"));
     }
     if args.unlink {
-        let was_there = store.unlink(&link, now)?;
-        return Ok(if was_there { Outcome::Yes } else { Outcome::No });
+        let removed = store.remove(Removal::Link(&link), now)?;
+        return Ok(if removed > 0 { Outcome::Yes } else { Outcome::No });
     }
     let rules = WriteRules { forgotten: Forgotten::Return { at: now }, intake: Intake::Copy };
     if let Some(Written::Refused(why)) = store.write(&[Record::Link(link.clone())], rules)?.pop() {
@@ -247,7 +247,7 @@ fn make(
     }
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
-    let mark = store.mark()?;
+    let mark = store.change_state(&[])?.mark;
     let answers: Vec<Record> = link::missing(store, scopes, mark)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers, WriteRules::KEEP_OUT)?;
@@ -400,7 +400,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
-    for (scope, messages) in store.scopes()? {
+    for (scope, messages) in store.scopes(None)? {
         if messages > 0 && scopes.contains(&scope) {
             let line = Stats::read(store, &scope)?.to_object(&scope);
             io.out.write(format!("{}\n", line.to_json()).as_bytes())?;

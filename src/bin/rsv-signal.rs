@@ -6,7 +6,7 @@ use rsv::error::{Error, Result};
 use rsv::lines::Reader;
 use rsv::memory::{self, NewSignal, PriorRule};
 use rsv::record::{Object, Scopes, SignalType, StoredRecord};
-use rsv::store::{self, OpenMode, Store};
+use rsv::store::{self, Derived, OpenMode, Store};
 use std::process::ExitCode;
 
 /// Say of memories whether they helped, were used, or led to success
@@ -98,8 +98,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print_object(&object, is_text, io);
     }
     if args.rebuild {
-        let differed = store::open(&settings.store()?, OpenMode::Create)?.rebuild_tallies()?;
-        io.note(if differed { "the counts differed, and are made anew" } else { "the counts were right" });
+        let wrong = store::open(&settings.store()?, OpenMode::Create)?.repair(Derived::Tallies)?;
+        io.note(if !wrong.is_empty() {
+            "the counts differed, and are made anew"
+        } else {
+            "the counts were right"
+        });
         return Ok(Outcome::Yes);
     }
     let Some((signal_type, positive)) = args.signal.chosen() else {

@@ -399,7 +399,7 @@ fn follow(
 ) -> Result<Outcome> {
     let place = settings.store()?;
     // A file that is only being made is read as an empty store, and so is opened again.
-    let mut is_made = place.path().is_none() || !store.scopes()?.is_empty();
+    let mut is_made = place.path().is_none() || !store.scopes(None)?.is_empty();
     let (mut follower, mut records) = Follower::begin(which, count, io.clock.now(), &mut *store)?;
     loop {
         for record in &records {
@@ -411,7 +411,7 @@ fn follow(
             store.check_place()?;
         } else if place.path().is_some_and(Path::exists) {
             store = store::open(&place, OpenMode::Existing)?;
-            is_made = !store.scopes()?.is_empty();
+            is_made = !store.scopes(None)?.is_empty();
         }
         records = follower.next(io.clock.now(), &mut *store)?;
     }

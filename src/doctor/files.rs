@@ -9,7 +9,7 @@ use crate::config::{self, ReservoirFile, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::record::Scopes;
-use crate::store::{self, ERASE_PENDING, OpenMode, Store};
+use crate::store::{self, Derived, ERASE_PENDING, OpenMode, Store};
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -121,8 +121,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     if !there {
         return Ok((format!("{}, which is created when something is stored", place.address), store));
     }
-    let checked =
-        store.integrity_errors(MAX_REPORTED_ERRORS).and_then(|faults| Ok((faults, store.scopes()?)));
+    let checked = store.examine(MAX_REPORTED_ERRORS).and_then(|file| Ok((file.errors, store.scopes(None)?)));
     match checked {
         Ok((faults, scopes)) if faults.is_empty() => {
             let messages: u64 = scopes.iter().map(|(_, messages)| messages).sum();
@@ -191,7 +190,7 @@ fn check_disk(path: &Path) -> Result<String> {
 
 /// The unused space of a store's file, and whether removed text is still in it.
 fn check_unused(store: &mut dyn Store, path: &Path) -> Result<Vec<Finding>> {
-    let (unused, all) = (store.free_bytes()?, file_bytes(path));
+    let (unused, all) = (store.examine(0)?.unused_bytes, file_bytes(path));
     let text = format!("{} of {} of the store are unused", megabytes(unused), megabytes(all));
     let mut found = vec![if unused >= MIN_UNUSED_BYTES && unused >= all / MIN_UNUSED_SHARE {
         Finding::advice("unused", &Error::new(text).hint(COMPACT_HINT))
@@ -238,8 +237,8 @@ pub(super) fn repair(settings: &Settings) -> Vec<Finding> {
         return vec![Finding::ok("repair", format!("there is no {} yet", place.address))];
     }
     let repaired = store::open(&place, OpenMode::Create).and_then(|mut store| {
-        let done = store.repair()?;
-        let left = store.integrity_errors(MAX_REPORTED_ERRORS)?;
+        let done = store.repair(Derived::All)?;
+        let left = store.examine(MAX_REPORTED_ERRORS)?.errors;
         Ok((done, left))
     });
     match repaired {

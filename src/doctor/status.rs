@@ -19,7 +19,7 @@ pub struct Status(Vec<(&'static str, String)>);
 
 /// The scopes of the store with their numbers of messages.
 pub(super) fn scopes(settings: &Settings) -> Result<Vec<(Scope, u64)>> {
-    Ok(store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?.scopes()?)
+    Ok(store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?.scopes(None)?)
 }
 
 impl Status {

@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::error::{Error, Result};
 use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, URI, texts};
-use crate::store::{Below, Select, Store};
+use crate::store::{Below, Removal, Select, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The outcome of a mirror.
@@ -128,7 +128,7 @@ impl Mirror {
             let missing = self.missing(end, store, begin)?;
             let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
             if !missing.is_empty() {
-                removed += store.bury(&missing, TombstoneState::Removed, now)?;
+                removed += store.remove(Removal::Records(&missing, TombstoneState::Removed), now)?;
             }
         }
         Ok(Mirrored::Removed(removed))

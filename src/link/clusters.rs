@@ -125,7 +125,7 @@ fn areas(store: &mut dyn Store, scopes: &[Scopes]) -> Result<Vec<Scopes>> {
     for scopes in scopes {
         if *scopes == Scopes::All {
             let partitions: BTreeSet<String> =
-                store.scopes()?.into_iter().map(|(scope, _)| scope.partition).collect();
+                store.scopes(None)?.into_iter().map(|(scope, _)| scope.partition).collect();
             areas.extend(partitions.into_iter().map(Scopes::Partition));
         } else if !areas.contains(scopes) {
             areas.push(scopes.clone());

@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{Link, SYNAPSE, Scopes};
-use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store, UnlinkedCollection};
+use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store};
 use std::collections::{HashMap, HashSet};
 
 /// The number of records that are compared and linked at a time: an interrupted run loses no more than these.
@@ -79,10 +79,10 @@ pub fn grow(
     report: &mut dyn FnMut(u64, u64),
     on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    let states = store.link_states(&plan.model, scopes)?;
+    let states = store.link_states(&plan.model, scopes, true)?;
     let total = states.iter().map(|state| state.unlinked).sum();
     let mut done = 0;
-    for LinkState { collection, .. } in states.iter().filter(|state| state.unlinked > 0) {
+    for LinkState { collection, .. } in &states {
         let (mut graph, mut links) = (SynapseGraph::default(), LinkChanges::default());
         loop {
             report(done as u64, total);
@@ -115,14 +115,14 @@ pub fn catch_up(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, dia
 
 fn link_newest(store: &mut dyn Store, settings: &Settings, scopes: &Scopes) -> Result<()> {
     let Some(model) = backfill::model_of(store)? else { return Ok(()) };
-    let collections = store.unlinked(&model, scopes)?;
+    let collections = store.link_states(&model, scopes, true)?;
     if collections.is_empty() {
         return Ok(());
     }
     let Some(_claim) = store.claim("link")? else { return Ok(()) };
     let plan = Plan::for_model(model, settings, None, None)?;
     let (mut records, mut comparisons) = (CATCH_UP_RECORDS, CATCH_UP_COMPARISONS);
-    for UnlinkedCollection { collection, vectors } in collections {
+    for LinkState { collection, vectors, .. } in collections {
         let each = usize::try_from(vectors).unwrap_or(usize::MAX).max(1);
         let limit = records.min((comparisons / each).max(1));
         let batch = compared(store, &plan, &collection, Compare::Newest(limit))?;
@@ -182,7 +182,9 @@ pub fn update(
     report: &mut dyn FnMut(u64, u64),
     on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for LinkState { collection, rule, foreign_synapses, .. } in store.link_states(&plan.model, scopes)? {
+    for LinkState { collection, rule, foreign_synapses, .. } in
+        store.link_states(&plan.model, scopes, false)?
+    {
         if rebuild || foreign_synapses || rule != Some(plan.rule) {
             store.prune(&plan.model, &collection, plan.rule, rebuild || widened(rule, plan.rule))?;
         }
@@ -198,7 +200,7 @@ pub fn dry_run(
     rebuild: bool,
     on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for LinkState { collection, rule, .. } in store.link_states(&plan.model, scopes)? {
+    for LinkState { collection, rule, .. } in store.link_states(&plan.model, scopes, false)? {
         let rebuild = rebuild || widened(rule, plan.rule);
         let which = if rebuild { Compare::All } else { Compare::Unlinked(usize::MAX) };
         let batch = compared(store, plan, &collection, which)?;

@@ -163,12 +163,13 @@ pub(super) fn months(weeks: &[Date], columns: usize) -> Vec<(usize, String)> {
 
 /// Visits the records of a selection.
 fn visit(store: &mut dyn Store, which: Select, with: &mut dyn FnMut(StoredRecord)) -> Result<()> {
-    Ok(store.walk(&Walk::records(which), &mut |record| {
+    store.walk(&Walk::records(which), &mut |record| {
         if let Record::Stored(record) = record {
             with(record);
         }
         Ok(())
-    })?)
+    })?;
+    Ok(())
 }
 
 /// The tokens that recall added to a request.

@@ -86,7 +86,7 @@ impl Tombstone {
     }
 
     /// The tombstones to write for such a record: that of it, after what `before` goes on keeping out.
-    pub fn to_bury(
+    pub fn for_removal(
         record: &StoredRecord,
         state: TombstoneState,
         at: i64,

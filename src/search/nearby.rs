@@ -4,7 +4,7 @@ use crate::embed;
 use crate::error::Result;
 use crate::record::{Scope, Scopes};
 use crate::store::{Select, Store};
-use crate::text::Term;
+use crate::text::{Occur, Term};
 use std::collections::BTreeMap;
 
 /// The greatest number of hits in other scopes that are counted.
@@ -13,7 +13,7 @@ const MAX_COUNTED: usize = 10_000;
 /// The sentences for a person for whom nothing was found in a selection. With `terms`, of a search by words, only
 /// messages that contain them count.
 pub fn nothing_found(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> Result<Vec<String>> {
-    let all = store.scopes()?;
+    let all = store.scopes(None)?;
     let there = |scopes: &Scopes| all.iter().any(|(scope, messages)| *messages > 0 && scopes.contains(scope));
     if !there(&Scopes::All) {
         return Ok(vec!["the store is empty; to store something: rsv-ingest \"some text\"".to_owned()]);
@@ -44,12 +44,12 @@ fn elsewhere(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> R
     let everywhere = Select { scopes: Scopes::All, ..which.clone() };
     let mut found = BTreeMap::new();
     if let Some(terms) = terms {
-        store.visit_found(terms, &everywhere, MAX_COUNTED, &mut |hit| {
+        store.visit_found(terms, Occur::All, &everywhere, MAX_COUNTED, &mut |hit| {
             *found.entry(hit.record.scope).or_default() += 1;
             Ok(())
         })?;
     } else if *which == Select::messages(which.scopes.clone()) {
-        found.extend(store.scopes()?.into_iter().filter(|(_, messages)| *messages > 0));
+        found.extend(store.scopes(None)?.into_iter().filter(|(_, messages)| *messages > 0));
     } else {
         let summaries = store.summarize(&everywhere)?;
         found.extend(summaries.into_iter().map(|summary| (summary.scope, summary.messages)));

@@ -4,6 +4,7 @@ use super::{FETCH_GROWTH, Options, parse_terms};
 use crate::error::Result;
 use crate::record::{Hit, HitEvidence, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Select, Store};
+use crate::text::Occur;
 use std::collections::{HashMap, HashSet};
 
 /// The number of hits that are read together with their neighbours: so few that a store starts no thread for them, whose
@@ -24,7 +25,7 @@ fn visit_alone(
     let (mut fetched, mut visited) = (options.limit, 0);
     loop {
         let (mut found, mut last_score) = (0, f64::INFINITY);
-        store.visit_found(&terms, which, fetched, &mut |hit| {
+        store.visit_found(&terms, Occur::All, which, fetched, &mut |hit| {
             found += 1;
             last_score = hit.score;
             // A hit of an earlier, smaller search is a duplicate of itself.

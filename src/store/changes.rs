@@ -1,5 +1,6 @@
 //! The numbers of the changes of a store, and what has the last ones.
 
+use super::select::Mark;
 use crate::record::identity_digest;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,9 @@ pub struct ChangeState {
     /// The id of the store.
     pub store: String,
     pub numbers: ChangeNumbers,
+    /// A mark of the records that are there: as long as it stays the same, none has come or gone. `None` if there are
+    /// records without numbers.
+    pub mark: Option<Mark>,
     /// Those of the last numbers, and of the numbers that were asked for.
     pub witnesses: Vec<Witness>,
 }

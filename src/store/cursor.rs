@@ -26,7 +26,7 @@ const EXPORT_ALL: &str =
 impl Cursor {
     /// The cursor after all changes of now.
     pub fn now(store: &mut dyn Store, selection: &str) -> Result<Cursor> {
-        let ChangeState { store, numbers, mut witnesses } = store.change_state(&[])?;
+        let ChangeState { store, numbers, mut witnesses, .. } = store.change_state(&[])?;
         witnesses.sort_by(|one, other| (&one.part, one.n).cmp(&(&other.part, other.n)));
         Ok(Cursor { store, selection: selection.to_owned(), numbers, witnesses })
     }

@@ -39,7 +39,7 @@ impl Follower {
 
     /// The records that came since the last call, oldest first.
     pub fn next(&mut self, now: i64, store: &mut dyn Store) -> Result<Vec<StoredRecord>> {
-        let mark = store.mark()?;
+        let mark = store.change_state(&[])?.mark;
         if mark.is_some() && mark == self.mark {
             return Ok(Vec::new());
         }

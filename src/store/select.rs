@@ -173,6 +173,11 @@ pub struct Walk {
     pub vectors: bool,
     pub embeddings: bool,
     pub links: bool,
+    /// Whether the records have their texts. A store that can reads none if they have not.
+    pub texts: bool,
+    /// Whether what can be read of a damaged store is visited, whatever cannot. What came before the damage was found is
+    /// not visited again.
+    pub recover: bool,
     /// Leaves out the records of traces that have got no record since, if the store can; none, if a record was removed
     /// since.
     pub traces_since: Option<Mark>,
@@ -189,6 +194,8 @@ impl Walk {
             vectors: false,
             embeddings: false,
             links: false,
+            texts: true,
+            recover: false,
             traces_since: None,
             changed_since: None,
         }

@@ -68,7 +68,7 @@ pub fn uncommitted(store: &mut dyn Store, session: &Scope, most: usize) -> Resul
 /// scope is a session if the account of its last turn says so; with `all`, each is.
 pub fn open_sessions(store: &mut dyn Store, all: bool) -> Result<Vec<(Scope, i64)>> {
     let mut open = Vec::new();
-    let scopes: Vec<Scope> = store.scopes()?.into_iter().map(|(scope, _)| scope).collect();
+    let scopes: Vec<Scope> = store.scopes(None)?.into_iter().map(|(scope, _)| scope).collect();
     for scopes in scopes.chunks(BATCH) {
         let one = |scope: &Scope| Scopes::One(scope.clone());
         let of_messages: Vec<Select> = scopes.iter().map(|scope| Select::messages(one(scope))).collect();
@@ -106,7 +106,7 @@ pub fn is_of_another(store: &mut dyn Store, session: &Scope) -> Result<bool> {
         return Ok(false);
     }
     let is_named = |(scope, messages): &(Scope, u64)| scope.partition != session.partition && *messages > 0;
-    Ok(store.scopes_named(&session.instance)?.iter().any(is_named))
+    Ok(store.scopes(Some(&session.instance))?.iter().any(is_named))
 }
 
 /// The archives of a session, by time.
@@ -126,10 +126,11 @@ pub fn last_archive(archives: Vec<StoredRecord>) -> Option<StoredRecord> {
 }
 
 fn visit(store: &mut dyn Store, which: Select, visit: &mut dyn FnMut(StoredRecord)) -> Result<()> {
-    Ok(store.walk(&Walk::records(which), &mut |record| {
+    store.walk(&Walk::records(which), &mut |record| {
         if let Record::Stored(record) = record {
             visit(record);
         }
         Ok(())
-    })?)
+    })?;
+    Ok(())
 }

@@ -42,6 +42,7 @@ mod synapse;
 mod tallies;
 mod tombstones;
 mod unembedded;
+mod unlinked;
 mod vectors;
 mod wal;
 mod walk;

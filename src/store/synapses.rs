@@ -19,16 +19,10 @@ pub struct LinkState {
     pub rule: Option<Rule>,
     /// Whether there may be imported synapses that the rule does not allow.
     pub foreign_synapses: bool,
-    /// The number of records with vectors that are not linked yet.
-    pub unlinked: u64,
-}
-
-/// A collection with records that have a vector and are not linked yet.
-#[derive(Clone, PartialEq, Debug)]
-pub struct UnlinkedCollection {
-    pub collection: Collection,
     /// The number of its vectors, with each of which a record is compared.
     pub vectors: u64,
+    /// The number of records with vectors that are not linked yet.
+    pub unlinked: u64,
 }
 
 /// The records that are compared with others.

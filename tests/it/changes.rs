@@ -1,14 +1,14 @@
 //! A store whose records change: whatever is written, in whatever version, and removed, it answers as if what is there
 //! now had been written alone; and a process that is killed leaves every change whole or undone.
 
-use crate::support::{Dice, Home, is_test_process, number_from, on_each_store};
+use crate::support::{Dice, Home, is_test_process, number_from, on_each_store, remove};
 use rsv::cli::Common;
 use rsv::config;
 use rsv::record::{
     Content, DOCUMENT, Draft, DraftDefaults, Embedding, Line, Link, MESSAGE, Object, Record, Role, SYNAPSE,
     Scope, Scopes, StoredRecord, Vector, kinds,
 };
-use rsv::store::{self, OpenMode, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{self, Derived, OpenMode, Select, Store, Walk, WriteRules, Written};
 use rsv::text::{Occur, Term};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -393,7 +393,7 @@ impl Changed<'_> {
         let count = ids.iter().filter(|id| self.model.live.remove(*id).is_some()).count();
         self.model.links.retain(|link| !ids.contains(&link.from) && !ids.contains(&link.to));
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        assert_eq!(self.store.remove(&ids).unwrap(), count as u64);
+        assert_eq!(remove(&mut *self.store, &ids), count as u64);
     }
 
     fn put_vectors(&mut self) {
@@ -516,7 +516,7 @@ impl Changed<'_> {
         let unembedded = self.model.live.values().filter(|(_, vector)| vector.is_none()).count();
         let found = self.store.unembedded(MODEL, &all_records(), self.ids.len()).unwrap();
         assert_eq!((found.total, found.newest.len()), (unembedded as u64, unembedded));
-        let scopes: BTreeMap<Scope, u64> = self.store.scopes().unwrap().into_iter().collect();
+        let scopes: BTreeMap<Scope, u64> = self.store.scopes(None).unwrap().into_iter().collect();
         let mut counted: BTreeMap<Scope, u64> = BTreeMap::new();
         for (record, _) in self.model.live.values() {
             *counted.entry(record.scope.clone()).or_default() += u64::from(*record.kind == MESSAGE);
@@ -533,7 +533,7 @@ impl Changed<'_> {
         self.check_all();
         let ids: Vec<String> = self.model.live.keys().cloned().collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        assert_eq!(self.store.remove(&ids).unwrap(), ids.len() as u64);
+        assert_eq!(remove(&mut *self.store, &ids), ids.len() as u64);
         self.model = Model::default();
         let [one, other] = self.pooled;
         for mut store in [self.store, one, other, self.home.open()] {
@@ -547,11 +547,11 @@ impl Changed<'_> {
             assert_eq!(store.nearest(MODEL, &[1.0; 4], &all, 10).unwrap(), []);
             assert_eq!(store.last_of(&all, 10).unwrap(), []);
             assert_eq!(store.count(&all, 10).unwrap(), 0);
-            assert_eq!(store.scopes().unwrap(), []);
+            assert_eq!(store.scopes(None).unwrap(), []);
             assert!(store.models().unwrap().iter().all(|model| model.vectors == 0));
             assert_eq!(store.unembedded(MODEL, &all, 10).unwrap().total, 0);
-            assert_eq!(store.repair_vectors().unwrap(), 0);
-            assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+            assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0]);
+            assert_eq!(store.examine(10).unwrap().errors, [""; 0]);
         }
         self.home.check();
     }
@@ -684,7 +684,7 @@ fn a_process_that_changes_records_until_it_is_killed() {
                 let batch = both.into_iter().map(Record::Stored).chain(links.map(Record::Link));
                 store.write(&batch.collect::<Vec<_>>(), WriteRules::KEEP_OUT).unwrap();
             }
-            (_, 0) => drop(store.remove(&ids).unwrap()),
+            (_, 0) => drop(remove(&mut *store, &ids)),
             _ => drop(store.write(&both.map(Record::Stored), WriteRules::NEW).unwrap()),
         }
         writeln!(std::io::stdout(), "changed {pair}").unwrap();
@@ -736,7 +736,7 @@ fn check_pairs(home: &Home) {
     assert_eq!(found, model.find(&terms, Occur::All, &which, 1000));
     let models = store.models().unwrap();
     assert_eq!(models.iter().map(|model| model.vectors).sum::<u64>(), whole as u64);
-    assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+    assert_eq!(store.examine(10).unwrap().errors, [""; 0]);
     home.check();
 }
 

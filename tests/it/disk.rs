@@ -258,7 +258,7 @@ impl Machine {
             let whole = [format!("ask {n}"), "account".into(), format!("reply {n}"), "link".into()];
             assert_eq!(*records, whole, "every turn is there whole and once");
         }
-        assert_eq!(self.home.open().integrity_errors(10).unwrap(), [""; 0]);
+        assert_eq!(self.home.open().examine(10).unwrap().errors, [""; 0]);
         self.home.check();
     }
 }

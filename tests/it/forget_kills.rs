@@ -2,7 +2,7 @@
 
 use crate::support::{Dice, Home, lines_of, number_from, on_each_store};
 use rsv::record::Scopes;
-use rsv::store::{Select, Store};
+use rsv::store::{Derived, Select, Store};
 use rsv::text::{Occur, Term};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn a_kill_leaves_a_message_whole_or_forgotten(home: Home) {
         )
         .ok();
         assert_eq!(is_found(&mut *store, n), !is_gone, "{n}");
-        assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+        assert_eq!(store.examine(10).unwrap().errors, [""; 0]);
         drop(store);
         if !home.is_at_server() {
             for n in &gone {
@@ -108,7 +108,7 @@ fn a_kill_leaves_a_message_whole_or_forgotten(home: Home) {
     for n in 0..MESSAGES {
         assert_eq!(is_found(&mut *store, n), !gone.contains(&n), "{n}");
     }
-    assert_eq!(store.repair_vectors().unwrap(), 0);
+    assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0]);
     home.check();
 }
 
@@ -159,8 +159,8 @@ fn searches_beside_writers_never_find_what_was_forgotten(home: Home) {
             assert_eq!(leftovers(&home, *n), [""; 0]);
         }
     }
-    assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
-    assert_eq!(store.repair_vectors().unwrap(), 0);
+    assert_eq!(store.examine(10).unwrap().errors, [""; 0]);
+    assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0]);
     home.check();
 }
 

@@ -1,7 +1,7 @@
 //! A kind of records that nothing in rsv knows of, from its lines through everything to its lines again.
 
 use crate::neo4j::{READ_BY_RESERVOIR, RESERVOIRS};
-use crate::support::{Home, is_test_process, on_each_store, on_graph};
+use crate::support::{Home, is_test_process, on_each_store, on_graph, remove};
 use jiff::tz::TimeZone;
 use rsv::backfill;
 use rsv::cli::{Common, Diagnostics, Layout};
@@ -150,11 +150,11 @@ fn notes_are_stored_beside_reservoirs_graph() {
         .collect();
     assert_eq!(ingest(&mut *store, Options::default(), &notes).1, 40);
     assert_eq!(seen(&mut *store), (6, 6, 6));
-    assert_eq!(store.remove(&["w0", "w1", "a0"]).unwrap(), 3);
+    assert_eq!(remove(&mut *store, &["w0", "w1", "a0"]), 3);
     assert_eq!(seen(&mut *store), (6, 6, 6));
     // rsv does not remove records that it has not adopted.
     let ids: Vec<String> = store.last_of(&owls, 1).unwrap().into_iter().map(|owl| owl.id).collect();
-    assert_eq!(store.remove(&[&ids[0]]).unwrap(), 0);
+    assert_eq!(remove(&mut *store, &[&ids[0]]), 0);
     assert_eq!(seen(&mut *store), (6, 6, 6));
 }
 
@@ -224,7 +224,7 @@ fn they_are_stored_and_passed_on(store: &mut dyn Store) {
     assert_eq!((ids(&around[0].before), ids(&around[0].after)), (vec!["n1"], vec!["n3"]));
     // Scopes are counted by their messages.
     let scopes: Vec<(String, u64)> =
-        store.scopes().unwrap().into_iter().map(|(scope, count)| (scope.partition, count)).collect();
+        store.scopes(None).unwrap().into_iter().map(|(scope, count)| (scope.partition, count)).collect();
     assert_eq!(scopes, [("p".to_owned(), 3), ("q".to_owned(), 0)]);
 }
 
@@ -395,13 +395,13 @@ fn they_go_from_store_to_store(store: &mut dyn Store) {
 fn they_are_removed(store: &mut dyn Store) {
     let mut note = store.get(&["n1"], &of_p(&NOTE)).unwrap().remove(0);
     note.text = "It has been scraped off.".into();
-    assert_eq!(store.remove(&["n1"]).unwrap(), 1);
+    assert_eq!(remove(&mut *store, &["n1"]), 1);
     assert_eq!(store.write(&[Record::Stored(note)], store::WriteRules::NEW).unwrap(), [Written::New]);
     assert_eq!(ids_of(&found(store, By::Words, "scraped", &NOTE, false)), ["n1"]);
     assert_eq!(ids_of(&found(store, By::Words, "north", &NOTE, false)), [""; 0]);
-    assert_eq!(store.remove(&["n1", "nothing"]).unwrap(), 1);
+    assert_eq!(remove(&mut *store, &["n1", "nothing"]), 1);
     assert_eq!(ids_of(&found(store, By::Words, "moss", &NOTE, false)), [""; 0]);
     assert_eq!(store.get(&["n1"], &of_p(&NOTE)).unwrap(), []);
     assert_eq!(found(store, By::Words, "moss", &MESSAGE, false).len(), 2);
-    assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+    assert_eq!(store.examine(10).unwrap().errors, [""; 0]);
 }

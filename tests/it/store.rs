@@ -135,7 +135,7 @@ fn nothing_is_there(open: &Open) {
     assert_eq!(store.last_of(&Select::messages(Scopes::All), 10).unwrap(), []);
     assert_eq!(store.find(&Term::parse("owl"), Occur::All, &Select::messages(Scopes::All), 10).unwrap(), []);
     assert_eq!(visited(&mut *store, &everything()), []);
-    assert_eq!(store.scopes().unwrap(), []);
+    assert_eq!(store.scopes(None).unwrap(), []);
     assert_eq!(store.write(&[], WriteRules::KEEP_OUT).unwrap(), []);
 }
 
@@ -357,12 +357,12 @@ fn a_visitor_can_stop(open: &Open) {
 fn scopes_are_counted(open: &Open) {
     let lone = StoredRecord { scope: scope("a'b"), ..message("s1", 1, Role::User, "alone") };
     open().write(&[Record::Stored(lone)], WriteRules::KEEP_OUT).unwrap();
-    let scopes = open().scopes().unwrap();
+    let scopes = open().scopes(None).unwrap();
     let messages = open().last_of(&Select::messages(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);
     let Scope { instance, .. } = scope("p");
-    assert_eq!(open().scopes_named(&instance).unwrap(), scopes[1..2]);
-    assert_eq!(open().scopes_named("another").unwrap(), []);
+    assert_eq!(open().scopes(Some(&instance)).unwrap(), scopes[1..2]);
+    assert_eq!(open().scopes(Some("another")).unwrap(), []);
     for which in [Select::messages(Scopes::All), Select::records(kinds(), Scopes::Partition("p".to_owned()))]
     {
         let mut counted: BTreeMap<Scope, (u64, i64, i64, u64)> = BTreeMap::new();

@@ -3,7 +3,8 @@
 use crate::neo4j::Graph;
 use crate::shared::made_once;
 use rsv::config::StoreLocation;
-use rsv::store::{self, OpenMode, Store};
+use rsv::record::TombstoneState;
+use rsv::store::{self, OpenMode, Removal, Store};
 use serde_json::Value;
 use std::fmt;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -407,6 +408,11 @@ pub(crate) fn tries(count: u64, mut one: impl FnMut(Dice)) {
         let _named = Try(seed, number);
         one(Dice(seed.wrapping_mul(1_000_003).wrapping_add(number)));
     }
+}
+
+/// Removes records, with tombstones that keep nothing out; returns their number.
+pub(crate) fn remove(store: &mut dyn Store, ids: &[&str]) -> u64 {
+    store.remove(Removal::Records(ids, TombstoneState::Removed), i64::MIN).unwrap()
 }
 
 /// How a run ended.

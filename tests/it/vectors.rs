@@ -6,7 +6,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, HitEvidence, Link, Object, Position, Record, Role,
     Scope, Scopes, StoredRecord, Vector,
 };
-use rsv::store::{self, Model, OpenMode, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{self, Derived, Model, OpenMode, Select, Store, Walk, WriteRules, Written};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 
@@ -511,8 +511,8 @@ fn nearest_is_exact_after_a_thousand_changes() {
         }
     }
     assert!(shadow.0.len() > 400, "{}", shadow.0.len());
-    store.repair_vectors().unwrap();
-    assert_eq!(store.repair_vectors().unwrap(), 0, "what is mended is whole");
+    store.repair(Derived::VectorIndexes).unwrap();
+    assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0], "what is mended is whole");
     shadow.check(&mut *store, "m", &mut dice);
     assert_eq!(store.models().unwrap()[0].vectors, shadow.0.len() as u64);
     home.check();
@@ -629,7 +629,7 @@ fn a_stale_index_is_repaired() {
             .write(&[Record::Stored(StoredRecord { vector: embedded, ..message })], WriteRules::KEEP_OUT)
             .unwrap();
     }
-    assert_eq!(store.repair_vectors().unwrap(), 0);
+    assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0]);
     // Another program adds vectors, and knows of no index.
     store
         .write(
@@ -642,7 +642,7 @@ fn a_stale_index_is_repaired() {
     let sql = "INSERT INTO embedding (record, model, vector)
                SELECT record.n, model.n, ? FROM record, model WHERE record.id = 'new'";
     outside.execute(sql, [numbers]).unwrap();
-    assert_eq!(store.repair_vectors().unwrap(), 1);
+    assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), ["1 vector indexes were rebuilt"]);
     shadow.0.push((StoredRecord { scope: scope("far", "far"), ..message("new", 9, "new") }, vec![9.0; 8]));
     shadow.check(&mut *store, "m", &mut dice);
     assert_eq!(store.unembedded("m", &all(), 1).unwrap().total, 0);

@@ -2,7 +2,7 @@
 //! written to two stores, both say the same of it and hold the same.
 
 use crate::store::visited;
-use crate::support::{Home, lines_of, number_from, on_each_store, on_graph};
+use crate::support::{Home, lines_of, number_from, on_each_store, on_graph, remove};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -11,7 +11,7 @@ use rsv::record::{
     Draft, DraftDefaults, Line, Link, Object, Record, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
     kinds,
 };
-use rsv::store::{Forgotten, Intake, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{Forgotten, Intake, Removal, Select, Store, Walk, WriteRules, Written};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::slice::from_ref;
@@ -107,9 +107,9 @@ fn a_memory_of_many_is_exported_with_all_its_links(home: Home) {
     assert_eq!(links(&mut *store), 30);
     // One that was forgotten does not come back with its memory.
     let link = Link::plain("CONSOLIDATED_INTO", "m00", "all", 7);
-    assert!(store.unlink(&link, 5000).unwrap());
+    assert_eq!(store.remove(Removal::Link(&link), 5000).unwrap(), 1);
     let memory = memory("all", "All owls", &ids);
-    store.remove(&["all"]).unwrap();
+    remove(&mut *store, &["all"]);
     assert_eq!(store.write(&[memory], WriteRules::KEEP_OUT).unwrap(), [Written::New]);
     assert_eq!(links(&mut *store), 29);
 }
@@ -310,9 +310,9 @@ impl Step {
             Step::Write(batch, rules) => store.write(batch, *rules).unwrap(),
             Step::Bury(ids, state, at) => {
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                vec![Written::Removed(store.bury(&ids, *state, *at).unwrap())]
+                vec![Written::Removed(store.remove(Removal::Records(&ids, *state), *at).unwrap())]
             }
-            Step::Unlink(link, at) => vec![Written::Removed(store.unlink(link, *at).unwrap().into())],
+            Step::Unlink(link, at) => vec![Written::Removed(store.remove(Removal::Link(link), *at).unwrap())],
         }
     }
 }

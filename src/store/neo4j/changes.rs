@@ -339,7 +339,7 @@ pub(super) const SET_RULE: &str = "
 pub(super) const PRUNE: &str = "
     MATCH (r:{label}) WHERE r.partition = $partition AND r.instance = $instance
     MATCH (r)-[l:SYNAPSE]-(:RsvRecord)
-    WHERE $anew OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
+    WHERE $rebuild OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
     WITH DISTINCT l DELETE l RETURN count(l) AS count";
 pub(super) const BEGIN_UNLINKED: &str = "
     MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance

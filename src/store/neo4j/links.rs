@@ -13,12 +13,11 @@ use super::statements::{self, for_label, for_model, for_scopes};
 use super::tombstones::{Contents, Tombstones};
 use super::values::{self, ListedLink, Params, Row};
 use super::write::run_over;
-use crate::record::{Link, Scope, Scopes, StoredRecord, Tombstone, kind_named, kinds};
+use crate::record::{Link, Scope, Scopes, Tombstone, kind_named, kinds};
 use crate::store::api::Links;
 use crate::store::error::Result;
-use crate::store::evidence::Around;
-use crate::store::select::{Collection, Select};
-use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
+use crate::store::select::Collection;
+use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 use neo4rs::BoltType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,21 +33,8 @@ impl Links for Neo4j {
         self.or_error("read", self.read_links(ids, rel))
     }
 
-    fn unlink(&mut self, link: &Link, at: i64) -> Result<bool> {
-        self.or_error("write to", self.remove_link(link, at))
-    }
-
-    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
-        let read = self.read_around(records, which, reach, None);
-        self.or_error("read", read.map(|(around, _)| around))
-    }
-
-    fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>> {
-        self.or_error("read", self.read_link_states(model, scopes))
-    }
-
-    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<UnlinkedCollection>> {
-        self.or_error("read", self.read_unlinked(model, scopes))
+    fn link_states(&mut self, model: &str, scopes: &Scopes, unlinked: bool) -> Result<Vec<LinkState>> {
+        self.or_error("read", self.read_link_states(model, scopes, unlinked))
     }
 
     fn compare(
@@ -73,8 +59,8 @@ impl Links for Neo4j {
         self.or_error("write to", self.change_synapses(model, collection, rule, compared, changes))
     }
 
-    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64> {
-        self.or_error("write to", self.prune_synapses(model, collection, rule, anew))
+    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, rebuild: bool) -> Result<u64> {
+        self.or_error("write to", self.prune_synapses(model, collection, rule, rebuild))
     }
 }
 
@@ -90,7 +76,7 @@ impl Neo4j {
         Ok(found.into_values().collect())
     }
 
-    fn remove_link(&self, link: &Link, at: i64) -> DbResult<bool> {
+    pub(super) fn remove_link(&self, link: &Link, at: i64) -> DbResult<bool> {
         let Some(statement) = changes::remove_link(&link.rel) else { return Ok(false) };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
@@ -105,12 +91,15 @@ impl Neo4j {
         })
     }
 
-    fn read_link_states(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<LinkState>> {
+    fn read_link_states(&self, name: &str, scopes: &Scopes, only_unlinked: bool) -> DbResult<Vec<LinkState>> {
         let Some(model) = self.model_number(name)? else { return Ok(Vec::new()) };
         let rows = self.server.rows(&for_model(statements::COUNT_UNLINKED, model), Params::new())?;
         let mut unlinked: BTreeMap<(String, Scope), u64> = BTreeMap::new();
         for row in rows {
             unlinked.insert((row.get("kind")?, row.scope()?), row.count("unlinked")?);
+        }
+        if only_unlinked && unlinked.is_empty() {
+            return Ok(Vec::new());
         }
         let params = scopes_params(scopes).with("model", model);
         let mut states = Vec::new();
@@ -120,26 +109,17 @@ impl Neo4j {
             let Some(kind) = kind_named(&name) else { continue };
             let rule = rule_of(&row)?;
             let unlinked = unlinked.get(&(name, scope.clone())).copied().unwrap_or_default();
-            let collection = Collection { kind, scope };
-            states.push(LinkState { collection, rule, foreign_synapses: row.get("foreign")?, unlinked });
+            if only_unlinked && unlinked == 0 {
+                continue;
+            }
+            let (collection, vectors) = (Collection { kind, scope }, row.count("vectors")?);
+            let foreign_synapses = row.get("foreign")?;
+            states.push(LinkState { collection, rule, foreign_synapses, vectors, unlinked });
         }
         let kinds = kinds();
         let position = |state: &LinkState| kinds.iter().position(|kind| *kind == state.collection.kind);
         states.sort_by_cached_key(|state| (state.collection.scope.clone(), position(state)));
         Ok(states)
-    }
-
-    fn read_unlinked(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<UnlinkedCollection>> {
-        let Some(model) = self.model_number(name)? else { return Ok(Vec::new()) };
-        let statement = for_model(&for_scopes(statements::UNLINKED_COLLECTIONS, scopes), model);
-        let mut found = Vec::new();
-        for row in self.server.rows(&statement, scopes_params(scopes).with("model", model))? {
-            if let Some(kind) = kind_named(&row.get::<String>("kind")?) {
-                let collection = Collection { kind, scope: row.scope()? };
-                found.push(UnlinkedCollection { collection, vectors: row.count("vectors")? });
-            }
-        }
-        Ok(found)
     }
 
     fn compare_vectors(
@@ -269,15 +249,21 @@ impl Neo4j {
         })
     }
 
-    fn prune_synapses(&self, name: &str, collection: &Collection, rule: Rule, anew: bool) -> DbResult<u64> {
+    fn prune_synapses(
+        &self,
+        name: &str,
+        collection: &Collection,
+        rule: Rule,
+        rebuild: bool,
+    ) -> DbResult<u64> {
         let Some(model) = self.model_number(name)? else { return Ok(0) };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = || rule_params(model, collection, rule);
             let statement = for_label(changes::PRUNE, collection.kind);
-            let row = transaction.row(&statement, params().with("name", name).with("anew", anew))?;
+            let row = transaction.row(&statement, params().with("name", name).with("rebuild", rebuild))?;
             let removed = row.map_or(Ok(0), |row| row.count("count"))?;
-            if anew {
+            if rebuild {
                 let statement = for_label(changes::BEGIN_UNLINKED, collection.kind);
                 transaction.run(&for_model(&statement, model), params())?;
             }

@@ -6,17 +6,14 @@
 
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
-use super::read::{MeasuredRecord, longest};
+use super::read::MeasuredRecord;
 use super::rows::is_zero;
 use super::selection::{number, scopes_params, select_params, with_kinds};
-use super::server::ids_per_request;
 use super::statements::{self, for_model, for_scopes, selected};
 use super::values::{self, Params};
 use crate::record::{Hit, RecordKind, Scopes};
-use crate::store::evidence::Cosines;
 use crate::store::select::Select;
 use crate::vector::QuantizedQuery;
-use std::collections::HashMap;
 
 /// Comparing at most so many vectors one by one is faster than querying the index.
 const MAX_COMPARED: i64 = 500;
@@ -143,22 +140,6 @@ impl Neo4j {
             }
             wanted = wanted.saturating_mul(FETCH_GROWTH);
         }
-    }
-
-    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> DbResult<Cosines> {
-        let query = QuantizedQuery::new(vector);
-        let mut cosines = HashMap::<String, f64>::new();
-        for ids in ids.chunks(ids_per_request(statements::SIMILARITIES, vector.len(), longest(ids))) {
-            let wanted = Params::new().with_texts("wanted", ids.iter().copied());
-            let params = wanted.with("model", model).with_question(vector);
-            for (id, cosine, vector) in self.server.lists(statements::SIMILARITIES, params, ids.len())? {
-                if let Some(cosine) = values::cosine((cosine, vector), &query) {
-                    cosines.insert(id, cosine);
-                }
-            }
-        }
-        let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
-        Ok(found.collect())
     }
 }
 

@@ -7,9 +7,10 @@ use super::selection::{number, select_params};
 use super::statements::{self, changed, selected};
 use super::tombstones;
 use super::values::{Params, Row};
-use crate::record::{Record, RecordKind, StoredRecord, TombstoneState, Vector};
-use crate::store::api::{Records, Visit};
+use crate::record::{Record, RecordKind, StoredRecord, Vector};
+use crate::store::api::{Records, Removal, Visit};
 use crate::store::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
+use crate::store::damage::Damage;
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
@@ -25,12 +26,12 @@ impl Records for Neo4j {
         self.or_error("write to", self.write_batch(batch, rules))
     }
 
-    fn remove(&mut self, ids: &[&str]) -> Result<u64> {
-        self.or_error("write to", self.remove_records(ids, None))
-    }
-
-    fn bury(&mut self, ids: &[&str], state: TombstoneState, at: i64) -> Result<u64> {
-        self.or_error("write to", self.remove_records(ids, Some((state, at))))
+    fn remove(&mut self, what: Removal, at: i64) -> Result<u64> {
+        let removed = match what {
+            Removal::Records(ids, state) => self.remove_records(ids, state, at),
+            Removal::Link(link) => self.remove_link(link, at).map(u64::from),
+        };
+        self.or_error("write to", removed)
     }
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
@@ -51,16 +52,8 @@ impl Records for Neo4j {
         self.or_error("read", self.count_up_to(which, most))
     }
 
-    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
-        self.or_error("read", self.walk_all(what, visit))
-    }
-
-    fn mark(&mut self) -> Result<Option<Mark>> {
-        self.or_error("read", self.read_mark())
-    }
-
-    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
-        self.or_error("read", self.read_change_state(earlier))
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
+        self.or_error("read", self.walk_all(what, visit).map(|()| None))
     }
 }
 
@@ -130,7 +123,7 @@ impl Neo4j {
     }
 
     /// All changes are numbered by one counter.
-    fn read_change_state(&self, earlier: &[Witness]) -> DbResult<ChangeState> {
+    pub(super) fn read_change_state(&self, earlier: &[Witness]) -> DbResult<ChangeState> {
         let numbers = |part: &str| {
             let of_part = earlier.iter().filter(|witness| witness.part == part);
             of_part.map(|witness| witness.n).collect::<BoltType>()
@@ -149,7 +142,7 @@ impl Neo4j {
         }
         let n = row.get("n")?;
         let numbers = ChangeNumbers { records: n, embeddings: n, links: n, tombstones: n };
-        Ok(ChangeState { store: row.get("id")?, numbers, witnesses })
+        Ok(ChangeState { store: row.get("id")?, numbers, mark: self.read_mark()?, witnesses })
     }
 
     /// The name of the model that has the most vectors.

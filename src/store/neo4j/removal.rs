@@ -24,24 +24,22 @@ use std::collections::BTreeSet;
 pub(super) fn of_ids(
     transaction: &mut Transaction,
     ids: &[&str],
-    tombstone: Option<(TombstoneState, i64)>,
+    tombstone: (TombstoneState, i64),
 ) -> DbResult<(u64, Batch)> {
     let mut there = Batch::default();
     (there.next, there.models) = lock(transaction, 0)?;
     let all = read_about(transaction, &mut there, ids)?;
     let ids: &[&str] = &all.iter().map(String::as_str).collect::<Vec<_>>();
     read_old_versions(transaction, &mut there, ids)?;
-    if let Some(tombstone) = tombstone {
-        for ids in ids.chunks(ROWS) {
-            bury(transaction, &mut there, ids, tombstone)?;
-        }
+    for ids in ids.chunks(ROWS) {
+        add_tombstones(transaction, &mut there, ids, tombstone)?;
     }
     let removed = ids.iter().filter(|id| there.remove(id)).count();
     Ok((removed as u64, there))
 }
 
 /// Adds the tombstones of records that go at a time.
-fn bury(
+fn add_tombstones(
     transaction: &mut Transaction,
     there: &mut Batch,
     ids: &[&str],
@@ -58,7 +56,7 @@ fn bury(
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &Contents::default())?;
     for record in &records {
-        for tombstone in Tombstone::to_bury(record, state, at, before.get(&digest(record))) {
+        for tombstone in Tombstone::for_removal(record, state, at, before.get(&digest(record))) {
             there.new.put_tombstone(&tombstone);
         }
     }

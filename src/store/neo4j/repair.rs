@@ -19,6 +19,12 @@ use crate::text::terms;
 const BATCH: usize = 1000;
 
 impl Neo4j {
+    /// Rebuilds the sums; returns in words what was wrong.
+    pub(super) fn repair_tallies(&self) -> DbResult<Vec<String>> {
+        let differed = self.server.write(tallies::rebuild)?;
+        Ok(if differed { vec!["the counts of signals differed".to_owned()] } else { Vec::new() })
+    }
+
     /// Repairs the graph; returns in words what was wrong and what was done.
     pub(super) fn repair_all(&self) -> DbResult<Vec<String>> {
         let mut done = Vec::new();

@@ -4,12 +4,12 @@ use super::around::MeasureFirst;
 use super::error::DbResult;
 use super::graph::{Neo4j, in_parallel};
 use crate::record::{Hit, Link, StoredRecord};
-use crate::store::api::Store;
-use crate::store::error::Result;
+use crate::store::api::{Store, VisitHit};
+use crate::store::error::{Result, StoreError};
 use crate::store::evidence::{Around, Cosines, Evidence, Plan};
 use crate::store::question::{Question, QuestionVector};
 use crate::store::select::Select;
-use crate::text::terms::Occur;
+use crate::text::terms::{Occur, Term};
 
 impl Store for Neo4j {
     fn retrieve(
@@ -33,6 +33,28 @@ impl Store for Neo4j {
         evidence.add_around(&positions, around, cosines);
         evidence.add_links(unlinked, links);
         Ok(evidence)
+    }
+
+    fn visit_found(
+        &mut self,
+        terms: &[Term],
+        occur: Occur,
+        which: &Select,
+        limit: usize,
+        visit: &mut VisitHit,
+    ) -> Result<()> {
+        let found = self.find_words(terms, occur, which, limit, None);
+        let (hits, _) = self.or_error("search", found)?;
+        hits.into_iter().try_for_each(visit).map_err(StoreError::from)
+    }
+
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        self.or_error("search", self.find_nearest(model, vector, which, limit))
+    }
+
+    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
+        let read = self.read_around(records, which, reach, None);
+        self.or_error("read", read.map(|(around, _)| around))
     }
 }
 

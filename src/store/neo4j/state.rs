@@ -6,18 +6,18 @@ use super::graph::Neo4j;
 use super::lock::lock;
 use super::server::Server;
 use super::statements;
+use super::tombstones;
 use super::unadopted::UnadoptedBatch;
 use super::values::Params;
-use super::{tallies, tombstones};
 use crate::error::Error;
 use crate::record::{MESSAGE, Scope, Scopes, StoredRecord};
-use crate::store::api::{Claim, State, Tallies};
+use crate::store::api::{Claim, Derived, Maintenance, State, Tallies};
+use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
 use crate::store::select::Select;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 /// A job that cannot be claimed within this time is held by another process.
@@ -43,16 +43,10 @@ impl State for Neo4j {
         self.or_error("read", self.read_tallies(subjects))
     }
 
-    fn rebuild_tallies(&mut self) -> Result<bool> {
-        self.or_error("write to", self.server.write(tallies::rebuild))
-    }
-
-    fn repair(&mut self) -> Result<Vec<String>> {
-        self.or_error("repair", self.repair_all())
-    }
-
-    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
-        self.or_error("read", self.count_scopes())
+    fn scopes(&mut self, instance: Option<&str>) -> Result<Vec<(Scope, u64)>> {
+        let mut scopes = self.or_error("read", self.count_scopes())?;
+        scopes.retain(|(scope, _)| instance.is_none_or(|instance| scope.instance == instance));
+        Ok(scopes)
     }
 
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
@@ -64,42 +58,27 @@ impl State for Neo4j {
         self.or_error("read", tombstones::are_kept_out(&self.server, records))
     }
 
+    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
+        self.or_error("read", self.read_change_state(earlier))
+    }
+}
+
+impl Maintenance for Neo4j {
+    /// The server keeps its vector indexes consistent; a missing one is made.
+    fn repair(&mut self, what: Derived) -> Result<Vec<String>> {
+        match what {
+            Derived::All => self.or_error("repair", self.repair_all()),
+            Derived::VectorIndexes => self.or_error("repair", self.index_models().map(|()| Vec::new())),
+            Derived::Tallies => self.or_error("write to", self.repair_tallies()),
+        }
+    }
+
     fn adopt(&mut self) -> Result<u64> {
         self.or_error("write to", self.adopt_all())
     }
 
     fn unreadable(&mut self, most: usize) -> Result<(Vec<Error>, usize)> {
         self.or_error("read", self.unreadable_messages(most))
-    }
-
-    /// A server is where its address says.
-    fn check_place(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// A client cannot clear the server's files.
-    fn erase(&mut self) -> Result<bool> {
-        Ok(true)
-    }
-
-    /// The server has no file for one store.
-    fn copy_file(&mut self, _to: &Path) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// The server manages its own files.
-    fn free_bytes(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    /// The server manages its own files.
-    fn compact(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The server checks its own integrity.
-    fn integrity_errors(&mut self, _most: u32) -> Result<Vec<String>> {
-        Ok(Vec::new())
     }
 }
 

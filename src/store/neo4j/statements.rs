@@ -476,7 +476,7 @@ pub(super) const VECTOR_COUNT: &str = concat!(vector_count!(), "RETURN model, di
 pub(super) const LINK_STATES: &str = "
     MATCH (m:RsvVectorCount) WHERE m.model = $model AND {scope} AND m.vectors > 0
     RETURN m.kind AS kind, m.partition AS partition, m.instance AS instance, m.threshold AS threshold,
-      m.degree AS degree, m.foreign AS foreign";
+      m.degree AS degree, m.foreign AS foreign, m.vectors AS vectors";
 /// Compares all vectors of a selection. A vector that the server cannot compare has a constant nearness.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
     "{each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted} {end}
@@ -513,12 +513,6 @@ pub(super) const NEAREST_BY_INDEX: &str = concat!(
     cosine!("score"),
     "] END) AS rows"
 );
-pub(super) const SIMILARITIES: &str = concat!(
-    "MATCH (:RsvModel {name: $model, dim: size($vector)})
-     UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model}) RETURN [id, ",
-    cosine!("vector.similarity.cosine(e.embedding, $vector)"),
-    "] AS row"
-);
 /// The newest of some records, the number of all of them, and whether the model is known; one row.
 macro_rules! newest_of_all {
     ($known:literal, $records:literal) => {
@@ -550,11 +544,6 @@ pub(super) const EMBEDDABLE: &str =
 pub(super) const COUNT_UNLINKED: &str = "
     MATCH (e:RsvUnlinked{model})
     RETURN e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS unlinked";
-pub(super) const UNLINKED_COLLECTIONS: &str = "
-    MATCH (m:RsvUnlinked{model}) WHERE {scope}
-    WITH DISTINCT m.kind AS kind, m.partition AS partition, m.instance AS instance
-    MATCH (c:RsvVectorCount {model: $model, kind: kind, partition: partition, instance: instance})
-    RETURN kind, partition, instance, c.vectors AS vectors ORDER BY partition, instance, kind";
 /// The first unlinked vectors of a collection, and the last ones.
 macro_rules! unlinked {
     ($order:literal) => {

@@ -11,10 +11,9 @@ use super::server::Transaction;
 use super::statements::{self, for_model, selected};
 use super::values::{self, ListedRecord, Params, Row};
 use super::write::{begin_unembedded, run_all, run_over, vector_steps};
-use crate::record::{Embedding, Hit, Scope, StoredRecord, kinds};
+use crate::record::{Embedding, Scope, StoredRecord, kinds};
 use crate::store::api::{Model, Unembedded, Vectors};
 use crate::store::error::Result;
-use crate::store::evidence::Cosines;
 use crate::store::identity::other_dimension;
 use crate::store::select::Select;
 use crate::store::versions::vector_of_version;
@@ -22,14 +21,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl Vectors for Neo4j {
-    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        self.or_error("search", self.find_nearest(model, vector, which, limit))
-    }
-
-    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
-        self.or_error("read", self.cosines(model, vector, ids))
-    }
-
     fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded> {
         let unembedded = self.read_unembedded(model, which, limit);
         self.or_error("read", unembedded)
@@ -45,11 +36,6 @@ impl Vectors for Neo4j {
 
     fn drop_model(&mut self, model: &str) -> Result<()> {
         self.or_error("write to", self.remove_model(model))
-    }
-
-    /// The server keeps its indexes consistent; a missing one is made.
-    fn repair_vectors(&mut self) -> Result<u64> {
-        self.or_error("repair", self.index_models().map(|()| 0))
     }
 }
 

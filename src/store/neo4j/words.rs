@@ -14,8 +14,6 @@ use super::statements::{self, for_scopes, for_words, fulltext_index};
 use super::values::{self, ListedRecord, Params};
 use crate::ranking::bm25::{self, Corpus, QueryToken, Scored};
 use crate::record::{Hit, RecordKind, Scopes, StoredRecord};
-use crate::store::api::Words;
-use crate::store::error::Result;
 use crate::store::evidence::Cosines;
 use crate::store::select::Select;
 use crate::text::terms::{FoldedText, Occur, Term};
@@ -66,13 +64,6 @@ struct SeenRecords {
     /// The number for the next record without one, below all others.
     unadopted: i64,
     cosines: Cosines,
-}
-
-impl Words for Neo4j {
-    fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        let found = self.find_words(terms, occur, which, limit, None);
-        self.or_error("search", found.map(|(hits, _)| hits))
-    }
 }
 
 impl Neo4j {

@@ -55,16 +55,12 @@ impl Neo4j {
         Ok(written)
     }
 
-    /// Removes records with their vectors, links and index entries; returns their number. With a state and a time, they
-    /// get tombstones of that state, and of that time or a later one. Many are removed in several transactions.
-    pub(super) fn remove_records(
-        &self,
-        ids: &[&str],
-        tombstone: Option<(TombstoneState, i64)>,
-    ) -> DbResult<u64> {
+    /// Removes records with their vectors, links and index entries; returns their number. They get tombstones of a state,
+    /// and of a time or a later one. Many are removed in several transactions.
+    pub(super) fn remove_records(&self, ids: &[&str], state: TombstoneState, at: i64) -> DbResult<u64> {
         let mut removed = 0;
         for ids in ids.chunks(REMOVED_AT_ONCE) {
-            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, tombstone))?;
+            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, (state, at)))?;
         }
         Ok(removed)
     }

@@ -7,7 +7,7 @@
 //! there too, in a page that almost every transaction changes anyway.
 
 use super::super::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
-use super::{facts, wal};
+use super::{facts, wal, walk};
 use rusqlite::{Connection, Row, params};
 
 /// The parts of a store: the number of a change, the name of what changed, and the tables.
@@ -70,6 +70,7 @@ pub(super) fn state(connection: &Connection, earlier: &[Witness]) -> rusqlite::R
     }
     let [records, embeddings, links, tombstones] = last;
     let numbers = ChangeNumbers { records, embeddings, links, tombstones };
+    let mark = walk::mark(&snapshot)?;
     snapshot.finish()?;
-    Ok(ChangeState { store, numbers, witnesses })
+    Ok(ChangeState { store, numbers, mark: Some(mark), witnesses })
 }

@@ -6,7 +6,7 @@ use super::code_page::{self, Checksum, IndexKey};
 use super::collections::{self, CollectionRow, Within};
 use super::record_row::{self, RecordRow, bytes};
 use super::row::{self, as_json};
-use super::{synapse, unembedded, wal};
+use super::{unembedded, unlinked, wal};
 use crate::record::Embedding;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +80,7 @@ impl IndexUpdate {
         }
         added.codes.add(record.n);
         code_page::add(connection, model, record, vector)?;
-        synapse::mark_unlinked(connection, model, record)?;
+        unlinked::mark(connection, model, record)?;
         unembedded::unmark(connection, model, record)
     }
 
@@ -145,8 +145,8 @@ impl RemovedVectors {
         }
         let sql = "UPDATE model SET vectors = vectors - 1 WHERE n = ?";
         connection.prepare_cached(sql)?.execute([model])?;
-        synapse::unmark(connection, model, record)?;
-        synapse::remove_synapses(connection, name, record.n)?;
+        unlinked::unmark(connection, model, record)?;
+        unlinked::remove_synapses(connection, name, record.n)?;
         if record.is_embedded() {
             self.0.entry(IndexKey { model, collection: record.collection.n }).or_default().insert(record.n);
         }
@@ -213,7 +213,7 @@ pub(super) fn rebuild(connection: &Connection, model: i64, within: &[CollectionR
     for collection in within {
         code_page::rebuild(connection, model, *collection)?;
         if collection.kind.embedded.is_some() {
-            synapse::begin(connection, model, collection.n)?;
+            unlinked::begin(connection, model, collection.n)?;
         }
     }
     unembedded::begin(connection, model)

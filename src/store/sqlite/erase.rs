@@ -122,7 +122,7 @@ fn rewrite(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// The number of bytes in unused pages.
-pub(super) fn free_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+pub(super) fn unused_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size";
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }

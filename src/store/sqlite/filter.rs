@@ -64,20 +64,6 @@ impl Source {
         };
         within.parts().into_iter().map(narrowed).collect()
     }
-
-    /// As `by_collection`, where an index without the collection is read: the numbers of the collection's records come
-    /// from an index of their own.
-    pub(super) fn by_number(&self, within: &Within) -> Vec<Filter> {
-        let narrowed = |part: Part| {
-            let mut filter = self.filter.clone();
-            let condition = part.condition("other.collection");
-            let numbers =
-                format!("SELECT other.n FROM record AS other INDEXED BY record_number WHERE {condition}");
-            filter.add(&format!("record.n IN ({numbers})"), part.value());
-            filter
-        };
-        within.parts().into_iter().map(narrowed).collect()
-    }
 }
 
 /// Whether an index by trace or by key selects the records.

@@ -3,16 +3,16 @@
 use super::super::api::Links;
 use super::super::error::Result;
 use super::super::evidence::{Around, Cosines};
-use super::super::select::{Collection, Select};
-use super::super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
+use super::super::select::Collection;
+use super::super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use super::database::Sqlite;
 use super::resemblance::Resemblance;
 use super::row::{self, LINK};
 use super::snapshot::Snapshot;
 use super::surroundings::Surroundings;
-use super::{embedding, link_writer, synapse};
+use super::{collections, embedding, synapse};
 use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use std::collections::BTreeMap;
 
 /// The least number of records whose neighbours are read by two connections in parallel: for fewer, starting a thread
@@ -24,23 +24,8 @@ impl Links for Sqlite {
         links(&self.connection, ids, rel).map_err(|e| self.failed("read", e))
     }
 
-    fn unlink(&mut self, link: &Link, at: i64) -> Result<bool> {
-        self.durably(|store| {
-            link_writer::unlink(&mut store.connection, link, at).map_err(|e| store.rolled_back(e))
-        })
-    }
-
-    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
-        let surroundings = Surroundings { which, reach, vector: None, measured: 0 };
-        self.look_around(&surroundings, records).map(|(around, _)| around)
-    }
-
-    fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>> {
-        link_states(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
-    }
-
-    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<UnlinkedCollection>> {
-        synapse::unlinked(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
+    fn link_states(&mut self, model: &str, scopes: &Scopes, unlinked: bool) -> Result<Vec<LinkState>> {
+        link_states(&self.connection, model, scopes, unlinked).map_err(|e| self.failed("read", e))
     }
 
     fn compare(
@@ -68,8 +53,8 @@ impl Links for Sqlite {
         made.map_err(|e| self.failed("write to", e))
     }
 
-    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64> {
-        let pruned = synapse::prune(&mut self.connection, model, collection, rule, anew);
+    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, rebuild: bool) -> Result<u64> {
+        let pruned = synapse::prune(&mut self.connection, model, collection, rule, rebuild);
         pruned.map_err(|e| self.failed("write to", e))
     }
 }
@@ -138,24 +123,30 @@ fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::
     Ok(found.into_values().collect())
 }
 
-fn link_states(connection: &Connection, model: &str, scopes: &Scopes) -> rusqlite::Result<Vec<LinkState>> {
+fn link_states(
+    connection: &Connection,
+    model: &str,
+    scopes: &Scopes,
+    unlinked: bool,
+) -> rusqlite::Result<Vec<LinkState>> {
     let Some((model, _)) = embedding::model(connection, model)? else { return Ok(Vec::new()) };
-    let sql = "SELECT kind, partition, instance, threshold, degree, ifnull(foreign_synapses, TRUE),
-                 (SELECT count(*) FROM unlinked
-                  WHERE unlinked.model = index_checksum.model AND unlinked.collection = index_checksum.collection)
-               FROM index_checksum JOIN collection ON collection.n = index_checksum.collection
-               LEFT JOIN synapse_rule USING (model, collection)
-               WHERE index_checksum.model = ? AND index_checksum.vectors > 0
-               ORDER BY partition, instance, kind";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([model])?;
+    let (condition, values) = collections::scope_condition(scopes);
+    let of_part = "unlinked.model = index_checksum.model AND unlinked.collection = collection.n";
+    let only =
+        if unlinked { format!("AND EXISTS (SELECT 1 FROM unlinked WHERE {of_part})") } else { String::new() };
+    let sql = format!(
+        "SELECT kind, partition, instance, threshold, degree, ifnull(foreign_synapses, TRUE), vectors, \
+           (SELECT count(*) FROM unlinked WHERE {of_part}) \
+         FROM collection JOIN index_checksum ON index_checksum.collection = collection.n \
+         LEFT JOIN synapse_rule ON synapse_rule.model = index_checksum.model AND synapse_rule.collection = collection.n \
+         WHERE {condition} AND index_checksum.model = {model} AND vectors > 0 {only} \
+         ORDER BY partition, instance, kind"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        if let Some(state) = link_state(row)?
-            && scopes.contains(&state.collection.scope)
-        {
-            found.push(state);
-        }
+        found.extend(link_state(row)?);
     }
     Ok(found)
 }
@@ -172,6 +163,7 @@ fn link_state(row: &Row) -> rusqlite::Result<Option<LinkState>> {
         collection: Collection { kind, scope },
         rule,
         foreign_synapses: row.get(5)?,
-        unlinked: row.get::<_, i64>(6)?.unsigned_abs(),
+        vectors: row.get::<_, i64>(6)?.unsigned_abs(),
+        unlinked: row.get::<_, i64>(7)?.unsigned_abs(),
     }))
 }

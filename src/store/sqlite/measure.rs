@@ -82,22 +82,3 @@ impl<'a> Measure<'a> {
         connection.prepare_cached(&sql)?.query_row(which, |row| self.record(row)).optional()
     }
 }
-
-/// The cosines of a vector with the vectors of some records by the same model.
-pub(super) fn cosines(
-    connection: &Connection,
-    vector: ModelVector,
-    ids: &[&str],
-) -> rusqlite::Result<Cosines> {
-    let query = QuantizedQuery::new(vector.numbers);
-    let sql = "SELECT embedding.vector FROM record JOIN embedding ON embedding.record = record.n
-               AND embedding.model = (SELECT n FROM model WHERE name = ? AND dim = ?) WHERE record.id = ?";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut found = Vec::new();
-    for id in ids {
-        let row = params![vector.model, vector.numbers.len() as i64, id];
-        let cosine = |row: &Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
-        found.extend(statement.query_row(row, cosine).optional()?.map(|cosine| ((*id).to_owned(), cosine)));
-    }
-    Ok(found)
-}

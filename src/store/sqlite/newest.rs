@@ -97,23 +97,3 @@ pub(super) fn count(
     }
     Ok(total.unsigned_abs())
 }
-
-/// The lookup keys of the records of a source in some collections, from indexes alone.
-pub(super) fn keys(
-    connection: &Connection,
-    source: &Source,
-    within: &Within,
-) -> rusqlite::Result<Vec<String>> {
-    let mut keys = Vec::new();
-    for filter in source.by_number(within) {
-        let sql = format!(
-            "SELECT record.key FROM record INDEXED BY record_key WHERE record.key IS NOT NULL{}",
-            filter.sql
-        );
-        let mut statement = connection.prepare_cached(&sql)?;
-        for key in statement.query_map(params_from_iter(filter.values), |row| row.get(0))? {
-            keys.push(key?);
-        }
-    }
-    Ok(keys)
-}

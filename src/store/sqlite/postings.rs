@@ -1,6 +1,7 @@
 //! The encodings of the word index: posting lists as varints of differences, read sequentially, and document metadata
 //! in blocks of fixed width, with random access.
 
+use super::record_row::DocMeta;
 use crate::record::Role;
 use integer_encoding::VarInt;
 use rusqlite::ToSql;
@@ -11,22 +12,9 @@ const ROLE_BITS: u32 = 2;
 const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
 const _: () = assert!(Role::ALL.len() <= 1 << ROLE_BITS, "ROLE_BITS is too small for the number of roles");
 
-/// A document in a segment of the index: what a selection asks of it, and its length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct DocMeta {
-    pub(super) n: i64,
-    pub(super) timestamp: i64,
-    /// Its length in words.
-    pub(super) length: u32,
-    /// The `role_bit` of its role. `ROLE_BITS` bits keep it: a document without a role comes back as a user's.
-    pub(super) role: u8,
-}
-
-impl DocMeta {
-    /// Its length and, in the lowest `ROLE_BITS` bits, its role.
-    fn rest(&self) -> u64 {
-        u64::from(self.length) << ROLE_BITS | u64::from(self.role.trailing_zeros()) & ROLE_MASK
-    }
+/// The length of a document and, in the lowest `ROLE_BITS` bits, its role.
+fn rest(doc: &DocMeta) -> u64 {
+    u64::from(doc.length) << ROLE_BITS | u64::from(doc.role.trailing_zeros()) & ROLE_MASK
 }
 
 /// The metadata of consecutive documents: the least number and the least time, and the differences of each document
@@ -57,7 +45,7 @@ impl<'a> DocBlock<'a> {
     pub(super) fn pack(docs: &[DocMeta]) -> Vec<u8> {
         let n = docs.iter().map(|doc| doc.n).min().unwrap_or_default();
         let timestamp = docs.iter().map(|doc| doc.timestamp).min().unwrap_or_default();
-        let row = |doc: &DocMeta| [doc.n.abs_diff(n), doc.timestamp.abs_diff(timestamp), doc.rest()];
+        let row = |doc: &DocMeta| [doc.n.abs_diff(n), doc.timestamp.abs_diff(timestamp), rest(doc)];
         let mut widths = [0; 3];
         for doc in docs {
             for (width, number) in widths.iter_mut().zip(row(doc)) {

@@ -5,7 +5,7 @@
 //! Records must be read outside of a transaction that writes: one that is rolled back gives its numbers to others.
 
 use super::filter::role_bit;
-use super::postings::DocMeta;
+use super::record_row::DocMeta;
 use super::row;
 use crate::record::StoredRecord;
 use crate::text::Trigrams;

@@ -1,4 +1,4 @@
-//! The part of a record that the vector indexes need.
+//! The parts of a record that the indexes need.
 
 use super::collections::CollectionRow;
 use crate::error::Error;
@@ -21,6 +21,17 @@ impl RecordRow {
     pub(super) fn is_embedded(&self) -> bool {
         self.collection.kind.embedded.is_some()
     }
+}
+
+/// The part of a record that the word index needs: what a selection asks of it, and its length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DocMeta {
+    pub(super) n: i64,
+    pub(super) timestamp: i64,
+    /// Its length in words.
+    pub(super) length: u32,
+    /// The `role_bit` of its role. Two bits of an index keep it: a document without a role comes back as a user's.
+    pub(super) role: u8,
 }
 
 /// The record that has an id.

@@ -1,12 +1,11 @@
 //! Records, in SQLite.
 
-use super::super::api::{Records, Visit};
-use super::super::changes::{ChangeState, Witness};
+use super::super::api::{Records, Removal, Visit};
 use super::super::damage::Damage;
 use super::super::error::Result;
 use super::super::forgetting::WriteRules;
 use super::super::identity::Written;
-use super::super::select::{Mark, Select, Walk};
+use super::super::select::{Select, Walk};
 use super::collections::{KnownCollections, Within};
 use super::database::Sqlite;
 use super::filter::{Filter, Source};
@@ -14,10 +13,9 @@ use super::record_cache::RecordCache;
 use super::row::{self, COLUMNS, TABLES};
 use super::snapshot::Snapshot;
 use super::tombstones::PartFilter;
-use super::{changes, erase, newest, removal, scope_summaries, walk, write};
-use crate::record::{Record, RecordKind, ScopeSummary, StoredRecord, TombstoneState};
+use super::{erase, link_writer, newest, removal, scope_summaries, walk, write};
+use crate::record::{Record, ScopeSummary, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use std::collections::BTreeMap;
 
 impl Records for Sqlite {
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
@@ -29,15 +27,12 @@ impl Records for Sqlite {
         })
     }
 
-    fn remove(&mut self, ids: &[&str]) -> Result<u64> {
+    fn remove(&mut self, what: Removal, at: i64) -> Result<u64> {
         self.durably(|store| {
-            removal::remove(&mut store.connection, ids, None).map_err(|e| store.rolled_back(e))
-        })
-    }
-
-    fn bury(&mut self, ids: &[&str], state: TombstoneState, at: i64) -> Result<u64> {
-        self.durably(|store| {
-            let removed = removal::remove(&mut store.connection, ids, Some((state, at)));
+            let removed = match what {
+                Removal::Records(ids, state) => removal::remove(&mut store.connection, ids, state, at),
+                Removal::Link(link) => link_writer::unlink(&mut store.connection, link, at).map(u64::from),
+            };
             removed.map_err(|e| store.rolled_back(e))
         })
     }
@@ -50,14 +45,6 @@ impl Records for Sqlite {
         last(&self.connection, self.records.as_deref(), which, count).map_err(|e| self.failed("read", e))
     }
 
-    fn keys(&mut self, which: &Select) -> Result<Vec<String>> {
-        keys(&self.connection, which).map_err(|e| self.failed("read", e))
-    }
-
-    fn last_times(&mut self, kind: &'static RecordKind, keys: &[&str]) -> Result<BTreeMap<String, i64>> {
-        last_times(&self.connection, kind, keys).map_err(|e| self.failed("read", e))
-    }
-
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
         count(&self.connection, which, most).map_err(|e| self.failed("read", e))
     }
@@ -66,22 +53,13 @@ impl Records for Sqlite {
         scope_summaries::summarize(&self.connection, which).map_err(|e| self.failed("read", e))
     }
 
-    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
         self.unmap().map_err(|e| self.failed("read", e))?;
-        walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped("read", stopped))
-    }
-
-    fn walk_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
-        self.unmap().map_err(|e| self.failed("read", e))?;
-        self.visit_readable(what, visit)
-    }
-
-    fn mark(&mut self) -> Result<Option<Mark>> {
-        walk::mark(&self.connection).map(Some).map_err(|e| self.failed("read", e))
-    }
-
-    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
-        changes::state(&self.connection, earlier).map_err(|e| self.failed("read", e))
+        if what.recover {
+            return self.visit_readable(what, visit);
+        }
+        walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped("read", stopped))?;
+        Ok(None)
     }
 }
 
@@ -153,31 +131,6 @@ fn has_trace(connection: &Connection, which: &Select) -> rusqlite::Result<bool> 
     let Some(trace) = &which.trace_id else { return Ok(true) };
     let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE trace_id = ?)";
     connection.prepare_cached(sql)?.query_row([trace], |row| row.get(0))
-}
-
-fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<String>> {
-    let snapshot = Snapshot::begin(connection)?;
-    let within = Within::resolve(connection, which)?;
-    let keys = newest::keys(connection, &Source::records(which), &within)?;
-    snapshot.finish()?;
-    Ok(keys)
-}
-
-fn last_times(
-    connection: &Connection,
-    kind: &RecordKind,
-    keys: &[&str],
-) -> rusqlite::Result<BTreeMap<String, i64>> {
-    let sql = "SELECT record.timestamp FROM record JOIN collection ON collection.n = record.collection
-               WHERE record.key = ? AND collection.kind = ? ORDER BY record.timestamp DESC LIMIT 1";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut times = BTreeMap::new();
-    for key in keys {
-        if let Some(time) = statement.query_row((key, kind.name), |row| row.get(0)).optional()? {
-            times.insert((*key).to_owned(), time);
-        }
-    }
-    Ok(times)
 }
 
 fn count(connection: &Connection, which: &Select, most: usize) -> rusqlite::Result<usize> {

@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 pub(super) fn remove(
     connection: &mut Connection,
     ids: &[&str],
-    tombstone: Option<(TombstoneState, i64)>,
+    state: TombstoneState,
+    at: i64,
 ) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
-    let count = remove_all(&transaction, ids, tombstone)?;
+    let count = remove_all(&transaction, ids, Some((state, at)))?;
     transaction.commit()?;
     Ok(count)
 }
@@ -40,7 +41,7 @@ pub(super) fn remove_all(
             ids.extend(records_about(connection, &there)?);
             if let Some((state, at)) = tombstone {
                 let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
-                for tombstone in Tombstone::to_bury(&there, state, at, before.as_ref()) {
+                for tombstone in Tombstone::for_removal(&there, state, at, before.as_ref()) {
                     tombstones::put(connection, &tombstone)?;
                 }
             }

@@ -18,6 +18,20 @@ const REFERENCES: [[&str; 4]; 4] = [
 const WORDS: [&str; 5] = ["removed_slot", "posting", "segment_docs", "segment_words", "segment"];
 const VECTORS: [&str; 5] = ["unembedded", "unlinked", "pending_code", "code_page", "index_checksum"];
 
+/// Rebuilds the indexes of vectors that differ from the vectors; returns in words what was done.
+pub(super) fn vector_indexes(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
+    let rebuilt = embedding::repair(connection)?;
+    Ok(if rebuilt > 0 { vec![format!("{rebuilt} vector indexes were rebuilt")] } else { Vec::new() })
+}
+
+/// Rebuilds the sums; returns in words what was wrong.
+pub(super) fn sums(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
+    let transaction = wal::begin_write(connection)?;
+    let differed = tallies::rebuild(&transaction)?;
+    transaction.commit()?;
+    Ok(if differed { vec!["the counts of signals differed".to_owned()] } else { Vec::new() })
+}
+
 /// Repairs a file; returns in words what was wrong and what was done.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     // What is damaged must not keep the rest from being mended.

@@ -1,15 +1,19 @@
 //! Retrieval in one call, in SQLite: words and meaning in parallel, then the neighbours of the best.
 
-use super::super::api::{Links, Store, Vectors};
-use super::super::error::Result;
-use super::super::evidence::{Evidence, Plan};
+use super::super::api::{Links, Store, VisitHit};
+use super::super::error::{Result, StoreError};
+use super::super::evidence::{Around, Evidence, Plan};
 use super::super::question::Question;
 use super::super::select::Select;
 use super::database::Sqlite;
+use super::embedding;
 use super::keyword::KeywordSearch;
 use super::measure::ModelVector;
+use super::nearest::Nearest;
 use super::surroundings::Surroundings;
-use crate::text::terms::Occur;
+use crate::record::{Hit, StoredRecord};
+use crate::text::terms::{Occur, Term};
+use crate::vector::QuantizedQuery;
 
 impl Store for Sqlite {
     fn retrieve(
@@ -40,5 +44,34 @@ impl Store for Sqlite {
         let links = self.links(&ids.iter().map(String::as_str).collect::<Vec<_>>(), None)?;
         evidence.add_links(ids, links);
         Ok(evidence)
+    }
+
+    fn visit_found(
+        &mut self,
+        terms: &[Term],
+        occur: Occur,
+        which: &Select,
+        limit: usize,
+        visit: &mut VisitHit,
+    ) -> Result<()> {
+        self.visit_by_words(&KeywordSearch { terms, occur, which, limit }, None, visit).map(drop)
+    }
+
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        let stored_model = self.map().and_then(|()| embedding::model(&self.connection, model));
+        let Some((n, dim)) = stored_model.map_err(|e| self.failed("search", e))? else {
+            return Ok(Vec::new());
+        };
+        if dim != vector.len() as i64 {
+            return Err(StoreError::other_dimension(model, vector.len(), dim.unsigned_abs() as usize));
+        }
+        let search = Nearest { model: n, query: QuantizedQuery::new(vector), which, limit };
+        let found = search.find(&mut self.connection, &mut self.cache.borrow_mut(), self.records.as_deref());
+        found.map_err(|e| self.failed("search", e))
+    }
+
+    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
+        let surroundings = Surroundings { which, reach, vector: None, measured: 0 };
+        self.look_around(&surroundings, records).map(|(around, _)| around)
     }
 }

@@ -10,7 +10,8 @@
 use super::super::select::Select;
 use super::collections::{self, POOLS, scope_condition};
 use super::connection::PAGE_PAYLOAD;
-use super::postings::{DocBlock, DocMeta, Postings};
+use super::postings::{DocBlock, Postings};
+use super::record_row::DocMeta;
 use crate::record::{Scopes, quote};
 use memchr::memmem::Finder;
 use rusqlite::types::Value;

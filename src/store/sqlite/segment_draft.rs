@@ -1,7 +1,8 @@
 //! The words of documents in memory, of which segments are made. A thread of its own can find those of a batch while the
 //! records are inserted: to find the words takes a third of the time of an import.
 
-use super::postings::{DocMeta, Postings};
+use super::postings::Postings;
+use super::record_row::DocMeta;
 use super::segment::SegmentWriter;
 use crate::text::terms;
 use rusqlite::Connection;

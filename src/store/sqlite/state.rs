@@ -1,12 +1,13 @@
 //! The state of the store, in SQLite.
 
-use super::super::api::{Claim, State, Tallies};
+use super::super::api::{Claim, Derived, FileState, Maintenance, State, Tallies};
+use super::super::changes::{ChangeState, Witness};
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::super::forgetting::that_keep_out;
 use super::connection::open_private;
 use super::database::Sqlite;
 use super::error::kind_of;
-use super::{erase, facts, repair, tallies, wal};
+use super::{changes, erase, facts, repair, tallies};
 use crate::error::Error;
 use crate::record::{Scope, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -35,25 +36,8 @@ impl State for Sqlite {
         tallies::sums(&self.connection, subjects).map_err(|e| self.failed("read", e))
     }
 
-    fn rebuild_tallies(&mut self) -> Result<bool> {
-        let rebuild = |connection: &mut Connection| {
-            let transaction = wal::begin_write(connection)?;
-            let differed = tallies::rebuild(&transaction)?;
-            transaction.commit().map(|()| differed)
-        };
-        rebuild(&mut self.connection).map_err(|e| self.failed("write to", e))
-    }
-
-    fn repair(&mut self) -> Result<Vec<String>> {
-        repair::repair(&mut self.connection).map_err(|e| self.failed("repair", e))
-    }
-
-    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
-        scopes(&self.connection, None).map_err(|e| self.failed("read", e))
-    }
-
-    fn scopes_named(&mut self, instance: &str) -> Result<Vec<(Scope, u64)>> {
-        scopes(&self.connection, Some(instance)).map_err(|e| self.failed("read", e))
+    fn scopes(&mut self, instance: Option<&str>) -> Result<Vec<(Scope, u64)>> {
+        scopes(&self.connection, instance).map_err(|e| self.failed("read", e))
     }
 
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
@@ -68,15 +52,12 @@ impl State for Sqlite {
         records.iter().map(is_kept_out).collect::<rusqlite::Result<_>>().map_err(|e| self.failed("read", e))
     }
 
-    /// No other program writes into a file.
-    fn adopt(&mut self) -> Result<u64> {
-        Ok(0)
+    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
+        changes::state(&self.connection, earlier).map_err(|e| self.failed("read", e))
     }
+}
 
-    fn unreadable(&mut self, _most: usize) -> Result<(Vec<Error>, usize)> {
-        Ok((Vec::new(), 0))
-    }
-
+impl Maintenance for Sqlite {
     fn check_place(&mut self) -> Result<()> {
         self.check_origin()
     }
@@ -91,10 +72,6 @@ impl State for Sqlite {
         copied.map(|_| true).map_err(|e| self.failed("copy", e))
     }
 
-    fn free_bytes(&mut self) -> Result<u64> {
-        erase::free_bytes(&self.connection).map_err(|e| self.failed("read", e))
-    }
-
     fn compact(&mut self) -> Result<()> {
         let is_finished = erase::compact(&mut self.connection).map_err(|e| self.failed("compact", e))?;
         if is_finished {
@@ -103,8 +80,22 @@ impl State for Sqlite {
         Err(StoreError::new(ErrorKind::Locked, self.attempt("compact"), "other programs are using it"))
     }
 
-    fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>> {
-        integrity_errors(&self.connection, most).map_err(|e| self.failed("read", e))
+    fn examine(&mut self, most: u32) -> Result<FileState> {
+        let examine = |connection: &Connection| {
+            let errors = if most > 0 { integrity_errors(connection, most)? } else { Vec::new() };
+            Ok(FileState { errors, unused_bytes: erase::unused_bytes(connection)? })
+        };
+        examine(&self.connection).map_err(|e| self.failed("read", e))
+    }
+
+    fn repair(&mut self, what: Derived) -> Result<Vec<String>> {
+        let connection = &mut self.connection;
+        let (attempt, done) = match what {
+            Derived::All => ("repair", repair::repair(connection)),
+            Derived::VectorIndexes => ("mend", repair::vector_indexes(connection)),
+            Derived::Tallies => ("write to", repair::sums(connection)),
+        };
+        done.map_err(|e| self.failed(attempt, e))
     }
 }
 

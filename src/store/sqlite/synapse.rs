@@ -1,83 +1,18 @@
-//! The unlinked vectors, and the writing of synapses: a vector is marked as unlinked when it is written, and unmarked
-//! when its synapses are.
+//! The writing of synapses, after which a vector is no longer marked as unlinked.
 
 use super::super::select::Collection;
-use super::super::synapses::{Changes, Compared, Near, Rule, UnlinkedCollection};
+use super::super::synapses::{Changes, Compared, Near, Rule};
 use super::collections;
-use super::record_row::RecordRow;
-use super::{changes, wal};
-use crate::record::{SYNAPSE, Scope, Scopes, kind_named};
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use super::{changes, unlinked, wal};
+use crate::record::SYNAPSE;
+use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashSet;
-
-/// Marks a new vector as unlinked. The version distinguishes it from any other vector of the record.
-pub(super) fn mark_unlinked(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
-    let sql =
-        "INSERT OR REPLACE INTO unlinked (model, collection, record, version) VALUES (?, ?, ?, random())";
-    connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
-}
-
-/// Marks every vector of a model in a collection, and no others.
-pub(super) fn begin(connection: &Connection, model: i64, collection: i64) -> rusqlite::Result<()> {
-    let sql = "DELETE FROM unlinked WHERE model = ?1 AND collection = ?2
-               AND NOT EXISTS (SELECT 1 FROM embedding WHERE record = unlinked.record AND model = ?1)";
-    connection.prepare_cached(sql)?.execute([model, collection])?;
-    let sql = "INSERT INTO unlinked (model, collection, record, version)
-               SELECT ?1, collection, n, random() FROM record INDEXED BY record_number
-               WHERE collection = ?2 AND EXISTS (SELECT 1 FROM embedding WHERE record = record.n AND model = ?1)
-               ON CONFLICT DO NOTHING";
-    connection.prepare_cached(sql)?.execute([model, collection]).map(drop)
-}
-
-/// Unmarks a record whose vector is removed.
-pub(super) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
-    let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ?";
-    connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
-}
-
-/// Removes the synapses of a removed vector.
-pub(super) fn remove_synapses(connection: &Connection, model: &str, record: i64) -> rusqlite::Result<()> {
-    for end in ["source", "target"] {
-        let sql = format!("DELETE FROM link WHERE {end} = ? AND rel = ? AND model = ?");
-        connection.prepare_cached(&sql)?.execute(params![record, SYNAPSE, model])?;
-    }
-    Ok(())
-}
 
 /// Notes that a synapse was imported.
 pub(super) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Result<()> {
     let sql = "UPDATE synapse_rule SET foreign_synapses = TRUE
                WHERE NOT foreign_synapses AND collection = (SELECT collection FROM record WHERE n = ?)";
     connection.prepare_cached(sql)?.execute([source]).map(drop)
-}
-
-/// The collections of some scopes with unlinked records, by scope.
-pub(super) fn unlinked(
-    connection: &Connection,
-    model: &str,
-    scopes: &Scopes,
-) -> rusqlite::Result<Vec<UnlinkedCollection>> {
-    let (condition, mut values) = collections::scope_condition(scopes);
-    let sql = format!(
-        "SELECT kind, partition, instance, vectors FROM collection \
-         JOIN index_checksum ON index_checksum.collection = collection.n \
-         WHERE {condition} AND index_checksum.model = (SELECT n FROM model WHERE name = ?) AND EXISTS \
-           (SELECT 1 FROM unlinked WHERE unlinked.model = index_checksum.model \
-            AND unlinked.collection = collection.n) \
-         ORDER BY partition, instance, kind"
-    );
-    values.push(model);
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        if let Some(kind) = kind_named(row.get_ref(0)?.as_str()?) {
-            let scope = Scope { partition: row.get(1)?, instance: row.get(2)? };
-            let vectors = row.get::<_, i64>(3)?.unsigned_abs();
-            found.push(UnlinkedCollection { collection: Collection { kind, scope }, vectors });
-        }
-    }
-    Ok(found)
 }
 
 /// Adds and removes synapses, all or none; none if one of the records has another vector than the one that was
@@ -154,21 +89,21 @@ fn linkable(
     Ok(near)
 }
 
-/// Removes the synapses that the rule does not allow; with `anew` all.
+/// Removes the synapses that the rule does not allow; with `rebuild` all.
 pub(super) fn prune(
     connection: &mut Connection,
     model: &str,
     of: &Collection,
     rule: Rule,
-    anew: bool,
+    rebuild: bool,
 ) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
     let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(0) };
     let sql = "DELETE FROM link WHERE rel = ?1 AND source IN (SELECT n FROM record WHERE collection = ?2)
                AND (?3 OR model IS NOT ?4 OR score IS NULL OR score < ?5)";
-    let removed = transaction.execute(sql, params![SYNAPSE, collection, anew, model, rule.threshold])?;
-    if anew {
-        begin(&transaction, number, collection)?;
+    let removed = transaction.execute(sql, params![SYNAPSE, collection, rebuild, model, rule.threshold])?;
+    if rebuild {
+        unlinked::begin(&transaction, number, collection)?;
     }
     let sql = "INSERT OR REPLACE INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
                VALUES (?, ?, ?, ?, FALSE)";

@@ -2,38 +2,16 @@
 
 use super::super::api::{Model, Unembedded, Vectors};
 use super::super::error::{Result, StoreError};
-use super::super::evidence::Cosines;
 use super::super::select::Select;
 use super::collections::Within;
 use super::database::Sqlite;
 use super::facts;
 use super::filter::Source;
-use super::measure::{self, ModelVector};
-use super::nearest::Nearest;
 use super::{embedding, newest, wal};
-use crate::record::{Embedding, Hit};
-use crate::vector::QuantizedQuery;
+use crate::record::Embedding;
 use rusqlite::Connection;
 
 impl Vectors for Sqlite {
-    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        let stored_model = self.map().and_then(|()| embedding::model(&self.connection, model));
-        let Some((n, dim)) = stored_model.map_err(|e| self.failed("search", e))? else {
-            return Ok(Vec::new());
-        };
-        if dim != vector.len() as i64 {
-            return Err(StoreError::other_dimension(model, vector.len(), dim.unsigned_abs() as usize));
-        }
-        let search = Nearest { model: n, query: QuantizedQuery::new(vector), which, limit };
-        let found = search.find(&mut self.connection, &mut self.cache.borrow_mut(), self.records.as_deref());
-        found.map_err(|e| self.failed("search", e))
-    }
-
-    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
-        let vector = ModelVector { model, numbers: vector };
-        measure::cosines(&self.connection, vector, ids).map_err(|e| self.failed("read", e))
-    }
-
     fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded> {
         unembedded(&self.connection, model, which, limit).map_err(|e| self.failed("read", e))
     }
@@ -51,10 +29,6 @@ impl Vectors for Sqlite {
 
     fn drop_model(&mut self, model: &str) -> Result<()> {
         drop_model(&mut self.connection, model).map_err(|e| self.failed("write to", e))
-    }
-
-    fn repair_vectors(&mut self) -> Result<u64> {
-        embedding::repair(&mut self.connection).map_err(|e| self.failed("mend", e))
     }
 }
 

@@ -69,8 +69,9 @@ fn walk_records(
     if let Some(numbers) = what.changed_since {
         filter.add("record.n > ?", numbers.records);
     }
+    let columns = if what.texts { COLUMNS.into() } else { COLUMNS.replace("record.text", "''") };
     let sql = format!(
-        "SELECT {COLUMNS}, {vector} FROM record {index} JOIN collection ON collection.n = record.collection \
+        "SELECT {columns}, {vector} FROM record {index} JOIN collection ON collection.n = record.collection \
          WHERE 1{}{traces} ORDER BY record.timestamp, record.seq, record.id",
         filter.sql
     );

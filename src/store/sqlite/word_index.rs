@@ -9,8 +9,9 @@
 
 use super::collections::{CollectionRow, scope_condition};
 use super::filter::role_bit;
-use super::postings::{DocMeta, Postings};
+use super::postings::Postings;
 use super::record_cache::RecordCache;
+use super::record_row::DocMeta;
 use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
 use super::segment_draft::{Draft, DraftDoc};

@@ -9,7 +9,7 @@ use super::collections::{CollectionRow, KnownCollections};
 use super::embedding::{self, IndexUpdate};
 use super::filter::role_bit;
 use super::link_writer::{self, LinkWriter};
-use super::postings::DocMeta;
+use super::record_row::DocMeta;
 use super::record_row::{self, RecordRow, numbers};
 use super::removal::{self, RemovedRecords};
 use super::row::{self, COLUMNS, TABLES, as_json};
