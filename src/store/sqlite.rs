@@ -1,58 +1,50 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes.
 
-mod changes;
-mod code_cache;
-mod code_page;
-mod collections;
-mod connection;
-mod database;
-mod embedding;
-mod erase;
-mod error;
-mod facts;
-mod filter;
-mod keyword;
-mod link_writer;
-mod links;
-mod measure;
-mod migrations;
-mod nearest;
-mod newest;
-mod postings;
-mod raw_pages;
-mod raw_rows;
-mod readable;
-mod record_cache;
-mod record_row;
-mod records;
-mod recover;
-mod removal;
-mod repair;
-mod resemblance;
-mod retrieval;
-mod row;
-mod schema;
-mod scope_summaries;
-mod segment;
-mod segment_draft;
-mod snapshot;
-mod state;
-mod surroundings;
-mod synapse;
-mod tallies;
-mod tombstones;
-mod unembedded;
-mod unlinked;
-mod vectors;
-mod wal;
-mod walk;
-mod word_index;
-mod words;
-mod write;
+mod error; // 0 errors of SQLite
+mod facts; // 0 named facts
+mod row; // 0 rows as records
+mod snapshot; // 0 reading at one moment
 
-use super::api::{OpenMode, Store};
-use super::error::Result;
+mod collections; // 1 kinds in scopes
+mod tallies; // 1 sums
+mod wal; // 1 the log beside the file
+
+mod filter; // 2 conditions of a selection
+mod record_row; // 2 the columns that indexes need
+mod tombstones; // 2 tombstones, and the parts that they drop
+
+mod changes; // 3 the numbers of changes
+mod record_cache; // 3 records that a server keeps
+mod scope_summaries; // 3 summaries of scopes
+mod walk; // 3 all of a selection, in order
+
+mod newest; // 4 the last of a selection
+mod schema; // 4 the tables
+
+mod recovery; // 5 damaged files, without SQLite
+
+mod connection; // 6 opening a file
+
+mod erase; // 7 clearing removed text
+mod vectors; // 7 vectors and their index
+
+mod links; // 8 links and synapses
+mod surroundings; // 8 the neighbours of records
+mod words; // 8 the index of words
+
+mod removal; // 9 removing records
+mod repair; // 9 rebuilding what is derived
+
+mod migrations; // 10 files of earlier releases
+mod write; // 10 writing records
+
+mod database; // 11 two connections to a file
+
+mod api; // 12 the traits of a store
+
 use crate::record::Scope;
+use crate::store::api::{OpenMode, Store};
+use crate::store::error::Result;
 use database::Sqlite;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -79,7 +71,7 @@ pub(super) fn peek_scopes(path: &Path) -> Vec<Scope> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
         connection.busy_timeout(Duration::ZERO)?;
-        state::peek_scopes(&connection)
+        api::state::peek_scopes(&connection)
     };
     read().unwrap_or_default()
 }

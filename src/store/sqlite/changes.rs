@@ -6,8 +6,8 @@
 //! table of links has no row numbers of its own, so that the links of a record are together; its last number is kept
 //! there too, in a page that almost every transaction changes anyway.
 
-use super::super::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
 use super::{facts, wal, walk};
+use crate::store::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
 use rusqlite::{Connection, Row, params};
 
 /// The parts of a store: the number of a change, the name of what changed, and the tables.

@@ -1,7 +1,7 @@
 //! Collections and their numbers. A collection is a kind in a scope.
 
-use super::super::select::{Collection, Select};
 use crate::record::{RecordKind, Scope, Scopes, kind_named, quote};
+use crate::store::select::{Collection, Select};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use rustc_hash::FxHashMap;

@@ -1,10 +1,11 @@
 //! Opens and configures a connection to a file, and checks that the file is a store.
 
-use super::super::api::OpenMode;
-use super::super::error::{ErrorKind, StoreError};
 use super::error::{DAMAGED, LOCK_TIMEOUT, are_locks_refused, describe, forget_refusal, is_busy, kind_of};
-use super::raw_pages::PAGE_SIZE;
-use super::{recover, schema, wal};
+use super::recovery::raw_pages::PAGE_SIZE;
+use super::recovery::recover;
+use super::{schema, wal};
+use crate::store::api::OpenMode;
+use crate::store::error::{ErrorKind, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::process::geteuid;

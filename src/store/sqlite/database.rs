@@ -1,14 +1,15 @@
 //! A store in a file: its connection, a second one for parallel reads, and the caches of the process.
 
-use super::super::api::OpenMode;
-use super::super::damage::Damage;
-use super::super::error::{ErrorKind, Result, StoreError};
-use super::code_cache::CodeCache;
 use super::collections::KnownCollections;
-use super::connection::{self, Opened};
+use super::connection;
+use super::connection::Opened;
 use super::error::{Stopped, describe};
 use super::migrations;
 use super::record_cache::RecordCache;
+use super::vectors::code_cache::CodeCache;
+use crate::store::api::OpenMode;
+use crate::store::damage::Damage;
+use crate::store::error::{ErrorKind, Result, StoreError};
 use rusqlite::Connection;
 use std::cell::{Cell, RefCell};
 use std::mem::replace;

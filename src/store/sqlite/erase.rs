@@ -5,10 +5,10 @@
 //! also clears these gaps. The log is emptied as soon as no process reads an old snapshot from it; until then the store
 //! has the fact `erase`, and every writer tries.
 
-use super::super::api::ERASE_PENDING;
 use super::connection;
 use super::error::is_busy;
 use super::facts;
+use crate::store::api::ERASE_PENDING;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The errors of SQLite as kinds, worded for people who do not know SQLite.
 
-use super::super::error::ErrorKind;
 use crate::error::Error;
+use crate::store::error::ErrorKind;
 use rusqlite::ErrorCode;
 use rustix::io::Errno;
 use std::fs::File;

@@ -1,9 +1,9 @@
 //! A selection as conditions in SQL, and as a filter for indexes that hold the time and role of each record.
 
-use super::super::select::{Below, Except, Select, end_of_prefix};
 use super::collections::{Part, Within};
 use super::row::TABLES;
 use crate::record::{Role, Scopes, quote};
+use crate::store::select::{Below, Except, Select, end_of_prefix};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use rustc_hash::FxHashSet;

@@ -1,11 +1,11 @@
 //! The last records of a selection, their number, and their keys.
 
-use super::super::select::Select;
 use super::collections::Within;
 use super::filter::Source;
 use super::record_cache::RecordCache;
 use super::row::{COLUMNS, record};
 use crate::record::StoredRecord;
+use crate::store::select::Select;
 use rusqlite::{Connection, params_from_iter};
 
 /// The last `count` records of a source and some collections, oldest first.

@@ -1,9 +1,13 @@
 //! Removes records with all that follows from them.
 
 use super::collections::CollectionRow;
-use super::embedding::{self, RemovedVectors};
-use super::record_row::{self, RecordRow};
-use super::{erase, row, tallies, tombstones, unembedded, wal, word_index};
+use super::record_row;
+use super::record_row::RecordRow;
+use super::vectors::embedding;
+use super::vectors::embedding::RemovedVectors;
+use super::vectors::unembedded;
+use super::words::word_index;
+use super::{erase, row, tallies, tombstones, wal};
 use crate::record::{RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
 use rusqlite::Connection;
 use std::collections::BTreeMap;

@@ -1,10 +1,14 @@
 //! Makes anew all that follows from the records: their derived columns, the indexes by words and by meaning, the marks of
 //! what waits for a vector or for its links, and the sums. What only they refer to is removed.
 
-use super::collections::{self, CollectionRow};
-use super::row::{self, COLUMNS, TABLES};
-use super::segment_draft::Draft;
-use super::{embedding, tallies, wal, word_index};
+use super::collections;
+use super::collections::CollectionRow;
+use super::row;
+use super::row::{COLUMNS, TABLES};
+use super::vectors::embedding;
+use super::words::segment_draft::Draft;
+use super::words::word_index;
+use super::{tallies, wal};
 use rusqlite::{Connection, params};
 
 /// The references of the tables that hold what users stored, by column, to a table and its key.

@@ -1,9 +1,9 @@
 //! Summaries of scopes. The size of a text is read, not the text.
 
-use super::super::select::Select;
 use super::collections::Within;
 use super::filter::{Filter, is_selective};
 use crate::record::{Scope, ScopeSummary};
+use crate::store::select::Select;
 use rusqlite::{Connection, Row, params_from_iter};
 use std::collections::BTreeMap;
 

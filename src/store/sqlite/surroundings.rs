@@ -1,14 +1,15 @@
 //! The neighbours of records in their collections.
 
-use super::super::evidence::{Around, Cosines};
-use super::super::select::{Collection, Select};
 use super::collections;
 use super::filter::Filter;
-use super::measure::{Measure, ModelVector, VECTOR};
 use super::record_cache::RecordCache;
-use super::row::{self, COLUMNS};
+use super::row;
+use super::row::COLUMNS;
 use super::snapshot::Snapshot;
+use super::vectors::measure::{Measure, ModelVector, VECTOR};
 use crate::record::StoredRecord;
+use crate::store::evidence::{Around, Cosines};
+use crate::store::select::{Collection, Select};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params_from_iter};
 use std::cmp::Ordering;

@@ -1,8 +1,9 @@
 //! The sums that records add to, kept in the transactions that write and remove the records.
 
-use super::super::api::Tallies;
-use super::row::{self, COLUMNS, TABLES};
+use super::row;
+use super::row::{COLUMNS, TABLES};
 use crate::record::{StoredRecord, kinds};
+use crate::store::api::Tallies;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 

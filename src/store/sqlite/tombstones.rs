@@ -1,12 +1,13 @@
 //! Tombstones, and the records that they keep out or take away.
 
-use super::super::forgetting::{Received, Targets, TombstoneLookup};
-use super::super::select::{Collection, Select, end_of_prefix};
 use super::collections;
 use super::error::Stopped;
-use super::row::{self, COLUMNS, TABLES, as_json};
+use super::row;
+use super::row::{COLUMNS, TABLES, as_json};
 use crate::error::Error;
 use crate::record::{RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI};
+use crate::store::forgetting::{Received, Targets, TombstoneLookup};
+use crate::store::select::{Collection, Select, end_of_prefix};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::{BTreeSet, HashSet};

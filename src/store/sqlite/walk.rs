@@ -1,14 +1,16 @@
 //! Visits everything in a selection, in order.
 
-use super::super::api::Visit;
-use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
 use super::error::Stopped;
 use super::filter::Filter;
 use super::record_row::numbers;
-use super::row::{self, COLUMNS, LINK};
-use super::tombstones::{self, PartFilter};
+use super::row;
+use super::row::{COLUMNS, LINK};
+use super::tombstones;
+use super::tombstones::PartFilter;
 use crate::record::{Embedding, Record, Vector};
+use crate::store::api::Visit;
+use crate::store::select::{Mark, Select, Walk};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 

@@ -2,20 +2,28 @@
 //! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
 //! waits.
 
-use super::super::forgetting::{Received, WriteRules};
-use super::super::identity::{RefusedIds, Written};
-use super::super::write_plan::{self, AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use super::collections::{CollectionRow, KnownCollections};
-use super::embedding::{self, IndexUpdate};
 use super::filter::role_bit;
-use super::link_writer::{self, LinkWriter};
+use super::links::link_writer;
+use super::links::link_writer::LinkWriter;
+use super::record_row;
 use super::record_row::DocMeta;
-use super::record_row::{self, RecordRow, numbers};
-use super::removal::{self, RemovedRecords};
-use super::row::{self, COLUMNS, TABLES, as_json};
-use super::segment_draft::DraftBuilder;
-use super::{tallies, tombstones, unembedded, wal, word_index};
+use super::record_row::{RecordRow, numbers};
+use super::removal;
+use super::removal::RemovedRecords;
+use super::row;
+use super::row::{COLUMNS, TABLES, as_json};
+use super::vectors::embedding;
+use super::vectors::embedding::IndexUpdate;
+use super::vectors::unembedded;
+use super::words::segment_draft::DraftBuilder;
+use super::words::word_index;
+use super::{tallies, tombstones, wal};
 use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone};
+use crate::store::forgetting::{Received, WriteRules};
+use crate::store::identity::{RefusedIds, Written};
+use crate::store::write_plan;
+use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;

@@ -1,9 +1,10 @@
 //! Keeps the codes that a search has read for the next one, so that a process that searches often reads only newer
 //! ones.
 
-use super::super::api::OpenMode;
-use super::code_page::{self, Checksum, CodeBlock, CodeMeta, Pages};
-use super::collections::Within;
+use super::code_page;
+use super::code_page::{Checksum, CodeBlock, CodeMeta, Pages};
+use crate::store::api::OpenMode;
+use crate::store::sqlite::collections::Within;
 use rusqlite::Connection;
 
 /// The search in the same collections that starts to keep codes, so that one or two searches do not pay for it.
@@ -15,14 +16,14 @@ const BLOCK_CODES: usize = 256;
 
 /// The model and the collections of the codes.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct CacheKey {
-    pub(super) model: i64,
-    pub(super) within: Within,
+pub(crate) struct CacheKey {
+    pub(crate) model: i64,
+    pub(crate) within: Within,
 }
 
 /// The codes of one generation of pages. Pending codes are always read.
 #[derive(Default)]
-pub(super) struct CodeCache {
+pub(crate) struct CodeCache {
     /// The search from which on codes are kept.
     first_kept_search: usize,
     key: Option<CacheKey>,
@@ -38,13 +39,13 @@ pub(super) struct CodeCache {
 impl CodeCache {
     /// An empty cache. With `Pooled` it stays empty: each of the many connections of a process would keep its own
     /// codes.
-    pub(super) fn new(mode: OpenMode) -> CodeCache {
+    pub(crate) fn new(mode: OpenMode) -> CodeCache {
         let first_kept_search = if mode == OpenMode::Pooled { usize::MAX } else { FIRST_KEPT_SEARCH };
         CodeCache { first_kept_search, ..CodeCache::default() }
     }
 
     /// Visits all codes, as `code_page::visit`, and returns whether they were valid.
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &mut self,
         connection: &Connection,
         key: &CacheKey,

@@ -1,17 +1,19 @@
 //! Writes and removes links. The tables enforce that a question has one answer and an answer one question.
 
-use super::super::forgetting::Received;
-use super::super::write_plan::AddedLink;
-use super::row::{self, LINK, as_json};
-use super::{changes, erase, synapse, tombstones, wal};
+use super::synapse;
 use crate::record::{Link, SYNAPSE, Tombstone};
+use crate::store::forgetting::Received;
+use crate::store::sqlite::row;
+use crate::store::sqlite::row::{LINK, as_json};
+use crate::store::sqlite::{changes, erase, tombstones, wal};
+use crate::store::write_plan::AddedLink;
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written or asked
 /// for, and that of the last change: look-ups and a count for each link would cost as much as its row.
-pub(super) struct LinkWriter<'a> {
+pub(crate) struct LinkWriter<'a> {
     connection: &'a Connection,
     /// The numbers of records by id.
     records: FxHashMap<String, i64>,
@@ -24,18 +26,18 @@ pub(super) struct LinkWriter<'a> {
 }
 
 impl<'a> LinkWriter<'a> {
-    pub(super) fn new(connection: &'a Connection) -> LinkWriter<'a> {
+    pub(crate) fn new(connection: &'a Connection) -> LinkWriter<'a> {
         let records = FxHashMap::default();
         LinkWriter { connection, records, last_change: None, has_written: false, last_synapse: None }
     }
 
     /// Notes the number of a record that was written.
-    pub(super) fn note(&mut self, id: &str, n: i64) {
+    pub(crate) fn note(&mut self, id: &str, n: i64) {
         self.records.insert(id.to_owned(), n);
     }
 
     /// Adds a link, unless an end is missing or another stands in its way.
-    pub(super) fn add(&mut self, link: &Link) -> rusqlite::Result<AddedLink> {
+    pub(crate) fn add(&mut self, link: &Link) -> rusqlite::Result<AddedLink> {
         let Some(source) = self.number(&link.from)? else { return Ok(AddedLink::NoSource) };
         let Some(target) = self.number(&link.to)? else { return Ok(AddedLink::NoTarget) };
         let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra, change)
@@ -59,7 +61,7 @@ impl<'a> LinkWriter<'a> {
     }
 
     /// Keeps the number of the last change; must be called before the transaction ends.
-    pub(super) fn settle(self) -> rusqlite::Result<()> {
+    pub(crate) fn settle(self) -> rusqlite::Result<()> {
         match self.last_change {
             Some(last) if self.has_written => changes::set_last_link(self.connection, last),
             _ => Ok(()),
@@ -87,7 +89,7 @@ impl<'a> LinkWriter<'a> {
 }
 
 /// Removes a link and writes its tombstone; returns whether there was one.
-pub(super) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
+pub(crate) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
     let transaction = wal::begin_write(connection)?;
     let Some((_, from)) = row::by_id(&transaction, &link.from)? else { return Ok(false) };
     if !delete_link(&transaction, &link.rel, &link.from, &link.to)? {
@@ -106,7 +108,7 @@ fn delete_link(connection: &Connection, rel: &str, from: &str, to: &str) -> rusq
 }
 
 /// Removes the links that new tombstones are of.
-pub(super) fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
+pub(crate) fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
     let digests: BTreeSet<String> =
         received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.clone()).collect();
     if digests.is_empty() {

@@ -2,8 +2,8 @@
 //! records are inserted: to find the words takes a third of the time of an import.
 
 use super::postings::Postings;
-use super::record_row::DocMeta;
 use super::segment::SegmentWriter;
+use crate::store::sqlite::record_row::DocMeta;
 use crate::text::terms;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 
 /// Documents with the frequencies of their words.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     /// The numbers of the words, from 0: of those that `as_number` can take, and of the others.
     short: FxHashMap<u128, u32>,
     long: FxHashMap<Box<[u8]>, u32>,
@@ -38,14 +38,14 @@ struct Frequency {
 }
 
 /// A document, and its part of the frequencies.
-pub(super) struct DraftDoc {
-    pub(super) meta: DocMeta,
+pub(crate) struct DraftDoc {
+    pub(crate) meta: DocMeta,
     frequencies: Range<usize>,
 }
 
 impl Draft {
     /// Adds a document of a collection, whose length is not known yet, with its folded text.
-    pub(super) fn add(&mut self, collection: i64, doc: DocMeta, folded: &str) {
+    pub(crate) fn add(&mut self, collection: i64, doc: DocMeta, folded: &str) {
         let (first, mut length) = (self.frequencies.len(), 0);
         for word in terms::words(folded) {
             length += 1;
@@ -80,17 +80,17 @@ impl Draft {
     }
 
     /// The number of its first document.
-    pub(super) fn first(&self) -> Option<i64> {
+    pub(crate) fn first(&self) -> Option<i64> {
         self.docs.values().filter_map(|docs| docs.first()).map(|doc| doc.meta.n).min()
     }
 
     /// The documents of a collection.
-    pub(super) fn docs(&self, collection: i64) -> &[DraftDoc] {
+    pub(crate) fn docs(&self, collection: i64) -> &[DraftDoc] {
         self.docs.get(&collection).map_or(&[], Vec::as_slice)
     }
 
     /// Writes some of its documents, in the order of their numbers, as a segment of a collection or a pool.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         connection: &Connection,
         collection: i64,
@@ -152,7 +152,7 @@ const PASSED_DOCS: usize = 64;
 const WAITING: usize = 8;
 
 /// Finds the words of a batch in a thread.
-pub(super) struct DraftBuilder {
+pub(crate) struct DraftBuilder {
     docs: SyncSender<Vec<QueuedDoc>>,
     /// The documents that are not passed on yet.
     pending: Vec<QueuedDoc>,
@@ -168,7 +168,7 @@ struct QueuedDoc {
 
 impl DraftBuilder {
     /// Starts the thread; `None` if there can be none.
-    pub(super) fn start() -> Option<DraftBuilder> {
+    pub(crate) fn start() -> Option<DraftBuilder> {
         let (docs, received) = sync_channel::<Vec<QueuedDoc>>(WAITING);
         let build = move || {
             let mut draft = Draft::default();
@@ -182,7 +182,7 @@ impl DraftBuilder {
     }
 
     /// Adds the next document of a collection.
-    pub(super) fn add(&mut self, collection: i64, doc: DocMeta, text: String) {
+    pub(crate) fn add(&mut self, collection: i64, doc: DocMeta, text: String) {
         self.pending.push(QueuedDoc { collection, doc, text });
         if self.pending.len() == PASSED_DOCS {
             self.pass_on();
@@ -195,7 +195,7 @@ impl DraftBuilder {
     }
 
     /// Waits for the words.
-    pub(super) fn finish(mut self) -> Draft {
+    pub(crate) fn finish(mut self) -> Draft {
         self.pass_on();
         drop(self.docs);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))

@@ -7,21 +7,23 @@
 //! segments of the pools too, and only what these lack of the unindexed records. A record that is in a segment of its
 //! collection does not count in those of the pools; one in a segment of its partition's does not in those of the store's.
 
-use super::collections::{CollectionRow, scope_condition};
-use super::filter::role_bit;
 use super::postings::Postings;
-use super::record_cache::RecordCache;
-use super::record_row::DocMeta;
-use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
 use super::segment_draft::{Draft, DraftDoc};
 use crate::record::{RecordKind, Scopes, TextSource};
-use crate::text::terms::{self, FoldedText, ScannedText};
+use crate::store::sqlite::collections::{CollectionRow, scope_condition};
+use crate::store::sqlite::filter::role_bit;
+use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::record_row::DocMeta;
+use crate::store::sqlite::row;
+use crate::store::sqlite::row::{COLUMNS, TABLES, record};
+use crate::text::terms;
+use crate::text::terms::{FoldedText, ScannedText};
 use rusqlite::{Connection, Rows, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of unindexed records of a collection or a pool that become a segment. Every search reads fewer whole.
-pub(super) const MAX_UNINDEXED: i64 = 200;
+pub(crate) const MAX_UNINDEXED: i64 = 200;
 /// The number of segments of a collection or a pool, large ones aside, at which some are merged.
 const MAX_SEGMENTS: usize = 6;
 /// The number of slots from which on a segment is not merged: that would block a writer for seconds.
@@ -68,13 +70,13 @@ impl Level {
 }
 
 /// The records of a collection after one, which a search reads themselves.
-pub(super) struct Tail {
+pub(crate) struct Tail {
     collection: CollectionRow,
     after: i64,
 }
 
 /// The records of a selection, kinds and scopes aside, that are in none of its segments.
-pub(super) fn tails(
+pub(crate) fn tails(
     connection: &Connection,
     kinds: &[&'static RecordKind],
     scopes: &Scopes,
@@ -106,7 +108,7 @@ pub(super) fn tails(
 
 /// Counts the new records of a batch, by collection; where there are enough of them, they become a segment. `draft` has
 /// the words of the batch, or nothing.
-pub(super) fn grow(
+pub(crate) fn grow(
     connection: &Connection,
     added: impl IntoIterator<Item = (CollectionRow, i64)>,
     mut draft: Draft,
@@ -264,7 +266,7 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
 
 impl Tail {
     /// Calls `visit` with each record and its text.
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &self,
         connection: &Connection,
         kept: Option<&RecordCache>,
@@ -420,7 +422,7 @@ impl<'a> Stream<'a> {
 
 /// Removes records, given by number and indexed text, from the index of their collection, and from those of the pools that
 /// it lies in, which may still have their words.
-pub(super) fn remove(
+pub(crate) fn remove(
     connection: &Connection,
     collection: CollectionRow,
     records: &[(i64, String)],

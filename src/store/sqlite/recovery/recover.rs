@@ -4,11 +4,11 @@
 //! of the indexes. The types of a row's values tell which table it belongs to: they differ between those tables that are
 //! read here, and all others.
 
-use super::super::damage::{Damage, UNSCOPED_PARTITION};
 use super::raw_pages::RawPages;
 use super::raw_rows::{RawRow, TreePage};
-use super::schema;
 use crate::record::{Object, Role, TombstoneState, time};
+use crate::store::damage::{Damage, UNSCOPED_PARTITION};
+use crate::store::sqlite::schema;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
@@ -92,7 +92,7 @@ const LOST: &str = "SELECT count(*) FROM (SELECT n FROM named UNION SELECT recor
 const SAMPLED_PAGES: u32 = 4096;
 
 /// The reason why nothing is recovered.
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The file cannot be opened.
     Io(std::io::Error),
     /// The temporary database cannot be written.
@@ -106,7 +106,7 @@ impl From<rusqlite::Error> for Failure {
 }
 
 /// Whether there are records in a file.
-pub(super) fn has_records(path: &Path) -> bool {
+pub(crate) fn has_records(path: &Path) -> bool {
     let Ok(pages) = RawPages::open(path) else { return false };
     let (mut page, mut continued) = (Vec::new(), HashSet::new());
     (1..=pages.last.min(SAMPLED_PAGES)).any(|number| {
@@ -119,7 +119,7 @@ pub(super) fn has_records(path: &Path) -> bool {
 }
 
 /// Reads what can be read of the file at a path, and its damage.
-pub(super) fn recover(path: &Path, address: &str) -> Result<(Connection, Damage), Failure> {
+pub(crate) fn recover(path: &Path, address: &str) -> Result<(Connection, Damage), Failure> {
     let pages = RawPages::open(path).map_err(Failure::Io)?;
     let mut connection = temporary()?;
     let transaction = connection.transaction()?;

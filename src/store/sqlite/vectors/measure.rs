@@ -1,35 +1,36 @@
 //! Reads records and the cosines of their vectors with a question's.
 
-use super::super::evidence::Cosines;
 use super::embedding;
-use super::record_cache::RecordCache;
-use super::row::{self, COLUMNS, TABLES};
 use crate::record::StoredRecord;
+use crate::store::evidence::Cosines;
+use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::row;
+use crate::store::sqlite::row::{COLUMNS, TABLES};
 use crate::vector::QuantizedQuery;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// The vector of a model with which records are compared.
 #[derive(Clone, Copy)]
-pub(super) struct ModelVector<'a> {
-    pub(super) model: &'a str,
-    pub(super) numbers: &'a [f32],
+pub(crate) struct ModelVector<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) numbers: &'a [f32],
 }
 
 /// Reads records from rows of COLUMNS and VECTOR, and computes the cosine of each with a vector, if there is one.
-pub(super) struct Measure<'a> {
+pub(crate) struct Measure<'a> {
     /// The records that need not be read, if any are kept.
     kept: Option<&'a RecordCache>,
     query: Option<(i64, QuantizedQuery)>,
-    pub(super) cosines: Cosines,
+    pub(crate) cosines: Cosines,
 }
 
 /// The vector of a record; the parameter is `Measure::model`.
-pub(super) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
+pub(crate) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
 
 impl<'a> Measure<'a> {
     /// Compares with a vector of a model, if the model is known and has vectors of that dimension.
-    pub(super) fn by(
+    pub(crate) fn by(
         connection: &Connection,
         kept: Option<&'a RecordCache>,
         vector: Option<ModelVector>,
@@ -44,12 +45,12 @@ impl<'a> Measure<'a> {
     }
 
     /// The number of the model.
-    pub(super) fn model(&self) -> Option<i64> {
+    pub(crate) fn model(&self) -> Option<i64> {
         self.query.as_ref().map(|(model, _)| *model)
     }
 
     /// The record of a row.
-    pub(super) fn record(&mut self, row: &Row) -> rusqlite::Result<StoredRecord> {
+    pub(crate) fn record(&mut self, row: &Row) -> rusqlite::Result<StoredRecord> {
         let record = row::record(row)?;
         if let (Some((_, query)), ValueRef::Blob(vector)) = (&self.query, row.get_ref(row::AFTER)?) {
             self.cosines.push((record.id.clone(), query.cosine(vector)));
@@ -58,7 +59,7 @@ impl<'a> Measure<'a> {
     }
 
     /// The record that has a number, which the snapshot has.
-    pub(super) fn nth(&mut self, connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
+    pub(crate) fn nth(&mut self, connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
         let Some(kept) = self.kept else { return self.read(connection, n) };
         let Some(known) = kept.read(connection, n)? else { return Ok(None) };
         self.compare(connection, n, &known.record.id)?;
@@ -66,7 +67,7 @@ impl<'a> Measure<'a> {
     }
 
     /// Compares the vector of the record that has a number and an id.
-    pub(super) fn compare(&mut self, connection: &Connection, n: i64, id: &str) -> rusqlite::Result<()> {
+    pub(crate) fn compare(&mut self, connection: &Connection, n: i64, id: &str) -> rusqlite::Result<()> {
         let Some((model, query)) = &self.query else { return Ok(()) };
         let sql = "SELECT vector FROM embedding WHERE record = ? AND model = ?";
         let mut statement = connection.prepare_cached(sql)?;

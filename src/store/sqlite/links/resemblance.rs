@@ -1,12 +1,15 @@
 //! Finds the records of a collection that resemble each other: compares many vectors with all codes in one pass.
 
-use super::super::select::Collection;
-use super::super::synapses::{Compare, Compared, Near};
-use super::code_page::{self, CodeBlock, CodeMeta};
-use super::collections::{CollectionRow, Within};
-use super::nearest::{CodeCandidate, ExactScore, TopCandidates, by_score, with_repair};
-use super::record_row::numbers;
 use super::synapse;
+use crate::store::select::Collection;
+use crate::store::sqlite::collections::{CollectionRow, Within};
+use crate::store::sqlite::record_row::numbers;
+use crate::store::sqlite::vectors::code_page;
+use crate::store::sqlite::vectors::code_page::{CodeBlock, CodeMeta};
+use crate::store::sqlite::vectors::nearest::{
+    CodeCandidate, ExactScore, TopCandidates, by_score, with_repair,
+};
+use crate::store::synapses::{Compare, Compared, Near};
 use crate::vector::QuantizedQuery;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -61,17 +64,17 @@ impl ComparisonOrder {
 }
 
 /// A search for the records that resemble those of a collection.
-pub(super) struct Resemblance<'a> {
-    pub(super) model: &'a str,
-    pub(super) collection: &'a Collection,
-    pub(super) which: Compare,
+pub(crate) struct Resemblance<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) collection: &'a Collection,
+    pub(crate) which: Compare,
     /// The least cosine.
-    pub(super) min_similarity: f64,
-    pub(super) limit: usize,
+    pub(crate) min_similarity: f64,
+    pub(crate) limit: usize,
 }
 
 impl Resemblance<'_> {
-    pub(super) fn find(&self, connection: &mut Connection) -> rusqlite::Result<Vec<Compared>> {
+    pub(crate) fn find(&self, connection: &mut Connection) -> rusqlite::Result<Vec<Compared>> {
         let Some((model, n)) = synapse::numbers(connection, self.model, self.collection)? else {
             return Ok(Vec::new());
         };

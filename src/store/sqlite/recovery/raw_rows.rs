@@ -14,7 +14,7 @@ const INDEX_LEAF: u8 = 10;
 const TABLE_LEAF: u8 = 13;
 
 /// A page of a b-tree.
-pub(super) struct TreePage<'a> {
+pub(crate) struct TreePage<'a> {
     bytes: &'a [u8],
     kind: u8,
     /// The offsets of its cells; `None` stands for an offset that cannot be.
@@ -22,12 +22,12 @@ pub(super) struct TreePage<'a> {
 }
 
 /// A row of a table or an index.
-pub(super) struct RawRow {
+pub(crate) struct RawRow {
     /// The row number; `None` in an index and in a table without row numbers.
-    pub(super) number: Option<i64>,
-    pub(super) values: Vec<Value>,
+    pub(crate) number: Option<i64>,
+    pub(crate) values: Vec<Value>,
     /// Whether a page in which its bytes continue has only zeros.
-    pub(super) has_blank_page: bool,
+    pub(crate) has_blank_page: bool,
 }
 
 /// The part of a row's bytes that is in its page, and the page in which they continue.
@@ -39,7 +39,7 @@ struct Payload<'a> {
 
 impl TreePage<'_> {
     /// Reads the head of a page; `None` if it is no page of a b-tree.
-    pub(super) fn parse<'a>(number: u32, page: &'a [u8], usable: usize) -> Option<TreePage<'a>> {
+    pub(crate) fn parse<'a>(number: u32, page: &'a [u8], usable: usize) -> Option<TreePage<'a>> {
         let bytes = page.get(..usable)?;
         let head = if number == 1 { HEADER_BYTES } else { 0 };
         let kind = *bytes.get(head)?;
@@ -59,12 +59,12 @@ impl TreePage<'_> {
     }
 
     /// Whether its rows are those of a table with row numbers.
-    pub(super) fn is_table(&self) -> bool {
+    pub(crate) fn is_table(&self) -> bool {
         [TABLE_INTERIOR, TABLE_LEAF].contains(&self.kind)
     }
 
     /// The rows of the page, each `None` if it cannot be read. The pages in which they continue are added to `continued`.
-    pub(super) fn rows<'a>(
+    pub(crate) fn rows<'a>(
         &'a self,
         pages: &'a RawPages,
         continued: &'a mut HashSet<u32>,

@@ -1,20 +1,22 @@
 //! Keyword search over the word index.
 
-use super::super::api::VisitHit;
-use super::super::evidence::Cosines;
-use super::super::select::Select;
-use super::collections::Within;
-use super::error::Stopped;
-use super::filter::{Admission, Filter};
-use super::measure::{Measure, ModelVector};
-use super::record_cache::RecordCache;
-use super::record_row::DocMeta;
-use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::Segment;
-use super::snapshot::Snapshot;
 use super::word_index;
-use crate::ranking::bm25::{self, Corpus, Doc, QueryToken, Scored};
+use crate::ranking::bm25;
+use crate::ranking::bm25::{Corpus, Doc, QueryToken, Scored};
 use crate::record::{Hit, Scopes, StoredRecord};
+use crate::store::api::VisitHit;
+use crate::store::evidence::Cosines;
+use crate::store::select::Select;
+use crate::store::sqlite::collections::Within;
+use crate::store::sqlite::error::Stopped;
+use crate::store::sqlite::filter::{Admission, Filter};
+use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::record_row::DocMeta;
+use crate::store::sqlite::row;
+use crate::store::sqlite::row::{COLUMNS, TABLES, record};
+use crate::store::sqlite::snapshot::Snapshot;
+use crate::store::sqlite::vectors::measure::{Measure, ModelVector};
 use crate::text::terms::{Occur, Piece, Term};
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
@@ -28,17 +30,17 @@ const MAX_WORDS: usize = 1000;
 type SegmentWords = Vec<Vec<Box<[u8]>>>;
 
 /// A search for the records of a selection in which terms occur.
-pub(super) struct KeywordSearch<'a> {
-    pub(super) terms: &'a [Term],
-    pub(super) occur: Occur,
-    pub(super) which: &'a Select,
-    pub(super) limit: usize,
+pub(crate) struct KeywordSearch<'a> {
+    pub(crate) terms: &'a [Term],
+    pub(crate) occur: Occur,
+    pub(crate) which: &'a Select,
+    pub(crate) limit: usize,
 }
 
 impl KeywordSearch<'_> {
     /// Visits the hits, best first. Returns the cosines of the records that were read with a vector of a model; all
     /// from one snapshot.
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &self,
         connection: &Connection,
         kept: Option<&RecordCache>,

@@ -1,20 +1,22 @@
 //! Records, in SQLite.
 
-use super::super::api::{Records, Removal, Visit};
-use super::super::damage::Damage;
-use super::super::error::Result;
-use super::super::forgetting::WriteRules;
-use super::super::identity::Written;
-use super::super::select::{Select, Walk};
-use super::collections::{KnownCollections, Within};
-use super::database::Sqlite;
-use super::filter::{Filter, Source};
-use super::record_cache::RecordCache;
-use super::row::{self, COLUMNS, TABLES};
-use super::snapshot::Snapshot;
-use super::tombstones::PartFilter;
-use super::{erase, link_writer, newest, removal, scope_summaries, walk, write};
 use crate::record::{Record, ScopeSummary, StoredRecord};
+use crate::store::api::{Records, Removal, Visit};
+use crate::store::damage::Damage;
+use crate::store::error::Result;
+use crate::store::forgetting::WriteRules;
+use crate::store::identity::Written;
+use crate::store::select::{Select, Walk};
+use crate::store::sqlite::collections::{KnownCollections, Within};
+use crate::store::sqlite::database::Sqlite;
+use crate::store::sqlite::filter::{Filter, Source};
+use crate::store::sqlite::links::link_writer;
+use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::row;
+use crate::store::sqlite::row::{COLUMNS, TABLES};
+use crate::store::sqlite::snapshot::Snapshot;
+use crate::store::sqlite::tombstones::PartFilter;
+use crate::store::sqlite::{erase, newest, removal, scope_summaries, walk, write};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
@@ -65,7 +67,7 @@ impl Records for Sqlite {
 
 impl Sqlite {
     /// The error of a transaction. Clears the cache, since its entries may have been rolled back.
-    pub(super) fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
+    pub(crate) fn rolled_back(&mut self, cause: rusqlite::Error) -> crate::store::error::StoreError {
         self.known_collections = KnownCollections::default();
         self.failed("write to", cause)
     }

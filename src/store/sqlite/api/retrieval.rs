@@ -1,17 +1,17 @@
 //! Retrieval in one call, in SQLite: words and meaning in parallel, then the neighbours of the best.
 
-use super::super::api::{Links, Store, VisitHit};
-use super::super::error::{Result, StoreError};
-use super::super::evidence::{Around, Evidence, Plan};
-use super::super::question::Question;
-use super::super::select::Select;
-use super::database::Sqlite;
-use super::embedding;
-use super::keyword::KeywordSearch;
-use super::measure::ModelVector;
-use super::nearest::Nearest;
-use super::surroundings::Surroundings;
 use crate::record::{Hit, StoredRecord};
+use crate::store::api::{Links, Store, VisitHit};
+use crate::store::error::{Result, StoreError};
+use crate::store::evidence::{Around, Evidence, Plan};
+use crate::store::question::Question;
+use crate::store::select::Select;
+use crate::store::sqlite::database::Sqlite;
+use crate::store::sqlite::surroundings::Surroundings;
+use crate::store::sqlite::vectors::embedding;
+use crate::store::sqlite::vectors::measure::ModelVector;
+use crate::store::sqlite::vectors::nearest::Nearest;
+use crate::store::sqlite::words::keyword::KeywordSearch;
 use crate::text::terms::{Occur, Term};
 use crate::vector::QuantizedQuery;
 

@@ -7,12 +7,13 @@
 //! only its slot, which is listed in `removed_slot`: no posting list names it any more. A document that its collection has
 //! indexed itself since is listed there too, but its postings stay until the next merge (`word_index.rs`).
 
-use super::super::select::Select;
-use super::collections::{self, POOLS, scope_condition};
-use super::connection::PAGE_PAYLOAD;
 use super::postings::{DocBlock, Postings};
-use super::record_row::DocMeta;
 use crate::record::{Scopes, quote};
+use crate::store::select::Select;
+use crate::store::sqlite::collections;
+use crate::store::sqlite::collections::{POOLS, scope_condition};
+use crate::store::sqlite::connection::PAGE_PAYLOAD;
+use crate::store::sqlite::record_row::DocMeta;
 use memchr::memmem::Finder;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
@@ -24,14 +25,14 @@ const BLOCK_DOCS: usize = 2000;
 const ROW_NUMBERS: i64 = 1 << 20;
 
 /// A segment.
-pub(super) struct Segment {
-    pub(super) n: i64,
+pub(crate) struct Segment {
+    pub(crate) n: i64,
     /// The number of its slots.
-    pub(super) slots: usize,
+    pub(crate) slots: usize,
     /// The number of documents in them.
-    pub(super) docs: usize,
+    pub(crate) docs: usize,
     /// The length of all documents together, in words.
-    pub(super) length: i64,
+    pub(crate) length: i64,
     /// A bit for each slot whose postings do not count; empty if all do.
     retired: Vec<u64>,
 }
@@ -45,13 +46,13 @@ impl Segment {
     }
 
     /// The segments of a collection or a pool, in the order of their documents.
-    pub(super) fn list(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
+    pub(crate) fn list(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
         let sql = "SELECT n, slots, docs, length FROM segment WHERE collection = ? ORDER BY n";
         connection.prepare_cached(sql)?.query_map([collection], Segment::read)?.collect()
     }
 
     /// The segments that a search in a selection reads.
-    pub(super) fn of_selection(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<Segment>> {
+    pub(crate) fn of_selection(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<Segment>> {
         let mut segments = Vec::new();
         let (condition, names) = scope_condition(&which.scopes);
         let levels: &[&str] = match which.scopes {
@@ -101,7 +102,7 @@ impl Segment {
     }
 
     /// Removes the segment.
-    pub(super) fn delete(&self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn delete(&self, connection: &Connection) -> rusqlite::Result<()> {
         for table in ["segment_words", "segment_docs"] {
             let sql = format!("DELETE FROM {table} WHERE n >= ? AND n < ?");
             connection.prepare_cached(&sql)?.execute(self.row_numbers())?;
@@ -119,7 +120,7 @@ impl Segment {
     }
 
     /// The words that contain a piece, each once; at most `most` + 1 of them.
-    pub(super) fn words_with(
+    pub(crate) fn words_with(
         &self,
         connection: &Connection,
         piece: &str,
@@ -148,7 +149,7 @@ impl Segment {
     }
 
     /// The words that begin with a piece; at most `most` + 1 of them.
-    pub(super) fn words_from(
+    pub(crate) fn words_from(
         &self,
         connection: &Connection,
         piece: &str,
@@ -166,7 +167,7 @@ impl Segment {
     }
 
     /// The number of documents that hold a word.
-    pub(super) fn doc_freq(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
+    pub(crate) fn doc_freq(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
         if self.retired.is_empty() {
             return self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default);
         }
@@ -176,7 +177,7 @@ impl Segment {
     }
 
     /// Calls `visit` with the slot of each document that holds a word, and the frequency.
-    pub(super) fn postings(
+    pub(crate) fn postings(
         &self,
         connection: &Connection,
         word: &[u8],
@@ -208,7 +209,7 @@ impl Segment {
     }
 
     /// Calls `visit` with the documents in some slots; `slots` gives these in order, each with a number.
-    pub(super) fn docs(
+    pub(crate) fn docs(
         &self,
         connection: &Connection,
         slots: &[(u32, f32)],
@@ -230,7 +231,7 @@ impl Segment {
     }
 
     /// The documents of all slots, including removed ones.
-    pub(super) fn all_docs(&self, connection: &Connection) -> rusqlite::Result<Vec<DocMeta>> {
+    pub(crate) fn all_docs(&self, connection: &Connection) -> rusqlite::Result<Vec<DocMeta>> {
         let slots: Vec<_> = (0..self.slots as u32).map(|slot| (slot, 0.0)).collect();
         let mut docs = Vec::new();
         self.docs(connection, &slots, |_, _, doc| docs.push(doc))?;
@@ -238,13 +239,13 @@ impl Segment {
     }
 
     /// The number of the record in the first slot.
-    pub(super) fn first(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    pub(crate) fn first(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
         Ok(self.doc_in(connection, 0)?.map(|doc| doc.n))
     }
 
     /// The slots and the metadata of those of some records that the segment has; these are in the order of their numbers,
     /// as slots are.
-    pub(super) fn locate(
+    pub(crate) fn locate(
         &self,
         connection: &Connection,
         mut records: &[i64],
@@ -286,7 +287,7 @@ impl Segment {
     }
 
     /// The slots whose documents were removed, in order.
-    pub(super) fn removed_slots(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+    pub(crate) fn removed_slots(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
         let sql = "SELECT slot FROM removed_slot WHERE segment = ? ORDER BY slot";
         let slot = |row: &rusqlite::Row| Ok(row.get::<_, i64>(0)?.unsigned_abs());
         connection.prepare_cached(sql)?.query_map([self.n], slot)?.collect()
@@ -294,7 +295,7 @@ impl Segment {
 
     /// Takes documents out of the statistics: slots with the lengths of the documents, in words. Their postings stay.
     /// Returns whether documents are left; an empty segment is deleted.
-    pub(super) fn retire(
+    pub(crate) fn retire(
         &self,
         connection: &Connection,
         slots: &BTreeMap<u64, i64>,
@@ -318,7 +319,7 @@ impl Segment {
 
     /// Removes documents: `slots` with the lengths of the documents, and `words` with the slots from which each word is
     /// removed.
-    pub(super) fn remove(
+    pub(crate) fn remove(
         &self,
         connection: &Connection,
         slots: &BTreeMap<u64, i64>,
@@ -397,7 +398,7 @@ const WRITE_BYTES: usize = 1 << 20;
 const INSERTED_ROWS: usize = 32;
 
 /// Writes a segment, word by word in order.
-pub(super) struct SegmentWriter<'a> {
+pub(crate) struct SegmentWriter<'a> {
     connection: &'a Connection,
     segment: i64,
     /// The words with their posting lists that are to be written, and their number of bytes.
@@ -409,7 +410,7 @@ pub(super) struct SegmentWriter<'a> {
 
 impl<'a> SegmentWriter<'a> {
     /// Begins a segment of some documents in the order of their numbers, none of them removed.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         connection: &'a Connection,
         collection: i64,
         docs: &[DocMeta],
@@ -422,7 +423,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(SegmentWriter { connection, segment, pending: Vec::new(), pending_bytes: 0, words: Vec::new() })
     }
 
-    pub(super) fn add(&mut self, word: Box<[u8]>, postings: Postings) -> rusqlite::Result<()> {
+    pub(crate) fn add(&mut self, word: Box<[u8]>, postings: Postings) -> rusqlite::Result<()> {
         if self.words.last().is_none_or(|row| row.len() + word.len() >= PAGE_PAYLOAD) {
             self.words.push(vec![b'\n']);
         }
@@ -455,7 +456,7 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Writes the words themselves, so that their pages are adjacent in the file.
-    pub(super) fn end(mut self) -> rusqlite::Result<()> {
+    pub(crate) fn end(mut self) -> rusqlite::Result<()> {
         self.write_pending()?;
         let sql = "INSERT INTO segment_words (n, words) VALUES (?, ?)";
         insert_rows(self.connection, sql, self.segment, self.words)
@@ -478,8 +479,8 @@ fn insert_rows(
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema;
     use super::*;
+    use crate::store::sqlite::schema;
 
     #[test]
     fn every_record_is_located_in_its_own_slot_and_no_other_in_any() {

@@ -3,10 +3,10 @@
 //! fill a page, so that storing one costs little. Each code has metadata for selections, so that a search compares only
 //! admitted records.
 
-use super::collections::{CollectionRow, Part, Within};
-use super::connection::PAGE_PAYLOAD;
-use super::filter::role_bit;
-use super::record_row::{RecordRow, numbers};
+use crate::store::sqlite::collections::{CollectionRow, Part, Within};
+use crate::store::sqlite::connection::PAGE_PAYLOAD;
+use crate::store::sqlite::filter::role_bit;
+use crate::store::sqlite::record_row::{RecordRow, numbers};
 use crate::vector::{Quantized, width};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -20,14 +20,14 @@ const PENDING_AT_ONCE: usize = 256;
 
 /// The metadata of a code.
 #[derive(Clone, Copy)]
-pub(super) struct CodeMeta {
+pub(crate) struct CodeMeta {
     /// The number of the record.
-    pub(super) n: i64,
-    pub(super) timestamp: i64,
+    pub(crate) n: i64,
+    pub(crate) timestamp: i64,
     /// The scale of the code.
-    pub(super) scale: f32,
+    pub(crate) scale: f32,
     /// The `role_bit` of the role.
-    pub(super) role: u8,
+    pub(crate) role: u8,
 }
 
 /// The length of a `CodeMeta` in bytes: its fields in order, little-endian.
@@ -60,13 +60,13 @@ fn metas_of(bytes: &[u8]) -> impl Iterator<Item = CodeMeta> {
 
 /// The part of the index for a model and a collection, by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct IndexKey {
-    pub(super) model: i64,
-    pub(super) collection: i64,
+pub(crate) struct IndexKey {
+    pub(crate) model: i64,
+    pub(crate) collection: i64,
 }
 
 /// Adds the code of a record's vector, or replaces a pending one. It is pending until `pack`.
-pub(super) fn add(
+pub(crate) fn add(
     connection: &Connection,
     model: i64,
     record: &RecordRow,
@@ -80,7 +80,7 @@ pub(super) fn add(
 }
 
 /// Packs pending codes into pages, oldest records first, as long as they fill a run of pages.
-pub(super) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<()> {
+pub(crate) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<()> {
     let IndexKey { model, collection } = key;
     let sql = "SELECT count(*), dim FROM pending_code JOIN model ON model.n = model
                WHERE model = ? AND collection = ?";
@@ -117,7 +117,7 @@ fn pack_page(connection: &Connection, key: IndexKey, last: i64, count: u32) -> r
 }
 
 /// Removes the codes of records, all of which are in the index.
-pub(super) fn remove(
+pub(crate) fn remove(
     connection: &Connection,
     key: IndexKey,
     records: &BTreeSet<i64>,
@@ -180,29 +180,29 @@ fn range(metas: &[u8]) -> (i64, i64) {
 }
 
 /// Codes that are read at once.
-pub(super) struct CodeBlock<'a> {
+pub(crate) struct CodeBlock<'a> {
     /// The metadata of each code.
-    pub(super) metas: &'a [CodeMeta],
+    pub(crate) metas: &'a [CodeMeta],
     /// The codes, one vector after the other.
-    pub(super) codes: &'a [u8],
+    pub(crate) codes: &'a [u8],
 }
 
 /// The number of vectors that the index of a model must hold for some collections.
-pub(super) struct Expected {
+pub(crate) struct Expected {
     /// The length of a code, in bytes.
-    pub(super) width: usize,
-    pub(super) checksum: Checksum,
+    pub(crate) width: usize,
+    pub(crate) checksum: Checksum,
 }
 
 impl Expected {
     /// The number of bytes of their codes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         usize::try_from(self.checksum.vectors).unwrap_or_default().saturating_mul(self.width)
     }
 }
 
 /// Reads the expected content of a model's index for some collections.
-pub(super) fn expected(connection: &Connection, model: i64, within: &Within) -> rusqlite::Result<Expected> {
+pub(crate) fn expected(connection: &Connection, model: i64, within: &Within) -> rusqlite::Result<Expected> {
     let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
     let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
     let mut checksum = Checksum::default();
@@ -220,7 +220,7 @@ pub(super) fn expected(connection: &Connection, model: i64, within: &Within) -> 
 
 /// Visits the codes of a model in some collections. Returns whether the index was valid; if not, the visited codes must
 /// not be trusted.
-pub(super) fn visit(
+pub(crate) fn visit(
     connection: &Connection,
     model: i64,
     within: &Within,
@@ -238,19 +238,19 @@ pub(super) fn visit(
 }
 
 /// The pages to visit.
-pub(super) struct Pages<'a> {
-    pub(super) model: i64,
-    pub(super) within: &'a Within,
+pub(crate) struct Pages<'a> {
+    pub(crate) model: i64,
+    pub(crate) within: &'a Within,
     /// The length of a code, in bytes.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// Only those after this one.
-    pub(super) after: Option<i64>,
+    pub(crate) after: Option<i64>,
 }
 
 impl Pages<'_> {
     /// Visits the pages, each with its number, and all pending codes, many at once. Returns whether all of them could be
     /// decoded.
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &self,
         connection: &Connection,
         visit: &mut impl FnMut(Option<i64>, &CodeBlock),
@@ -305,21 +305,21 @@ impl Pages<'_> {
 const GENERATION: &str = "code_pages";
 
 /// The present generation of pages.
-pub(super) fn generation(connection: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn generation(connection: &Connection) -> rusqlite::Result<i64> {
     let sql = "SELECT CAST(value AS INTEGER) FROM fact WHERE name = ?";
     let count = connection.prepare_cached(sql)?.query_row([GENERATION], |row| row.get(0)).optional()?;
     Ok(count.unwrap_or_default())
 }
 
 /// Begins a new generation: pages are about to change or be deleted.
-pub(super) fn begin_generation(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn begin_generation(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "INSERT INTO fact (name, value) VALUES (?, '1')
                ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1";
     connection.prepare_cached(sql)?.execute([GENERATION]).map(drop)
 }
 
 /// Rebuilds the index of a model in a collection.
-pub(super) fn rebuild(
+pub(crate) fn rebuild(
     connection: &Connection,
     model: i64,
     collection: CollectionRow,
@@ -349,13 +349,13 @@ pub(super) fn rebuild(
 
 /// The number of vectors and the sum of their records' numbers, by which a damaged index is detected.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Checksum {
+pub(crate) struct Checksum {
     vectors: i64,
     sum: i64,
 }
 
 impl Checksum {
-    pub(super) fn add(&mut self, n: i64) {
+    pub(crate) fn add(&mut self, n: i64) {
         self.vectors += 1;
         self.sum = self.sum.wrapping_add(n);
     }
@@ -367,7 +367,7 @@ impl Checksum {
 }
 
 /// Adds to the checksum of a collection.
-pub(super) fn add_to_checksum(
+pub(crate) fn add_to_checksum(
     connection: &Connection,
     key: IndexKey,
     more: &Checksum,

@@ -1,36 +1,41 @@
 //! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
 
-use super::super::identity::other_dimension;
-use super::super::versions::vector_of_version;
-use super::code_page::{self, Checksum, IndexKey};
-use super::collections::{self, CollectionRow, Within};
-use super::record_row::{self, RecordRow, bytes};
-use super::row::{self, as_json};
-use super::{unembedded, unlinked, wal};
+use super::code_page;
+use super::code_page::{Checksum, IndexKey};
+use super::{unembedded, unlinked};
 use crate::record::Embedding;
+use crate::store::identity::other_dimension;
+use crate::store::sqlite::collections;
+use crate::store::sqlite::collections::{CollectionRow, Within};
+use crate::store::sqlite::record_row;
+use crate::store::sqlite::record_row::{RecordRow, bytes};
+use crate::store::sqlite::row;
+use crate::store::sqlite::row::as_json;
+use crate::store::sqlite::wal;
+use crate::store::versions::vector_of_version;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number and the dimension of a model.
-pub(super) fn model(connection: &Connection, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+pub(crate) fn model(connection: &Connection, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
     let sql = "SELECT n, dim FROM model WHERE name = ?";
     connection.prepare_cached(sql)?.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
 /// Whether there is any model.
-pub(super) fn has_models(connection: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn has_models(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM model)";
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
 /// The reason to refuse a vector whose dimension is not its model's.
-pub(super) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
+pub(crate) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
     let known = model(connection, name)?;
     Ok(known.and_then(|(_, known)| other_dimension(name, dim, usize::try_from(known).unwrap_or_default())))
 }
 
 /// The number of a model. A new one is added, and every record is marked as unembedded.
-pub(super) fn ensure_model(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<i64> {
+pub(crate) fn ensure_model(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<i64> {
     if let Some((n, _)) = model(connection, name)? {
         return Ok(n);
     }
@@ -41,7 +46,7 @@ pub(super) fn ensure_model(connection: &Connection, name: &str, dim: usize) -> r
 }
 
 /// Writes a vector, unless there is one; returns whether it did. `IndexUpdate` updates the indexes.
-pub(super) fn insert(
+pub(crate) fn insert(
     connection: &Connection,
     model: i64,
     record: &RecordRow,
@@ -55,7 +60,7 @@ pub(super) fn insert(
 
 /// The vectors that a transaction has written, for the indexes.
 #[derive(Default)]
-pub(super) struct IndexUpdate(BTreeMap<IndexKey, Added>);
+pub(crate) struct IndexUpdate(BTreeMap<IndexKey, Added>);
 
 /// The number of added vectors, and their codes.
 #[derive(Default)]
@@ -66,7 +71,7 @@ struct Added {
 
 impl IndexUpdate {
     /// Adds a new vector to the indexes.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         connection: &Connection,
         model: i64,
@@ -85,7 +90,7 @@ impl IndexUpdate {
     }
 
     /// Updates checksums and packs codes; must be called before the transaction ends.
-    pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, Added { vectors, codes }) in self.0 {
             let sql = "UPDATE model SET vectors = vectors + ? WHERE n = ?";
             connection.prepare_cached(sql)?.execute([vectors, key.model])?;
@@ -97,7 +102,7 @@ impl IndexUpdate {
 }
 
 /// Writes or replaces vectors. The inner error says why none of them can be written.
-pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite::Result<Result<(), String>> {
+pub(crate) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite::Result<Result<(), String>> {
     let mut removed = RemovedVectors::default();
     let mut written = Vec::new();
     for embedding in vectors {
@@ -128,7 +133,7 @@ pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
 
 /// The vectors that a transaction removes, for the indexes.
 #[derive(Default)]
-pub(super) struct RemovedVectors(BTreeMap<IndexKey, BTreeSet<i64>>);
+pub(crate) struct RemovedVectors(BTreeMap<IndexKey, BTreeSet<i64>>);
 
 impl RemovedVectors {
     /// Removes the vector of a record by a model, if there is one, and its synapses.
@@ -154,7 +159,7 @@ impl RemovedVectors {
     }
 
     /// Removes all vectors of a record.
-    pub(super) fn all_vectors(
+    pub(crate) fn all_vectors(
         &mut self,
         connection: &Connection,
         record: &RecordRow,
@@ -172,7 +177,7 @@ impl RemovedVectors {
     }
 
     /// Removes the vectors from the indexes; must be called before others replace them.
-    pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, records) in self.0 {
             code_page::remove(connection, key, &records)?;
         }
@@ -181,7 +186,7 @@ impl RemovedVectors {
 }
 
 /// Removes a model with its vectors, their indexes and their synapses.
-pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Result<()> {
+pub(crate) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     if let Some((n, _)) = model(connection, name)? {
         code_page::begin_generation(connection)?;
         for table in ["code_page", "pending_code", "index_checksum", "unembedded", "unlinked", "synapse_rule"]
@@ -197,7 +202,7 @@ pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Resul
 }
 
 /// Removes the models without vectors.
-pub(super) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("SELECT name FROM model WHERE vectors <= 0")?;
     let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for name in names {
@@ -207,7 +212,7 @@ pub(super) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()>
 }
 
 /// Rebuilds the indexes of a model's vectors in some collections.
-pub(super) fn rebuild(connection: &Connection, model: i64, within: &[CollectionRow]) -> rusqlite::Result<()> {
+pub(crate) fn rebuild(connection: &Connection, model: i64, within: &[CollectionRow]) -> rusqlite::Result<()> {
     let sql = "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE model = ?1) WHERE n = ?1";
     connection.prepare_cached(sql)?.execute([model])?;
     for collection in within {
@@ -220,7 +225,7 @@ pub(super) fn rebuild(connection: &Connection, model: i64, within: &[CollectionR
 }
 
 /// Compares the checksums of the indexes with the vectors, and rebuilds those that differ. Returns their number.
-pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
+pub(crate) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
     let all = collections::all(&transaction)?;
     let embedded = || all.iter().filter(|collection| collection.kind.embedded.is_some());

@@ -1,8 +1,8 @@
 //! The encodings of the word index: posting lists as varints of differences, read sequentially, and document metadata
 //! in blocks of fixed width, with random access.
 
-use super::record_row::DocMeta;
 use crate::record::Role;
+use crate::store::sqlite::record_row::DocMeta;
 use integer_encoding::VarInt;
 use rusqlite::ToSql;
 use rusqlite::types::ToSqlOutput;
@@ -20,7 +20,7 @@ fn rest(doc: &DocMeta) -> u64 {
 /// The metadata of consecutive documents: the least number and the least time, and the differences of each document
 /// from these, in as few bytes as the greatest needs (frame of reference: Goldstein, Ramakrishnan and Shaft,
 /// "Compressing relations and indexes", 1998).
-pub(super) struct DocBlock<'a> {
+pub(crate) struct DocBlock<'a> {
     n: i64,
     timestamp: i64,
     columns: [Column; 3],
@@ -42,7 +42,7 @@ const PADDING: [u8; 8] = [0; 8];
 impl<'a> DocBlock<'a> {
     /// The bytes of a block: number and time, 8 bytes each; the widths of the three columns, a byte each; the rows; all
     /// little-endian.
-    pub(super) fn pack(docs: &[DocMeta]) -> Vec<u8> {
+    pub(crate) fn pack(docs: &[DocMeta]) -> Vec<u8> {
         let n = docs.iter().map(|doc| doc.n).min().unwrap_or_default();
         let timestamp = docs.iter().map(|doc| doc.timestamp).min().unwrap_or_default();
         let row = |doc: &DocMeta| [doc.n.abs_diff(n), doc.timestamp.abs_diff(timestamp), rest(doc)];
@@ -64,7 +64,7 @@ impl<'a> DocBlock<'a> {
     }
 
     /// Decodes a block; `None` for any other bytes.
-    pub(super) fn parse(bytes: &'a [u8]) -> Option<DocBlock<'a>> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<DocBlock<'a>> {
         let (n, bytes) = bytes.split_first_chunk()?;
         let (timestamp, bytes) = bytes.split_first_chunk()?;
         let (widths, rows) = bytes.split_first_chunk::<3>()?;
@@ -88,7 +88,7 @@ impl<'a> DocBlock<'a> {
 
     /// One of its documents, counted from 0.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> Option<DocMeta> {
+    pub(crate) fn get(&self, at: usize) -> Option<DocMeta> {
         let row = self.rows.get(at * self.width..)?;
         let number = |column: Column| {
             let bytes = row.get(column.offset..)?.first_chunk()?;
@@ -107,7 +107,7 @@ impl<'a> DocBlock<'a> {
 
 /// The posting list of a word: the slots of the documents that hold it, and its frequency in each.
 #[derive(Default)]
-pub(super) struct Postings {
+pub(crate) struct Postings {
     bytes: Vec<u8>,
     /// One more than the slot of the last written document.
     next: u64,
@@ -115,13 +115,13 @@ pub(super) struct Postings {
 
 impl Postings {
     /// An empty list with room for so many documents.
-    pub(super) fn with_capacity(docs: usize) -> Postings {
+    pub(crate) fn with_capacity(docs: usize) -> Postings {
         const TYPICAL_BYTES: usize = 2;
         Postings { bytes: Vec::with_capacity(docs * TYPICAL_BYTES), next: 0 }
     }
 
     /// Appends a document, whose slot is greater than all before it, with the word's frequency.
-    pub(super) fn push(&mut self, at: u64, times: u64) {
+    pub(crate) fn push(&mut self, at: u64, times: u64) {
         put(&mut self.bytes, at - self.next);
         put(&mut self.bytes, times);
         self.next = at + 1;
@@ -129,7 +129,7 @@ impl Postings {
 
     /// Appends another posting list, whose slots are counted from `first`. Only the first difference changes; a list
     /// that is torn is read as far as it goes.
-    pub(super) fn append(&mut self, bytes: &[u8], first: u64) {
+    pub(crate) fn append(&mut self, bytes: &[u8], first: u64) {
         let mut rest = bytes;
         let (Some(slot), Some(times)) = (take(&mut rest), take(&mut rest)) else { return };
         self.push(first + slot, times);
@@ -142,17 +142,17 @@ impl Postings {
         self.bytes.extend_from_slice(&bytes[begin..end]);
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The number of documents in a posting list. Each is two varints, whose last bytes have a highest bit of 0.
-    pub(super) fn doc_freq(bytes: &[u8]) -> usize {
+    pub(crate) fn doc_freq(bytes: &[u8]) -> usize {
         bytes.iter().filter(|byte| **byte < 0x80).count() / 2
     }
 
     /// Decodes a posting list: each document's slot, and the frequency of the word in it.
-    pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
         let mut next = 0_u64;
         std::iter::from_fn(move || {
             let (step, times) = (take(&mut bytes)?, take(&mut bytes)?);

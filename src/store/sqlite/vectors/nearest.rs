@@ -1,16 +1,17 @@
 //! Finds the records nearest to a vector: scans all codes, and computes exact cosines for the records that may be among
 //! the best.
 
-use super::super::select::Select;
 use super::code_cache::{CacheKey, CodeCache};
 use super::code_page::{CodeBlock, CodeMeta};
-use super::collections::{self, CollectionRow, Within};
 use super::embedding;
-use super::filter::{Admission, Filter};
 use super::measure::Measure;
-use super::record_cache::RecordCache;
-use super::wal;
 use crate::record::{Hit, Scopes};
+use crate::store::select::Select;
+use crate::store::sqlite::collections;
+use crate::store::sqlite::collections::{CollectionRow, Within};
+use crate::store::sqlite::filter::{Admission, Filter};
+use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::wal;
 use crate::vector::QuantizedQuery;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
@@ -22,20 +23,20 @@ const MAX_COMPARED: i64 = 1000;
 const MAX_CANDIDATES: usize = 4096;
 
 /// A record and its exact cosine.
-pub(super) struct ExactScore {
-    pub(super) n: i64,
-    pub(super) timestamp: i64,
-    pub(super) score: f64,
+pub(crate) struct ExactScore {
+    pub(crate) n: i64,
+    pub(crate) timestamp: i64,
+    pub(crate) score: f64,
 }
 
 /// Orders by score, best first; ties by time, newest first.
-pub(super) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
+pub(crate) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
 /// Runs a search by the codes of a model on one snapshot. `search` sets its flag to false if it finds the codes
 /// damaged: then the codes of the collections that `within` gives are rebuilt, and the search runs again.
-pub(super) fn with_repair<T>(
+pub(crate) fn with_repair<T>(
     connection: &mut Connection,
     model: i64,
     within: impl Fn(&Connection) -> rusqlite::Result<Vec<CollectionRow>>,
@@ -57,17 +58,17 @@ pub(super) fn with_repair<T>(
 }
 
 /// A search for the records of a selection that are nearest to a vector.
-pub(super) struct Nearest<'a> {
+pub(crate) struct Nearest<'a> {
     /// The number of the model.
-    pub(super) model: i64,
-    pub(super) query: QuantizedQuery,
-    pub(super) which: &'a Select,
-    pub(super) limit: usize,
+    pub(crate) model: i64,
+    pub(crate) query: QuantizedQuery,
+    pub(crate) which: &'a Select,
+    pub(crate) limit: usize,
 }
 
 impl Nearest<'_> {
     /// The best hits.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         connection: &mut Connection,
         cache: &mut CodeCache,
@@ -202,7 +203,7 @@ impl Scan<'_> {
 }
 
 /// A record, and the bounds of its cosine.
-pub(super) struct CodeCandidate {
+pub(crate) struct CodeCandidate {
     n: i64,
     timestamp: i64,
     low: f32,
@@ -211,7 +212,7 @@ pub(super) struct CodeCandidate {
 
 impl CodeCandidate {
     /// A record whose cosine is `near` ± `error_bound`.
-    pub(super) fn new(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
+    pub(crate) fn new(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
         CodeCandidate {
             n: meta.n,
             timestamp: meta.timestamp,
@@ -222,10 +223,10 @@ impl CodeCandidate {
 }
 
 /// Every record that may be among the best `limit`.
-pub(super) struct TopCandidates {
+pub(crate) struct TopCandidates {
     limit: usize,
     /// The least cosine of a candidate: `limit` candidates are known to be at least as near.
-    pub(super) min_similarity: f32,
+    pub(crate) min_similarity: f32,
     candidates: Vec<CodeCandidate>,
     /// The number of candidates at which those below `min_similarity` are dropped; and its least value.
     capacity: usize,
@@ -235,7 +236,7 @@ pub(super) struct TopCandidates {
 impl TopCandidates {
     /// An empty set for candidates with a cosine of at least `min_similarity`. At `capacity` candidates the worse ones
     /// are dropped.
-    pub(super) fn above(min_similarity: f64, limit: usize, capacity: usize) -> TopCandidates {
+    pub(crate) fn above(min_similarity: f64, limit: usize, capacity: usize) -> TopCandidates {
         TopCandidates {
             limit,
             min_similarity: min_similarity as f32,
@@ -245,7 +246,7 @@ impl TopCandidates {
         }
     }
 
-    pub(super) fn add(&mut self, candidate: CodeCandidate) {
+    pub(crate) fn add(&mut self, candidate: CodeCandidate) {
         self.candidates.push(candidate);
         if self.candidates.len() >= self.capacity && self.candidates.len() > self.limit {
             let (_, worst, _) =
@@ -258,7 +259,7 @@ impl TopCandidates {
 
     /// Computes exact cosines of the candidates, most promising first, until the others cannot be among the best; at
     /// most `max_compared`. Also returns whether every candidate has a vector, as its code implies.
-    pub(super) fn compare(
+    pub(crate) fn compare(
         mut self,
         max_compared: usize,
         mut cosine: impl FnMut(i64) -> rusqlite::Result<Option<f64>>,

@@ -1,15 +1,15 @@
 //! The state of the store, in SQLite.
 
-use super::super::api::{Claim, Derived, FileState, Maintenance, State, Tallies};
-use super::super::changes::{ChangeState, Witness};
-use super::super::error::{ErrorKind, Result, StoreError};
-use super::super::forgetting::that_keep_out;
-use super::connection::open_private;
-use super::database::Sqlite;
-use super::error::kind_of;
-use super::{changes, erase, facts, repair, tallies};
 use crate::error::Error;
 use crate::record::{Scope, StoredRecord};
+use crate::store::api::{Claim, Derived, FileState, Maintenance, State, Tallies};
+use crate::store::changes::{ChangeState, Witness};
+use crate::store::error::{ErrorKind, Result, StoreError};
+use crate::store::forgetting::that_keep_out;
+use crate::store::sqlite::connection::open_private;
+use crate::store::sqlite::database::Sqlite;
+use crate::store::sqlite::error::kind_of;
+use crate::store::sqlite::{changes, erase, facts, repair, tallies};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::fs::TryLockError;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Maintenance for Sqlite {
 }
 
 /// The scopes in a file, if they can be read at once.
-pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
+pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
     let sql = "SELECT DISTINCT partition, instance FROM collection
                WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)";
     let mut statement = connection.prepare(sql)?;

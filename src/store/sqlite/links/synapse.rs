@@ -1,15 +1,16 @@
 //! The writing of synapses, after which a vector is no longer marked as unlinked.
 
-use super::super::select::Collection;
-use super::super::synapses::{Changes, Compared, Near, Rule};
-use super::collections;
-use super::{changes, unlinked, wal};
 use crate::record::SYNAPSE;
+use crate::store::select::Collection;
+use crate::store::sqlite::collections;
+use crate::store::sqlite::vectors::unlinked;
+use crate::store::sqlite::{changes, wal};
+use crate::store::synapses::{Changes, Compared, Near, Rule};
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashSet;
 
 /// Notes that a synapse was imported.
-pub(super) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Result<()> {
+pub(crate) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Result<()> {
     let sql = "UPDATE synapse_rule SET foreign_synapses = TRUE
                WHERE NOT foreign_synapses AND collection = (SELECT collection FROM record WHERE n = ?)";
     connection.prepare_cached(sql)?.execute([source]).map(drop)
@@ -17,7 +18,7 @@ pub(super) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Re
 
 /// Adds and removes synapses, all or none; none if one of the records has another vector than the one that was
 /// compared.
-pub(super) fn relink(
+pub(crate) fn relink(
     connection: &mut Connection,
     model: &str,
     of: &Collection,
@@ -90,7 +91,7 @@ fn linkable(
 }
 
 /// Removes the synapses that the rule does not allow; with `rebuild` all.
-pub(super) fn prune(
+pub(crate) fn prune(
     connection: &mut Connection,
     model: &str,
     of: &Collection,
@@ -112,7 +113,7 @@ pub(super) fn prune(
 }
 
 /// The numbers of a model and a collection, if the store has both.
-pub(super) fn numbers(
+pub(crate) fn numbers(
     connection: &Connection,
     model: &str,
     of: &Collection,

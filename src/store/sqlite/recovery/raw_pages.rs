@@ -2,7 +2,7 @@
 //!
 //! The formats are those of <https://www.sqlite.org/fileformat2.html>. Numbers are big-endian; pages count from 1.
 
-use super::wal;
+use crate::store::sqlite::wal;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,10 +10,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The page size of a store. Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
-pub(super) const PAGE_SIZE: usize = 16_384;
+pub(crate) const PAGE_SIZE: usize = 16_384;
 
 /// The length of the header, with which page 1 begins.
-pub(super) const HEADER_BYTES: usize = 100;
+pub(crate) const HEADER_BYTES: usize = 100;
 
 /// The first bytes of every database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -22,12 +22,12 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 const LOCK_BYTE: u64 = 1 << 30;
 
 /// Reads a number of 2 bytes.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?).into())
 }
 
 /// Reads a number of 4 bytes.
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -67,23 +67,23 @@ fn is_page_size(size: usize) -> bool {
 }
 
 /// A file with its log, as of the last transaction in the log.
-pub(super) struct RawPages {
+pub(crate) struct RawPages {
     file: File,
     log: Option<Log>,
-    pub(super) page_size: usize,
+    pub(crate) page_size: usize,
     /// The bytes of a page that SQLite uses.
-    pub(super) usable: usize,
+    pub(crate) usable: usize,
     /// The number of the last page that is there.
-    pub(super) last: u32,
+    pub(crate) last: u32,
     /// The number of pages that should be there.
-    pub(super) total: u32,
+    pub(crate) total: u32,
     /// The free pages; `None` if they are not known.
     free: Option<HashSet<u32>>,
 }
 
 impl RawPages {
     /// Opens the file at a path. Only a failure to open or inspect it is an error.
-    pub(super) fn open(path: &Path) -> io::Result<RawPages> {
+    pub(crate) fn open(path: &Path) -> io::Result<RawPages> {
         let file = File::open(path)?;
         let bytes = file.metadata()?.len();
         let mut first = [0; HEADER_BYTES];
@@ -108,7 +108,7 @@ impl RawPages {
     }
 
     /// Reads a page into a buffer; false if it is not there, or if the system cannot read it.
-    pub(super) fn read(&self, number: u32, page: &mut Vec<u8>) -> bool {
+    pub(crate) fn read(&self, number: u32, page: &mut Vec<u8>) -> bool {
         page.resize(self.page_size, 0);
         let in_log = self.log.as_ref().and_then(|log| Some((&log.file, *log.offsets.get(&number)?)));
         let in_file =
@@ -117,13 +117,13 @@ impl RawPages {
     }
 
     /// Whether a page is known to hold nothing.
-    pub(super) fn is_unused(&self, number: u32) -> bool {
+    pub(crate) fn is_unused(&self, number: u32) -> bool {
         u64::from(number - 1) * self.page_size as u64 == LOCK_BYTE
             || self.free.as_ref().is_some_and(|free| free.contains(&number))
     }
 
     /// Whether the free pages are known.
-    pub(super) fn knows_free_pages(&self) -> bool {
+    pub(crate) fn knows_free_pages(&self) -> bool {
         self.free.is_some()
     }
 

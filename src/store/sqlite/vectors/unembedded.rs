@@ -1,25 +1,25 @@
 //! The records without a vector, for every model with vectors. A record with a text to embed is marked when it is
 //! written and unmarked when its vector is, so that the cost of listing them grows only with their number.
 
-use super::record_row::RecordRow;
+use crate::store::sqlite::record_row::RecordRow;
 use rusqlite::Connection;
 
 /// Marks a new record with a text to embed as lacking a vector of each model.
-pub(super) fn mark(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
+pub(crate) fn mark(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "INSERT INTO unembedded (model, collection, timestamp, record) SELECT n, ?, ?, ? FROM model";
     let row = [record.collection.n, record.timestamp, record.n];
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
 /// Unmarks a record that has got a vector of the model.
-pub(super) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+pub(crate) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model = ? AND collection = ? AND timestamp = ? AND record = ?";
     let row = [model, record.collection.n, record.timestamp, record.n];
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
 /// Unmarks a record that is removed.
-pub(super) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
+pub(crate) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model IN (SELECT n FROM model)
                AND collection = ? AND timestamp = ? AND record = ?";
     let row = [record.collection.n, record.timestamp, record.n];
@@ -27,7 +27,7 @@ pub(super) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::R
 }
 
 /// Marks every record without a vector of a model, and no others.
-pub(super) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
+pub(crate) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model = ?1
                AND EXISTS (SELECT 1 FROM embedding WHERE record = unembedded.record AND model = ?1)";
     connection.prepare_cached(sql)?.execute([model])?;

@@ -1,15 +1,16 @@
 //! Visits what can be read of a file that may be damaged.
 
-use super::super::api::{OpenMode, Visit};
-use super::super::damage::Damage;
-use super::super::error::{ErrorKind, Result, StoreError};
-use super::super::select::Walk;
-use super::database::{Sqlite, address_of};
-use super::error::{Stopped, describe, is_damage};
-use super::recover::{self, Failure};
-use super::walk;
 use crate::error::Error;
 use crate::record::Record;
+use crate::store::api::{OpenMode, Visit};
+use crate::store::damage::Damage;
+use crate::store::error::{ErrorKind, Result, StoreError};
+use crate::store::select::Walk;
+use crate::store::sqlite::database::{Sqlite, address_of};
+use crate::store::sqlite::error::{Stopped, describe, is_damage};
+use crate::store::sqlite::recovery::recover;
+use crate::store::sqlite::recovery::recover::Failure;
+use crate::store::sqlite::walk;
 use rusqlite::Connection;
 use std::collections::HashSet;
 use std::fs;
@@ -20,7 +21,7 @@ const MIN_CONTINUED: usize = 2000;
 
 impl Sqlite {
     /// Opens what can be read of the file at a path. A missing file is an empty store.
-    pub(super) fn recovered(path: &Path) -> Result<Sqlite> {
+    pub(crate) fn recovered(path: &Path) -> Result<Sqlite> {
         let opened = Sqlite::alone(path, OpenMode::Existing);
         let is_damaged = match &opened {
             Ok(store) if store.is_missing() => return opened,
@@ -40,7 +41,7 @@ impl Sqlite {
     }
 
     /// Visits a selection; if that fails for damage, whatever else can be read of it.
-    pub(super) fn visit_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
+    pub(crate) fn visit_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.failed("read", e))?;
         let (mut visited, mut has_doubt) = (0, false);
         let walked = walk::walk_snapshot(&snapshot, what, &mut |record| {
