@@ -1,6 +1,11 @@
-//! The APIs by which clients talk to models: OpenAI's chat completions and Responses, and Anthropic's Messages. Each is
-//! a reader and a writer of one turn in the shape of chat completions, which is all that enrichment, budget and
-//! ingestion know. Members, items and blocks that rsv does not know are kept unchanged.
+//! The APIs by which clients talk to models: OpenAI's chat completions and Responses, and Anthropic's
+//! Messages. Each is a reader and a writer of one turn in the shape of chat completions, which is all that
+//! enrichment, budget and ingestion know. Members, items and blocks that rsv does not know are kept
+//! unchanged.
+//!
+//! `messages.rs` and `responses.rs` find the user's own words among those that a program adds
+//! (`client_text.rs`), and put a text before them (`splice.rs`). For a provider of chat completions alone,
+//! `to_chat.rs` translates a request, `from_chat.rs` a whole answer, and `stream_from_chat.rs` one in chunks.
 
 mod answer;
 mod call_piece;

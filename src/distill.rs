@@ -1,5 +1,9 @@
-//! Memories of sessions: a summary, or the messages of one, becomes what to do again and what to avoid. Documents get
-//! abstracts and overviews by a model.
+//! Memories of sessions: a summary, or the messages of one, becomes what to do again and what to avoid.
+//! Documents get abstracts and overviews by a model.
+//!
+//! A commit of a session is one line (`commit.rs`): it is made by rule or by a model, completed with near
+//! memories by `link`, decided by `merge`, and stored whole by `ingest`. Answers of models are data: they are
+//! asked for in one place (`structured`), and what a memory is about follows from its sources.
 
 mod by_model;
 mod by_rule;

@@ -1,6 +1,9 @@
 //! Text into vectors: by a model on this machine, or by a server.
 //!
 //! Nothing is loaded before the first text is embedded, so that looking up the model in use costs nothing.
+//!
+//! A process that answers one question has 0.1 s: models are loaded only when needed, weights are used from
+//! the mapped file, and nothing is freed at the end.
 
 mod batch_sizer;
 mod chunking;

@@ -1,4 +1,8 @@
 //! A request to the provider of its model, and the answer back: as one line, or as it arrives.
+//!
+//! `forwarder.rs` prepares a request, `request_sender.rs` sends it with retries, `event_reader.rs` reads the
+//! events of a stream, `stream.rs` decides where it ends and whether it broke off, and `assemble.rs` joins
+//! its events into the answer that an unstreamed request would get.
 
 mod answer;
 mod assemble;

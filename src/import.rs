@@ -1,4 +1,9 @@
-//! Reads the formats of other programs, as lines of rsv. `formats.rs` lists them; each has a file of its name.
+//! Reads the formats of other programs, as lines of rsv. `formats.rs` lists them; each has a file of its
+//! name.
+//!
+//! `input.rs` opens folders, archives and compressed files one after the other, and `sample.rs` recognizes
+//! each by its beginning. `watch.rs` waits for what programs write, of which `growing_file.rs` reads on as
+//! far as it is whole. Names of files are only shown, and nothing is extracted.
 
 mod account;
 mod aichat;

@@ -1,5 +1,10 @@
 //! The lines that flow between the tools: messages, links, embeddings, accounts, hits, and the bodies of
 //! requests and answers. `man 5 rsv-record` is the contract.
+//!
+//! Everything with an id and a time is a `StoredRecord`. The row of a kind (`kinds.rs`) and its file define
+//! how its lines are read and written, its natural key, the parts that are indexed and embedded, its label in
+//! a graph, and whether it is recalled. A record never changes; records about others name them (`Subject`),
+//! and add to sums (`Tally`) from which the rest is derived.
 
 mod account;
 pub mod address;

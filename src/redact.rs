@@ -1,5 +1,8 @@
-//! Redaction: keys, tokens, passwords and card numbers are replaced by `[redacted:KIND]` before they are stored. The rules
-//! are data (`redact/rules.txt`); users add patterns of their own.
+//! Redaction: keys, tokens, passwords and card numbers are replaced by `[redacted:KIND]` before they are
+//! stored. The rules are data (`redact/rules.txt`); users add patterns of their own.
+//!
+//! Each rule takes linear time. `ingest` redacts a line before it becomes a record, so that ids, digests and
+//! vectors follow from the redacted text; all lines on standard error pass through the same rules.
 
 mod address;
 mod base64;

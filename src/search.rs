@@ -1,4 +1,7 @@
 //! Search: the hits of a question, best first, by its words, by its meaning, or by both.
+//!
+//! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits.
+//! A search below addresses (`tree.rs`) says by steps how it came to its hits.
 
 mod expand;
 mod hybrid;

@@ -1,11 +1,12 @@
 //! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
-//! extended, not changed: rsv adds its own nodes, labels and properties to it.
+//! extended, not changed: rsv adds its own nodes, labels and properties to it (`neo4j/GRAPH.md`).
 //!
-//! A file uses only files that are named after it here. `retrieval` implements the store as a whole; `records`,
-//! `words`, `vectors`, `links` and `state` implement a capability each. `around`, `compare`, `nearest` and `read` hold
-//! the shared reads, and `unadopted` reads messages of other programs. `write` writes a batch: `removal` and `existing` read the records that exist, and `batch`, with
-//! `fulltext`, `tombstones` and `rows`, works out the changes. `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the
-//! writers' lock; `server` holds the connections, with `selection`, `changes`, `statements`, `values` and `error`.
+//! A file uses only files that are named after it here. `retrieval`, `records`, `vectors`, `links` and `state`
+//! implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared reads, and `unadopted`
+//! reads messages of other programs. `write` writes a batch: `removal` and `existing` read the records that exist, and
+//! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `graph` defines the store; `schema`
+//! makes constraints and indexes; `lock` takes the writers' lock; `server` holds the connections, with `selection`,
+//! `changes`, `statements`, `values` and `error`.
 
 mod around;
 mod batch;

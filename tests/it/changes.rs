@@ -59,6 +59,8 @@ const PIECE: f32 = 0.5;
 struct Model {
     live: BTreeMap<String, (StoredRecord, Option<Vec<f32>>)>,
     links: Vec<Link>,
+    /// The times of the tombstones of documents: an older version stays out, and a new one is dated after it.
+    removed: BTreeMap<String, i64>,
 }
 
 /// All that a store holds: records in their order, vectors by what they are of, links by their ends.
@@ -324,6 +326,10 @@ impl Changed<'_> {
             let record = self.record(n);
             let id = record.id.clone();
             match self.model.live.get(&id) {
+                None if self.model.removed.get(&id).is_some_and(|removed| record.timestamp <= *removed) => {
+                    wanted.push(Written::KeptOut);
+                    batch.push(Record::Stored(record));
+                }
                 None => {
                     self.model.put(record.clone());
                     wanted.push(Written::New);
@@ -381,7 +387,9 @@ impl Changed<'_> {
             batch.push(Record::Stored(record.clone()));
             let there = self.model.live.get(&record.id);
             wanted.push(if there.is_some() { Written::Replaced } else { Written::New });
-            let after = there.map_or(i64::MIN, |(there, _)| there.timestamp + 1);
+            let removed = self.model.removed.get(&record.id).copied();
+            let before = there.map(|(there, _)| there.timestamp).max(removed);
+            let after = before.map_or(i64::MIN, |before| before + 1);
             self.model.cut(&record.id);
             self.model.put(StoredRecord { timestamp: record.timestamp.max(after), ..record });
         }
@@ -390,10 +398,18 @@ impl Changed<'_> {
 
     fn remove(&mut self) {
         let ids = self.ids(4);
-        let count = ids.iter().filter(|id| self.model.live.remove(*id).is_some()).count();
+        let mut count = 0;
+        for (record, _) in ids.iter().filter_map(|id| self.model.live.remove(id)) {
+            count += 1;
+            if record.kind == &DOCUMENT {
+                let before = self.model.removed.get(&record.id);
+                let removed = before.map_or(record.timestamp, |before| record.timestamp.max(before + 1));
+                self.model.removed.insert(record.id, removed);
+            }
+        }
         self.model.links.retain(|link| !ids.contains(&link.from) && !ids.contains(&link.to));
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        assert_eq!(remove(&mut *self.store, &ids), count as u64);
+        assert_eq!(remove(&mut *self.store, &ids), count);
     }
 
     fn put_vectors(&mut self) {

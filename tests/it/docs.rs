@@ -246,6 +246,28 @@ fn the_readme_is_short() {
     assert!(read("README.md").lines().count() < 150);
 }
 
+/// Keeps: The page of the architecture has every file of the library.
+#[test]
+fn the_page_of_the_architecture_has_every_file() {
+    let page = read("ARCHITECTURE.md");
+    let named: BTreeSet<&str> = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let mut directories = vec![root().join("src")];
+    let mut missing = Vec::new();
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() && name != "bin" {
+                directories.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") && !["lib", "tests"].contains(&&*name) {
+                missing.extend((!named.contains(&*name)).then_some(path));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "ARCHITECTURE.md lacks {missing:?}");
+    assert!(page.len() <= 10_240, "{} bytes are no page", page.len());
+}
+
 /// Keeps: The list of promises names every test that keeps one.
 #[test]
 fn the_list_of_promises_is_current() {
@@ -259,7 +281,7 @@ fn the_list_of_promises_is_current() {
 /// Keeps: Every test that a page names exists.
 #[test]
 fn tests_named_as_keeping_an_invariant_exist() {
-    for page in ["ARCHITECTURE.md", "src/store/DESIGN.md"] {
+    for page in ["ARCHITECTURE.md", "src/store/DESIGN.md", "src/store/neo4j/GRAPH.md"] {
         let text = read(page);
         let named = text.split('`').skip(1).step_by(2).filter_map(|name| name.split_once("::"));
         let mut seen = 0;

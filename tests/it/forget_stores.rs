@@ -205,11 +205,6 @@ fn forgetting_again_makes_a_later_tombstone(home: Home) {
         assert_eq!(tombstones(store), [(5002, FORGOTTEN)]);
         assert_eq!(store.forget(&["owl"], 9000).unwrap(), 0);
         assert_eq!(tombstones(store), [(5002, FORGOTTEN)]);
-        // Removing leaves no tombstone.
-        write_back(store, &stored(&[&owl]), 6000);
-        assert_eq!(remove(store, &["owl"]), 1);
-        assert_eq!(tombstones(store), [(6000, RETURNED)]);
-        assert_eq!(write(store, &stored(&[&owl])), [Written::New]);
     });
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The server's vector index cannot filter: it returns the nearest of all vectors, those of the selection are kept, and
 //! more are fetched until there are enough. If the collections are small, or a small part of the store, their vectors
-//! are compared one by one. Scores are computed here, from the vectors themselves.
+//! are compared one by one. Scores are cosines, computed by the server where it can.
 
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
