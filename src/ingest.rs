@@ -21,7 +21,7 @@ use crate::lines::{Feed, FeedEvent, LineContent, LocatedLine, LocatedObject, Sou
 use crate::record::{
     Clock, Commit, Content, DOCUMENT, Draft, Line, MEMORY, Object, Record, Role, Scopes, quote,
 };
-use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
+use crate::store::{RefusedIds, Store, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 use mirror::Mirror;
@@ -354,19 +354,20 @@ impl Ingest {
             commit::check(&mut entries, &mut records, store)?;
         }
         turn::count_uses(&mut entries, &mut records, &mut self.completion, store)?;
-        entry::take_scopes(&mut records, store)?;
+        entry::inherit_scopes(&mut records, store)?;
         pair::order(&entries, &mut records, store)?;
         let own = records.len();
         records.extend(pair::links(&entries, &records, store)?);
         let forgotten = self.completion.forgotten();
-        let intake = if self.completion.options.import.is_none() { Intake::New } else { Intake::Copy };
-        let rules = WriteRules { forgotten, intake };
+        let source =
+            if self.completion.options.import.is_none() { WriteSource::Local } else { WriteSource::Import };
+        let rules = WriteRules { forgotten, source };
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {
-            self.refused.note(record, written);
-            if let (Record::Stored(record), Written::New) = (record, written) {
+            self.refused.track(record, written);
+            if let (Record::Stored(record), WriteOutcome::New) = (record, written) {
                 let replaced = record.replaced_ids().len();
                 self.consolidated.0 += usize::from(replaced > 0);
                 self.consolidated.1 += replaced;

@@ -82,13 +82,13 @@ impl Found<'_> {
         loop {
             let mut linked = surroundings.linked(&hits, kept, options.limit - kept, options)?;
             // If fewer are linked, there is room for more hits, which may be linked to others.
-            let room = hits.len().min(options.limit - linked.len());
-            if room == kept {
+            let remaining = hits.len().min(options.limit - linked.len());
+            if remaining == kept {
                 hits.truncate(kept);
                 hits.append(&mut linked);
                 return Ok(hits);
             }
-            kept = room;
+            kept = remaining;
         }
     }
 }

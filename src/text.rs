@@ -15,7 +15,7 @@ mod trigrams;
 
 pub use dates::Dates;
 pub use occurrences::occurrences;
-pub use phrasing::{Coverage, Phrasing, Rarity};
+pub use phrasing::{Coverage, Idf, Phrasing};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};
 

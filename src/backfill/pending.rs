@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Record, RecordKind, Scopes, StoredRecord, kinds};
-use crate::store::{Select, Store, Unembedded, WriteRules, Written};
+use crate::store::{Select, Store, Unembedded, WriteOutcome, WriteRules};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Instant;
@@ -190,9 +190,9 @@ fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embeddin
     let mut outcome = BatchOutcome::default();
     for (embedding, written) in made.iter().zip(store.write(&records, WriteRules::KEEP_OUT)?) {
         match written {
-            Written::KeptOut => outcome.gone += 1,
-            Written::Refused(_) if store.scope_of(&embedding.of)?.is_none() => outcome.gone += 1,
-            Written::Refused(why) => outcome.refused.push((embedding.of.clone(), Error::new(why))),
+            WriteOutcome::KeptOut => outcome.gone += 1,
+            WriteOutcome::Refused(_) if store.scope_of(&embedding.of)?.is_none() => outcome.gone += 1,
+            WriteOutcome::Refused(why) => outcome.refused.push((embedding.of.clone(), Error::new(why))),
             _ => outcome.stored += 1,
         }
     }

@@ -11,7 +11,7 @@ use rsv::link::{self, ClusterRule, Graph, Nearness, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
 use rsv::record::{Address, Commit, Link, MEMORY, Object, Record, RecordKind, SYNAPSE, Scopes, VectorFormat};
-use rsv::store::{self, Forgotten, Intake, OpenMode, Removal, Select, Store, WriteRules, Written};
+use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -218,8 +218,8 @@ fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io:
         let removed = store.remove(Removal::Link(&link), now)?;
         return Ok(if removed > 0 { Outcome::Yes } else { Outcome::No });
     }
-    let rules = WriteRules { forgotten: Forgotten::Return { at: now }, intake: Intake::Copy };
-    if let Some(Written::Refused(why)) = store.write(&[Record::Link(link.clone())], rules)?.pop() {
+    let rules = WriteRules { forgotten: Forgotten::Return { at: now }, source: WriteSource::Import };
+    if let Some(WriteOutcome::Refused(why)) = store.write(&[Record::Link(link.clone())], rules)?.pop() {
         return Err(Error::new(why));
     }
     io.out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out))?;
@@ -311,10 +311,10 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
     io.note(format_args!("{note}, in {:.1} s", begin.elapsed().as_secs_f64()));
     if sums.unembedded > 0 {
         let memories = counted(sums.unembedded, "memory has", "memories have");
-        let told = format!("{memories} no vector and cannot be compared");
+        let text = format!("{memories} no vector and cannot be compared");
         match not_embedded {
-            Some(why) => io.fault(&why.at(told)),
-            None => io.note(format_args!("{told}; add them with: rsv-embed --pending")),
+            Some(why) => io.fault(&why.at(text)),
+            None => io.note(format_args!("{text}; add them with: rsv-embed --pending")),
         }
     }
     Ok(Outcome::Yes)

@@ -30,18 +30,18 @@ pub fn commit_by_rule(session: &UncommittedSession, patterns: &Patterns) -> Resu
 
 /// The archive's texts, and the memories.
 pub(super) fn words(session: &UncommittedSession, patterns: &Patterns) -> CommitWords {
-    let told = told(session);
+    let turns_at_ends = turns_at_ends(session);
     CommitWords {
         abstract_: cut_to(&abstract_of(session), MAX_ABSTRACT_CHARS),
-        overview: cut_to(&overview(session, &told), MAX_OVERVIEW_CHARS),
+        overview: cut_to(&overview(session, &turns_at_ends), MAX_OVERVIEW_CHARS),
         made_by: BY_RULE.to_owned(),
-        quoted: quoted(session, &told),
+        quoted: quoted(session, &turns_at_ends),
         memories: memories(session, patterns),
     }
 }
 
 /// The user's turns and the answers that are told: the first and the last, in their order.
-fn told(session: &UncommittedSession) -> [Vec<&SessionMessage>; 2] {
+fn turns_at_ends(session: &UncommittedSession) -> [Vec<&SessionMessage>; 2] {
     let is_turn = |message: &&SessionMessage| {
         matches!(message.role, Role::User | Role::Assistant) && !message.text.is_empty()
     };
@@ -52,10 +52,10 @@ fn told(session: &UncommittedSession) -> [Vec<&SessionMessage>; 2] {
 }
 
 /// The ids of the messages whose words the texts have.
-fn quoted(session: &UncommittedSession, told: &[Vec<&SessionMessage>; 2]) -> Vec<String> {
+fn quoted(session: &UncommittedSession, turns_at_ends: &[Vec<&SessionMessage>; 2]) -> Vec<String> {
     let ends = [session.of(Role::User).next(), session.of(Role::User).next_back()];
     let ends = ends.into_iter().chain([session.of(Role::Assistant).next_back(), session.messages.first()]);
-    let all = ends.flatten().chain(told.iter().flatten().copied());
+    let all = ends.flatten().chain(turns_at_ends.iter().flatten().copied());
     all.map(|message| message.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -83,14 +83,14 @@ fn overview(session: &UncommittedSession, [first, last]: &[Vec<&SessionMessage>;
         time::rfc3339(begin),
         time::rfc3339(session.ended_at()),
     );
-    let told = |turns: &[&SessionMessage]| {
+    let as_list = |turns: &[&SessionMessage]| {
         let turns = turns.iter().map(|turn| format!("- {}: {}", turn.role.name(), turn.line(MAX_TURN_CHARS)));
         turns.collect::<Vec<_>>().join("\n")
     };
     let pending = session.messages.last().filter(|_| is_pending(session));
     let sections = [
-        ("First turns", told(first)),
-        ("Last turns", told(last)),
+        ("First turns", as_list(first)),
+        ("Last turns", as_list(last)),
         ("References", references(session)),
         ("Pending", pending.map(|message| message.line(MAX_TURN_CHARS)).unwrap_or_default()),
     ];

@@ -44,7 +44,7 @@ enum Common {
 }
 
 impl Common {
-    fn note(&mut self, name: &Option<String>) {
+    fn track(&mut self, name: &Option<String>) {
         match self {
             Common::NotSeen => *self = Common::One(name.clone()),
             Common::One(known) if known == name => {}
@@ -68,8 +68,8 @@ impl Conversation {
 
     /// Adds a message, which a store lists by time.
     pub fn add(&mut self, message: &Draft) {
-        self.instance.note(&message.instance);
-        self.trace.note(&message.trace_id);
+        self.instance.track(&message.instance);
+        self.trace.track(&message.trace_id);
         if let Some(at) = message.timestamp {
             self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
             self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::lines::SourceLocation;
 use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
-use crate::store::{Store, Written};
+use crate::store::{Store, WriteOutcome};
 use std::collections::{HashMap, HashSet};
 
 /// A line of a batch and the records that it stands for.
@@ -80,10 +80,10 @@ impl std::ops::AddAssign for RecordCounts {
 pub(super) type IdOwners = HashMap<usize, Option<Scope>>;
 
 /// Finds the owners of the ids that records of a written batch could not take.
-pub(super) fn id_owners(records: &[Record], written: &[Written], store: &mut dyn Store) -> IdOwners {
+pub(super) fn id_owners(records: &[Record], written: &[WriteOutcome], store: &mut dyn Store) -> IdOwners {
     let mut owners = IdOwners::new();
     for (at, (record, written)) in records.iter().zip(written).enumerate() {
-        if let (Record::Stored(record), Written::Differs) = (record, written) {
+        if let (Record::Stored(record), WriteOutcome::Conflict) = (record, written) {
             // The batch is durable, so that a failed lookup may only cost the name of the scope.
             owners.insert(at, store.scope_of(&record.id).ok().flatten());
         }
@@ -132,7 +132,7 @@ impl Forgetting {
 }
 
 /// Gives records that are about others the scopes of these.
-pub(super) fn take_scopes(records: &mut [Record], store: &mut dyn Store) -> Result<()> {
+pub(super) fn inherit_scopes(records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let mut scopes: HashMap<String, Option<Scope>> = HashMap::new();
     if !records.iter().filter_map(Record::stored).any(|record| record.kind.subject.is_some()) {
         return Ok(());
@@ -190,7 +190,7 @@ pub(super) fn narrow(
 pub(super) fn outcome(
     entry: Entry,
     records: &mut [Record],
-    written: &[Written],
+    written: &[WriteOutcome],
     owners: &IdOwners,
     echo: bool,
     forgetting: &mut Forgetting,
@@ -211,46 +211,46 @@ pub(super) fn outcome(
         let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(&**id));
         match (&written[at], &mut records[at]) {
             // A memory that a turn recalled may be gone when the turn is stored.
-            (Written::KeptOut | Written::Refused(_), Record::Stored(record))
+            (WriteOutcome::KeptOut | WriteOutcome::Refused(_), Record::Stored(record))
                 if entry.passed_on.is_some() && record.kind.subject.is_some() =>
             {
                 continue;
             }
-            (Written::KeptOut, Record::Stored(record)) => {
+            (WriteOutcome::KeptOut, Record::Stored(record)) => {
                 counts.forgotten += 1;
                 forgetting.kept_out.insert(record.id.clone());
                 continue;
             }
-            (Written::KeptOut, _) => {
+            (WriteOutcome::KeptOut, _) => {
                 counts.forgotten += 1;
                 continue;
             }
-            (Written::Refused(_), _) if hangs_on_kept_out => {
+            (WriteOutcome::Refused(_), _) if hangs_on_kept_out => {
                 counts.forgotten += 1;
                 continue;
             }
-            (Written::New | Written::Replaced, _) => counts.new += 1,
-            (Written::Removed(count), _) => {
+            (WriteOutcome::New | WriteOutcome::Replaced, _) => counts.new += 1,
+            (WriteOutcome::Removed(count), _) => {
                 counts.new += 1;
                 forgetting.removed += count;
             }
-            (Written::Same(id), Record::Stored(record)) => {
+            (WriteOutcome::Same(id), Record::Stored(record)) => {
                 counts.same += 1;
                 record.id.clone_from(id);
             }
-            (Written::Same(_), _) => counts.same += 1,
-            (Written::Differs, Record::Stored(record)) => {
+            (WriteOutcome::Same(_), _) => counts.same += 1,
+            (WriteOutcome::Conflict, Record::Stored(record)) => {
                 counts.refused += 1;
                 outcome.conflicts += 1;
                 let error = id_conflict(record, owners.get(&at).and_then(Option::as_ref));
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
                 continue;
             }
-            (Written::Differs, _) => {
+            (WriteOutcome::Conflict, _) => {
                 counts.refused += 1;
                 note = Some("another vector of this model is already stored, and is kept");
             }
-            (Written::Refused(why), _) => {
+            (WriteOutcome::Refused(why), _) => {
                 counts.refused += 1;
                 let error = Error::new(why.clone());
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));

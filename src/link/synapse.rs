@@ -94,7 +94,7 @@ pub fn grow(
             graph.read(store, &batch)?;
             let changes = graph.grow(&batch, plan.rule.degree);
             if store.relink(&plan.model, collection, plan.rule, &batch, &changes)? {
-                links.note(changes, &plan.model);
+                links.track(changes, &plan.model);
                 done += batch.len();
             } else {
                 graph = SynapseGraph::default();
@@ -151,7 +151,7 @@ struct LinkChanges {
 }
 
 impl LinkChanges {
-    fn note(&mut self, changes: Changes, model: &str) {
+    fn track(&mut self, changes: Changes, model: &str) {
         self.made.extend(
             changes
                 .add
@@ -208,7 +208,7 @@ pub fn dry_run(
         if !rebuild {
             graph.read(store, &batch)?;
         }
-        links.note(graph.grow(&batch, plan.rule.degree), &plan.model);
+        links.track(graph.grow(&batch, plan.rule.degree), &plan.model);
         links.into_remaining().into_iter().try_for_each(&mut *on_link)?;
     }
     Ok(())

@@ -220,9 +220,10 @@ fn cut(item: Item, rank: usize, left: usize, counter: &Counter) -> Option<Item> 
     let Item { mut record, score } = item;
     let text = std::mem::take(&mut record.text);
     let mut item = Item { record, score };
-    let room = left.checked_sub(cost(&item, rank, counter)).filter(|room| *room >= MIN_CUT_TOKENS)?;
+    let remaining =
+        left.checked_sub(cost(&item, rank, counter)).filter(|remaining| *remaining >= MIN_CUT_TOKENS)?;
     // No text has fewer than one token for so many characters.
-    let mut kept = room.saturating_mul(8).min(text.chars().count());
+    let mut kept = remaining.saturating_mul(8).min(text.chars().count());
     loop {
         let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
         item.record.text = format!("{}…", &text[..end]);

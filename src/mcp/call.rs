@@ -72,7 +72,7 @@ pub(super) struct Ingested {
 
 impl Ingested {
     /// A text for the client, with what was redacted.
-    pub(super) fn told(&self, text: String) -> String {
+    pub(super) fn with_notes(&self, text: String) -> String {
         self.note.as_ref().map_or(text.clone(), |note| format!("{text}; {note}"))
     }
 }

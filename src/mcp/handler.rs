@@ -114,11 +114,11 @@ impl Handler {
             let _slot = slot;
             work(&Call { server: &server, scope: &scope, job: &job })
         });
-        let mut told = Told::default();
+        let mut report = ProgressReport::default();
         loop {
             tokio::select! {
                 biased;
-                Some(step) = steps.recv() => told.tell(step, context).await,
+                Some(step) = steps.recv() => report.tell(step, context).await,
                 done = &mut working => return done.map_err(broken)?,
                 () = context.ct.cancelled() => return Err(Error::new("the call was cancelled")),
             }
@@ -151,13 +151,13 @@ impl Handler {
 
 /// The steps of a call that the client was told of.
 #[derive(Default)]
-struct Told {
+struct ProgressReport {
     count: usize,
     /// The number of steps before the first of a known number.
     before: Option<usize>,
 }
 
-impl Told {
+impl ProgressReport {
     /// Tells a client of a step, if it wants to know. What is told only grows.
     async fn tell(&mut self, step: Progress, context: &RequestContext<RoleServer>) {
         let Some(token) = context.meta.get_progress_token() else { return };

@@ -49,7 +49,7 @@ pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
         "tags": stored.member_texts("tags"),
     });
     let text = format!("recorded, id {}, confidence {:.2}", stored.id, memory::confidence_of(stored));
-    Ok(Answer::new(ingested.told(text), json))
+    Ok(Answer::new(ingested.with_notes(text), json))
 }
 
 fn kept_out() -> Error {
@@ -170,5 +170,5 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
         "count": stored.len(),
         "message": message,
     });
-    Ok(Answer::new(ingested.told(format!("{message}: {}", ids.join(", "))), json))
+    Ok(Answer::new(ingested.with_notes(format!("{message}: {}", ids.join(", "))), json))
 }

@@ -30,7 +30,7 @@ pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
         "role": role.name(),
         "created_at": member(stored, "created_at"),
     });
-    Ok(Answer::new(ingested.told(format!("remembered, id {id}")), json))
+    Ok(Answer::new(ingested.with_notes(format!("remembered, id {id}")), json))
 }
 
 /// A text among the members of a line; empty if there is none.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::record::{
     Clock, Draft, DraftDefaults, MEMORY, Object, Record, Scopes, SignalType, StoredRecord, id, quote,
 };
-use crate::store::{self, Select, Store, WriteRules, Written};
+use crate::store::{self, Select, Store, WriteOutcome, WriteRules};
 use std::collections::HashMap;
 
 /// An explicit signal is compared with the signals of the other types in this time before it, in milliseconds.
@@ -51,7 +51,8 @@ pub fn store_signals(
     let mut written = written.into_iter();
     let outcome = ids.iter().map(|id| {
         let memory = memories.get(id)?;
-        let is_stored = !matches!(written.next(), None | Some(Written::Refused(_) | Written::KeptOut));
+        let is_stored =
+            !matches!(written.next(), None | Some(WriteOutcome::Refused(_) | WriteOutcome::KeptOut));
         is_stored.then(|| memory.clone())
     });
     Ok(outcome.collect())

@@ -46,7 +46,7 @@ pub struct Node {
 
 impl Node {
     /// Makes a directory the node of an archive.
-    pub(super) fn of_archive(&mut self, source: &Source, mime: &'static str) {
+    pub(super) fn set_archive_source(&mut self, source: &Source, mime: &'static str) {
         self.source_sha256.clone_from(&source.sha256);
         self.source_bytes = Some(source.bytes);
         self.source_time.clone_from(&source.time);

@@ -79,7 +79,7 @@ pub fn text_of(
     private: bool,
 ) -> Result<String, String> {
     let name = operand.shown();
-    let (bytes, told) = match operand {
+    let (bytes, declared) = match operand {
         Operand::Path(path) => (file::read(&path)?.0, None),
         Operand::Url(address) => {
             let fetched = fetch(&address, client, private)?;
@@ -87,6 +87,6 @@ pub fn text_of(
         }
         Operand::Stdin(input) => (file::read_bounded(input, 0)?, None),
     };
-    let format = format.or(told).map_or_else(|| format::detect(&name, &bytes), Ok)?;
+    let format = format.or(declared).map_or_else(|| format::detect(&name, &bytes), Ok)?;
     extract::text(format, bytes)
 }

@@ -151,15 +151,15 @@ fn push_block(overview: &mut String, text: &str) {
 
 /// Appends as many lines as fit, and says how many do not.
 fn push_list(overview: &mut String, lines: impl Iterator<Item = String>) {
-    let mut room = (OVERVIEW_CHARS - 40).saturating_sub(overview.chars().count());
+    let mut remaining = (OVERVIEW_CHARS - 40).saturating_sub(overview.chars().count());
     let (mut list, mut left_out) = (String::new(), 0);
     for line in lines {
         let length = line.chars().count() + 1;
-        if left_out > 0 || length > room {
+        if left_out > 0 || length > remaining {
             left_out += 1;
             continue;
         }
-        room -= length;
+        remaining -= length;
         list.push_str(&line);
         list.push('\n');
     }

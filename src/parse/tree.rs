@@ -71,8 +71,8 @@ impl Parser {
             }
             Operand::Path(path) => Ok(Input::Path(path)),
             Operand::Url(address) => operand::fetch(&address, client, self.options.private).map(|fetched| {
-                let Fetched { source, bytes, format: told } = fetched;
-                Input::Bytes { source, bytes, format: format.or(told) }
+                let Fetched { source, bytes, format: declared } = fetched;
+                Input::Bytes { source, bytes, format: format.or(declared) }
             }),
             Operand::Stdin(input) => file::read_bounded(input, 0).map(|bytes| Input::Bytes {
                 source: Source::default(),

@@ -87,7 +87,7 @@ impl<'a> Unpacker<'a> {
         let scope = &self.options.scope;
         entries.sort_by(|a, b| a.child.name.cmp(&b.child.name));
         let (mut node, mut entry) = node::of_directory(uri, name, &[], &entries, scope, source.name.clone());
-        node.of_archive(source, format.mime());
+        node.set_archive_source(source, format.mime());
         entry.source_sha256.clone_from(&source.sha256);
         self.unpacked.nodes.push(node);
         Ok(entry)

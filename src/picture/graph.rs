@@ -170,7 +170,7 @@ fn choose(sample: &Sample, grouping: &Grouping, central: &[f64], most: usize) ->
     let weights: Vec<f64> = grouping.groups.iter().map(|group| (group.messages as f64).sqrt()).collect();
     let mut chosen = Vec::new();
     let mut taken: Vec<usize> = vec![0; by_group.len()];
-    let mut room = most;
+    let mut remaining = most;
     // One by one, to the group that has least of its share.
     while let Some(group) =
         (0..by_group.len()).filter(|group| taken[*group] < by_group[*group].len()).min_by_key(|group| {
@@ -179,8 +179,8 @@ fn choose(sample: &Sample, grouping: &Grouping, central: &[f64], most: usize) ->
         })
     {
         let unit = by_group[group][taken[group]];
-        let Some(left) = room.checked_sub(sample.units[unit].len()) else { break };
-        room = left;
+        let Some(left) = remaining.checked_sub(sample.units[unit].len()) else { break };
+        remaining = left;
         taken[group] += 1;
         chosen.push(unit);
     }

@@ -3,7 +3,7 @@
 use super::communities::communities;
 use super::nearest::{Near, Vectors, dot, min_similarity, neighbours, unit_length};
 use super::sample::{Brief, Sample};
-use super::words::{UnitText, telling};
+use super::words::{UnitText, distinctive};
 use crate::error::Result;
 use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope};
 use crate::store::{Select, Store, Walk};
@@ -88,7 +88,7 @@ impl Grouping {
         let mut grouping =
             Grouping { of_unit: vec![None; sample.units.len()], groups: Vec::new(), isolated, smaller, near };
         grouping.place(&units);
-        let words = telling(&texts(sample, &grouping.of_unit), units.len());
+        let words = distinctive(&texts(sample, &grouping.of_unit), units.len());
         let groups = units.iter().zip(counts).zip(words);
         let groups = groups.map(|((units, count), words)| GroupSize::new(sample, units, count, words));
         grouping.groups = groups.collect();

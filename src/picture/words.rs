@@ -43,7 +43,7 @@ struct WordCount {
 /// One to three words for each of `count` groups, the most telling first. A word tells by the logarithm of its odds in
 /// the group and elsewhere, over its standard deviation (Monroe et al. 2008, 3.5.1), and the more, the fewer units have
 /// it. No two groups have the same word.
-pub(super) fn telling(texts: &[UnitText], count: usize) -> Vec<Vec<String>> {
+pub(super) fn distinctive(texts: &[UnitText], count: usize) -> Vec<Vec<String>> {
     let words = counted(texts);
     let (mut sizes, mut scopes) = (vec![0; count], BTreeMap::new());
     for text in texts {
@@ -65,15 +65,15 @@ pub(super) fn telling(texts: &[UnitText], count: usize) -> Vec<Vec<String>> {
         }
     }
     scored.sort_by(|(one, g, a), (other, h, b)| other.total_cmp(one).then(g.cmp(h)).then(a.cmp(b)));
-    let mut telling: Vec<Vec<String>> = vec![Vec::new(); count];
+    let mut distinctive: Vec<Vec<String>> = vec![Vec::new(); count];
     let mut taken: HashMap<&String, usize> = HashMap::new();
     for (score, group, key) in scored {
-        let has_room = telling[group].len() < if score > 0.0 { WORDS } else { MIN_WORDS };
+        let has_room = distinctive[group].len() < if score > 0.0 { WORDS } else { MIN_WORDS };
         if has_room && *taken.entry(key).or_insert(group) == group {
-            telling[group].push(best_written(&words[key].written));
+            distinctive[group].push(best_written(&words[key].written));
         }
     }
-    telling
+    distinctive
 }
 
 fn counted(texts: &[UnitText]) -> BTreeMap<String, WordCount> {
@@ -138,7 +138,7 @@ mod tests {
             text("Tides of Aberdeen and their water", 1),
             text("The tide in Aberdeen", 1),
         ];
-        let words = telling(&texts, 2);
+        let words = distinctive(&texts, 2);
         assert_eq!((words[0][0].as_str(), words[1][0].as_str()), ("tomato", "tide"));
     }
 }

@@ -39,8 +39,8 @@ impl StoredRecord {
         Position { timestamp: self.timestamp, seq: self.seq, id: self.id.clone() }
     }
 
-    /// The same order without a copy.
-    pub fn place(&self) -> (i64, u32, &str) {
+    /// Like `position`, borrowed.
+    pub fn sort_key(&self) -> (i64, u32, &str) {
         (self.timestamp, self.seq, &self.id)
     }
 

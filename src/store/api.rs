@@ -8,7 +8,7 @@ use super::damage::Damage;
 use super::error::Result;
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
-use super::identity::Written;
+use super::identity::WriteOutcome;
 use super::question::Question;
 use super::select::{Collection, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
@@ -64,7 +64,7 @@ pub trait Records {
     /// nothing, unless its kind has versions or merges them. An embedding or a link may name an earlier record of the
     /// batch. A tombstone replaces an older one of the same record, removes the record, and applies to the whole batch.
     /// A record that takes the place of others gets a link from each.
-    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>>;
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<WriteOutcome>>;
 
     /// Removes something and keeps it out from then on: its tombstone is dated `at` (milliseconds since 1970, UTC) or
     /// just after an earlier tombstone of the same. Returns the number of removed records or links. All are removed or

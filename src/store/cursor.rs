@@ -52,8 +52,8 @@ impl Cursor {
     pub fn changed_since(&self, store: &mut dyn Store, selection: &str) -> Result<ChangeNumbers> {
         let now = store.change_state(&self.witnesses)?;
         // What changed together may have one number, and part of it a later one since.
-        let is_other = |there: &Witness| {
-            let same_number = |witness: &&Witness| witness.part == there.part && witness.n == there.n;
+        let is_other = |existing: &Witness| {
+            let same_number = |witness: &&Witness| witness.part == existing.part && witness.n == existing.n;
             self.witnesses.iter().any(|witness| same_number(&witness))
                 && !now.witnesses.iter().filter(same_number).any(|one| self.witnesses.contains(one))
         };

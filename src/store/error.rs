@@ -97,7 +97,7 @@ impl StoreError {
     }
 
     /// The error of a question's vector with another dimension than those of its model.
-    pub(super) fn other_dimension(model: &str, given: usize, dim: usize) -> StoreError {
+    pub(super) fn dimension_mismatch(model: &str, given: usize, dim: usize) -> StoreError {
         let cause = format!("the question's vector has {given} numbers, but those of {model} have {dim}");
         StoreError::invalid(cause)
     }

@@ -270,8 +270,8 @@ mod tests {
         let mut known = Vec::new();
         for (at, record) in all.iter().enumerate() {
             if let Some(found) = neighbours.get(record.id.as_str()) {
-                let wanted = [at.checked_sub(1).map(|before| &all[before]), all.get(at + 1)];
-                assert_eq!(*found, wanted, "{at}");
+                let requested = [at.checked_sub(1).map(|before| &all[before]), all.get(at + 1)];
+                assert_eq!(*found, requested, "{at}");
                 known.push(at);
             }
         }

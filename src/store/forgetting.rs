@@ -1,6 +1,6 @@
 //! The rules for forgotten records in every store: which tombstones hold, and which records they match.
 
-use super::identity::Written;
+use super::identity::WriteOutcome;
 use crate::record::{
     RecordDigests, RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kind_named, kinds,
 };
@@ -21,25 +21,26 @@ pub enum Forgotten {
 pub struct WriteRules {
     /// The treatment of forgotten records.
     pub forgotten: Forgotten,
-    pub intake: Intake,
+    pub source: WriteSource,
 }
 
 /// Where what is written comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Intake {
+pub enum WriteSource {
     /// It is new: a version follows the one that is stored, whatever its time, and a record is refused that takes the
     /// place of records which are missing, or replaced already.
-    New,
+    Local,
     /// Another store has it: of two versions the later one holds, then the one with the greater digest.
     #[default]
-    Copy,
+    Import,
 }
 
 impl WriteRules {
     /// Forgotten records are kept out.
-    pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::Copy };
+    pub const KEEP_OUT: WriteRules =
+        WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Import };
     /// The same for what is new.
-    pub const NEW: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::New };
+    pub const NEW: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Local };
 }
 
 /// The tombstones of a store, or those of them that a decision may ask for.
@@ -54,7 +55,7 @@ pub(super) trait TombstoneLookup {
 }
 
 /// The tombstones that keep a record out.
-pub(super) fn that_keep_out<T: TombstoneLookup + ?Sized>(
+pub(super) fn blocking<T: TombstoneLookup + ?Sized>(
     record: &StoredRecord,
     tombstones: &T,
 ) -> Result<Vec<Tombstone>, T::Error> {
@@ -67,8 +68,8 @@ pub(super) fn that_keep_out<T: TombstoneLookup + ?Sized>(
 /// Whether a record of this id, of whatever kind, was forgotten.
 pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T) -> Result<bool, T::Error> {
     for kind in kinds() {
-        let there = tombstones.of(&identity_digest(kind.name, id))?;
-        if there.is_some_and(|there| there.state == TombstoneState::Forgotten) {
+        let existing = tombstones.of(&identity_digest(kind.name, id))?;
+        if existing.is_some_and(|existing| existing.state == TombstoneState::Forgotten) {
             return Ok(true);
         }
     }
@@ -134,14 +135,14 @@ pub(super) struct Received {
     /// The newest of each record, if it replaces the stored one, and those that keep out the words of others; by digest.
     pub(super) newer: Vec<Tombstone>,
     /// By digest.
-    written: HashMap<String, Written>,
+    written: HashMap<String, WriteOutcome>,
 }
 
 impl Received {
     /// Compares the tombstones of a batch with those that are stored, `there`, which finds them by digest.
     pub(super) fn compare<'a, E>(
         batch: impl Iterator<Item = &'a Tombstone>,
-        mut there: impl FnMut(&str) -> Result<Option<Tombstone>, E>,
+        mut existing: impl FnMut(&str) -> Result<Option<Tombstone>, E>,
     ) -> Result<Received, E> {
         let mut by_record: BTreeMap<&str, Vec<Tombstone>> = BTreeMap::new();
         for one in batch {
@@ -149,18 +150,18 @@ impl Received {
         }
         let (mut newer, mut written) = (BTreeMap::new(), HashMap::new());
         for (of, received) in by_record {
-            let stored = there(of)?;
+            let stored = existing(of)?;
             let mut all: Vec<Tombstone> = stored.clone().into_iter().chain(received).collect();
             all.sort_by_key(|one| Reverse((one.timestamp, one.state)));
             let Some((newest, older)) = all.split_first() else { continue };
-            let is_newer = stored.as_ref().is_none_or(|there| newest.supersedes(there));
-            let outcome = if is_newer { Written::New } else { Written::Same(of.to_owned()) };
+            let is_newer = stored.as_ref().is_none_or(|existing| newest.supersedes(existing));
+            let outcome = if is_newer { WriteOutcome::New } else { WriteOutcome::Same(of.to_owned()) };
             written.insert(of.to_owned(), outcome);
             if is_newer {
                 newer.insert(of.to_owned(), newest.clone());
             }
             for words in older.iter().filter_map(|one| one.of_other_words(newest)) {
-                if there(&words.of)?.is_none_or(|there| words.supersedes(&there)) {
+                if existing(&words.of)?.is_none_or(|existing| words.supersedes(&existing)) {
                     newer.insert(words.of.clone(), words);
                 }
             }
@@ -172,15 +173,15 @@ impl Received {
     pub(super) fn count_removed(&mut self, of: &str) {
         if let Some(written) = self.written.get_mut(of) {
             *written = match written {
-                Written::Removed(count) => Written::Removed(*count + 1),
-                _ => Written::Removed(1),
+                WriteOutcome::Removed(count) => WriteOutcome::Removed(*count + 1),
+                _ => WriteOutcome::Removed(1),
             };
         }
     }
 
     /// The outcome of a tombstone of the batch.
-    pub(super) fn outcome(&self, tombstone: &Tombstone) -> Written {
+    pub(super) fn outcome(&self, tombstone: &Tombstone) -> WriteOutcome {
         let written = self.written.get(&tombstone.of);
-        written.cloned().unwrap_or_else(|| Written::Same(tombstone.of.clone()))
+        written.cloned().unwrap_or_else(|| WriteOutcome::Same(tombstone.of.clone()))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 /// The outcome of writing a record.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Written {
+pub enum WriteOutcome {
     /// It is new.
     New,
     /// It exists already, under this id.
@@ -13,7 +13,7 @@ pub enum Written {
     /// It replaced another version.
     Replaced,
     /// Its id belongs to another record, or it has another vector of the model; the existing one stays.
-    Differs,
+    Conflict,
     /// It was forgotten, or it is a vector or link of a forgotten record.
     KeptOut,
     /// It is a tombstone, and this many records were removed.
@@ -29,8 +29,8 @@ pub struct RefusedIds(HashSet<String>);
 
 impl RefusedIds {
     /// Notes the outcome of a record.
-    pub fn note(&mut self, record: &Record, written: &Written) {
-        if let (Record::Stored(record), Written::Differs) = (record, written) {
+    pub fn track(&mut self, record: &Record, written: &WriteOutcome) {
+        if let (Record::Stored(record), WriteOutcome::Conflict) = (record, written) {
             self.0.insert(record.id.clone());
         }
     }
@@ -73,44 +73,44 @@ impl NameLimit {
 }
 
 /// Whether two records with one id are the same.
-pub(super) fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
+pub(super) fn same_content(existing: &StoredRecord, record: &StoredRecord) -> bool {
     let fixed_parts = record.kind.fixed_parts;
-    there.kind == record.kind && fixed_parts.is_none_or(|parts| parts(there) == parts(record))
+    existing.kind == record.kind && fixed_parts.is_none_or(|parts| parts(existing) == parts(record))
 }
 
 /// The outcome of writing a vector if its record has one of the model already.
-pub(super) fn vector_outcome(of: &str, there: &[f32], vector: &[f32]) -> Written {
-    let same = there.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
-    if same { Written::Same(of.to_owned()) } else { Written::Differs }
+pub(super) fn vector_outcome(of: &str, existing: &[f32], vector: &[f32]) -> WriteOutcome {
+    let same = existing.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
+    if same { WriteOutcome::Same(of.to_owned()) } else { WriteOutcome::Conflict }
 }
 
 /// The refusal of an embedding or a link whose record is missing; `member` names the record.
-pub(super) fn unknown_record(member: &str, id: &str) -> Written {
-    Written::Refused(format!("{member}: the store has no record {id}"))
+pub(super) fn unknown_record(member: &str, id: &str) -> WriteOutcome {
+    WriteOutcome::Refused(format!("{member}: the store has no record {id}"))
 }
 
 /// The refusal of a record whose subject is missing.
-pub(super) fn unknown_subject(record: &StoredRecord) -> Written {
+pub(super) fn unknown_subject(record: &StoredRecord) -> WriteOutcome {
     let member = record.kind.lookup_key.unwrap_or_default();
     let kind = record.kind.subject.map_or("record", |subject| subject.kind);
     let id = record.subject_id().unwrap_or_default();
-    Written::Refused(format!("{member}: {kind} not found: {id}"))
+    WriteOutcome::Refused(format!("{member}: {kind} not found: {id}"))
 }
 
 /// The refusal of a record that takes the place of a missing one.
-pub(super) fn unknown_replaced(record: &StoredRecord, id: &str) -> Written {
+pub(super) fn unknown_replaced(record: &StoredRecord, id: &str) -> WriteOutcome {
     let member = record.kind.replaces.map_or("", |replaces| replaces.member);
-    Written::Refused(format!("{member}: {} not found: {id}", record.kind.name))
+    WriteOutcome::Refused(format!("{member}: {} not found: {id}", record.kind.name))
 }
 
 /// The refusal of a record that takes the place of one that another has replaced already.
-pub(super) fn replaced_already(record: &StoredRecord, id: &str) -> Written {
+pub(super) fn replaced_already(record: &StoredRecord, id: &str) -> WriteOutcome {
     let member = record.kind.replaces.map_or("", |replaces| replaces.member);
-    Written::Refused(format!("{member}: {id} is archived already"))
+    WriteOutcome::Refused(format!("{member}: {id} is archived already"))
 }
 
 /// The reason to refuse a vector with another dimension than the others of its model.
-pub(super) fn other_dimension(model: &str, dim: usize, known: usize) -> Option<String> {
+pub(super) fn dimension_mismatch(model: &str, dim: usize, known: usize) -> Option<String> {
     (dim != known).then(|| format!("embedding: has {dim} numbers, but those of {model} have {known}"))
 }
 
@@ -120,8 +120,8 @@ pub(super) fn is_one_to_one(rel: &str) -> bool {
 }
 
 /// The refusal of a second answer to a question, or of a second question to an answer.
-pub(super) fn second_answer(link: &Link) -> Written {
-    Written::Refused(format!(
+pub(super) fn second_answer(link: &Link) -> WriteOutcome {
+    WriteOutcome::Refused(format!(
         "{}: one of the two records is already linked to another, which is kept",
         link.rel
     ))

@@ -1,6 +1,6 @@
 //! The rules of every store for versions of a record: which one holds, how it is dated, and which vectors are of it.
 
-use super::forgetting::Intake;
+use super::forgetting::WriteSource;
 use crate::record::{Embedding, StoredRecord, Tombstone};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,14 +8,16 @@ use std::cmp::Ordering;
 /// A version as it is written: one that is new is dated after the stored one and after a tombstone of it.
 pub(super) fn dated<'a>(
     record: &'a StoredRecord,
-    there: Option<&StoredRecord>,
+    existing: Option<&StoredRecord>,
     tombstone: Option<&Tombstone>,
-    intake: Intake,
+    source: WriteSource,
 ) -> Cow<'a, StoredRecord> {
-    let before = [there.map(|there| there.timestamp), tombstone.map(|one| one.timestamp)];
+    let before = [existing.map(|existing| existing.timestamp), tombstone.map(|one| one.timestamp)];
     match before.into_iter().flatten().max() {
         Some(before)
-            if intake == Intake::New && record.kind.versions.is_some() && record.timestamp <= before =>
+            if source == WriteSource::Local
+                && record.kind.versions.is_some()
+                && record.timestamp <= before =>
         {
             Cow::Owned(StoredRecord { timestamp: before + 1, ..record.clone() })
         }
@@ -24,25 +26,27 @@ pub(super) fn dated<'a>(
 }
 
 /// Whether a version takes the place of the stored one.
-pub(super) fn takes_place(record: &StoredRecord, there: &StoredRecord, intake: Intake) -> bool {
+pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source: WriteSource) -> bool {
     let Some(versions) = record.kind.versions else { return false };
     let version = |record: &StoredRecord| (record.version(), record.source());
-    match intake {
-        Intake::New => {
+    match source {
+        WriteSource::Local => {
             let order = |record: &StoredRecord| record.members.get(versions.order).map(str::to_owned);
-            let differs = version(record) != version(there) || order(record) != order(there);
-            differs && !(versions.gives_way)(record, there)
+            let differs = version(record) != version(existing) || order(record) != order(existing);
+            differs && !(versions.gives_way)(record, existing)
         }
-        Intake::Copy => {
-            let order =
-                record.timestamp.cmp(&there.timestamp).then_with(|| version(record).cmp(&version(there)));
+        WriteSource::Import => {
+            let order = record
+                .timestamp
+                .cmp(&existing.timestamp)
+                .then_with(|| version(record).cmp(&version(existing)));
             // What neither decides is decided by the lines, so that stores agree.
             let line = |record: &StoredRecord| {
                 let mut line = Vec::new();
                 StoredRecord { vector: None, ..record.clone() }.write(&mut line);
                 line
             };
-            order.then_with(|| line(record).cmp(&line(there))) == Ordering::Greater
+            order.then_with(|| line(record).cmp(&line(existing))) == Ordering::Greater
         }
     }
 }

@@ -5,9 +5,9 @@
 mod tests;
 
 use super::forgetting::{
-    Forgotten, Intake, Received, TombstoneLookup, WriteRules, is_forgotten, that_keep_out,
+    Forgotten, Received, TombstoneLookup, WriteRules, WriteSource, blocking, is_forgotten,
 };
-use super::identity::{self, NameLimit, RefusedIds, Written};
+use super::identity::{self, NameLimit, RefusedIds, WriteOutcome};
 use super::versions;
 use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone, check_relation, identity_digest};
 use std::borrow::Cow;
@@ -117,21 +117,21 @@ pub(super) enum Change<'a> {
 
 /// The outcome of a record, and the changes that follow.
 struct Decision<'a> {
-    written: Written,
+    written: WriteOutcome,
     change: Option<Change<'a>>,
     /// The tombstones that say from then on that what they kept out may return.
     returned: Vec<Tombstone>,
 }
 
-impl From<Written> for Decision<'_> {
+impl From<WriteOutcome> for Decision<'_> {
     /// An outcome without a change.
-    fn from(written: Written) -> Self {
+    fn from(written: WriteOutcome) -> Self {
         Decision { written, change: None, returned: Vec::new() }
     }
 }
 
 impl<'a> Decision<'a> {
-    fn new(written: Written, change: Change<'a>) -> Decision<'a> {
+    fn new(written: WriteOutcome, change: Change<'a>) -> Decision<'a> {
         Decision { written, change: Some(change), returned: Vec::new() }
     }
 
@@ -139,7 +139,7 @@ impl<'a> Decision<'a> {
         Decision { returned, ..self }
     }
 
-    fn apply<T: WriteTarget>(self, store: &mut T) -> Result<Written, T::Error> {
+    fn apply<T: WriteTarget>(self, store: &mut T) -> Result<WriteOutcome, T::Error> {
         for tombstone in self.returned {
             store.apply(Change::PutTombstone(tombstone))?;
         }
@@ -158,25 +158,25 @@ pub(super) fn write<T: WriteTarget>(
     rules: WriteRules,
     received: &Received,
     refused: &mut RefusedIds,
-) -> Result<Vec<Written>, T::Error> {
+) -> Result<Vec<WriteOutcome>, T::Error> {
     let mut outcomes = Vec::with_capacity(batch.len());
     for record in batch {
         let too_long = || T::NAME_LIMIT.and_then(|limit| limit.refusal(record));
         let decision = match (refused.refusal(record).or_else(too_long), record) {
-            (Some(why), _) => Written::Refused(why).into(),
+            (Some(why), _) => WriteOutcome::Refused(why).into(),
             (None, Record::Stored(record)) => decide_record(record, rules, store)?,
             (None, Record::Embedding(embedding)) => decide_embedding(embedding, store)?,
             (None, Record::Link(link)) => write_link(link, rules, store)?.into(),
             (None, Record::Tombstone(tombstone)) => received.outcome(tombstone).into(),
         };
         let written = decision.apply(store)?;
-        if let (Written::New, Some(record)) = (&written, record.stored()) {
+        if let (WriteOutcome::New, Some(record)) = (&written, record.stored()) {
             // Those are left out whose other end is missing, and those that were forgotten, even if the record returns.
             for link in links_of(record) {
                 write_link(&link, WriteRules::KEEP_OUT, store)?;
             }
         }
-        refused.note(record, &written);
+        refused.track(record, &written);
         outcomes.push(written);
     }
     Ok(outcomes)
@@ -195,7 +195,7 @@ fn decide_record<'a, T: WriteTarget>(
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
     if let Some(vector) = &record.vector
-        && let Some(refused) = other_dimension(&vector.model, vector.numbers.len(), store)?
+        && let Some(refused) = dimension_mismatch(&vector.model, vector.numbers.len(), store)?
     {
         return Ok(refused.into());
     }
@@ -204,10 +204,10 @@ fn decide_record<'a, T: WriteTarget>(
     }
     match store.holder(record)? {
         Holder::Nothing => decide_new(record, rules, store),
-        Holder::Own(there) if identity::same_content(&there, record) => {
-            decide_existing(record, &there, rules, store)
+        Holder::Own(existing) if identity::same_content(&existing, record) => {
+            decide_existing(record, &existing, rules, store)
         }
-        Holder::Own(_) | Holder::Unknown => Ok(Written::Differs.into()),
+        Holder::Own(_) | Holder::Unknown => Ok(WriteOutcome::Conflict.into()),
         Holder::Twin(Twin::Record(id)) => decide_same(record, id, store),
         Holder::Twin(Twin::Unadopted(place)) => decide_unadopted(record, place, rules, store),
     }
@@ -220,41 +220,41 @@ fn decide_new<'a, T: WriteTarget>(
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
     let tombstone = tombstone_of(record, store)?;
-    let record = versions::dated(record, None, tombstone.as_ref(), rules.intake);
+    let record = versions::dated(record, None, tombstone.as_ref(), rules.source);
     let Some(returned) = admission(&record, tombstone.as_ref(), rules, store)? else {
-        return Ok(Written::KeptOut.into());
+        return Ok(WriteOutcome::KeptOut.into());
     };
-    if let Some(refused) = refused_replacement(&record, rules.intake, store)? {
+    if let Some(refused) = refused_replacement(&record, rules.source, store)? {
         return Ok(refused.into());
     }
     let merged = record.kind.merge.and_then(|merge| merge(None, &record));
     let change = Change::Insert(merged.map_or(record, Cow::Owned));
-    Ok(Decision::new(Written::New, change).after(returned))
+    Ok(Decision::new(WriteOutcome::New, change).after(returned))
 }
 
 /// Decides on a record of which another version is there, or the same.
 fn decide_existing<'a, T: WriteTarget>(
     record: &'a StoredRecord,
-    there: &StoredRecord,
+    existing: &StoredRecord,
     rules: WriteRules,
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
     let tombstone = tombstone_of(record, store)?;
-    let dated = versions::dated(record, Some(there), tombstone.as_ref(), rules.intake);
-    if versions::takes_place(&dated, there, rules.intake) {
+    let dated = versions::dated(record, Some(existing), tombstone.as_ref(), rules.source);
+    if versions::takes_place(&dated, existing, rules.source) {
         return Ok(match admission(&dated, tombstone.as_ref(), rules, store)? {
-            None => Written::KeptOut.into(),
-            Some(returned) => Decision::new(Written::Replaced, Change::Replace(dated)).after(returned),
+            None => WriteOutcome::KeptOut.into(),
+            Some(returned) => Decision::new(WriteOutcome::Replaced, Change::Replace(dated)).after(returned),
         });
     }
-    if let Some(merged) = record.kind.merge.and_then(|merge| merge(Some(there), record)) {
+    if let Some(merged) = record.kind.merge.and_then(|merge| merge(Some(existing), record)) {
         let StoredRecord { members, timestamp, .. } = merged;
-        let merged = StoredRecord { members, timestamp, vector: None, ..there.clone() };
-        return Ok(Decision::new(Written::Replaced, Change::Update(merged)));
+        let merged = StoredRecord { members, timestamp, vector: None, ..existing.clone() };
+        return Ok(Decision::new(WriteOutcome::Replaced, Change::Update(merged)));
     }
     let may_return = matches!(rules.forgotten, Forgotten::Return { .. }) && store.tombstones().is_some();
-    if may_return && record.has_more_parts_than(there) {
-        return Ok(Decision::new(Written::Replaced, Change::Replace(Cow::Borrowed(record))));
+    if may_return && record.has_more_parts_than(existing) {
+        return Ok(Decision::new(WriteOutcome::Replaced, Change::Replace(Cow::Borrowed(record))));
     }
     decide_same(record, record.id.clone(), store)
 }
@@ -265,12 +265,12 @@ fn decide_same<'a, T: WriteTarget>(
     id: String,
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
-    let Some(vector) = &record.vector else { return Ok(Written::Same(id).into()) };
+    let Some(vector) = &record.vector else { return Ok(WriteOutcome::Same(id).into()) };
     let embedding = record.embedding(&vector.model, vector.numbers.clone());
     let embedding = Embedding { of: id.clone(), ..embedding };
     let is_new = decide_embedding(&embedding, store)?.change.is_some();
     let change = is_new.then_some(Change::AddVector(Cow::Owned(embedding)));
-    Ok(Decision { change, ..Written::Same(id).into() })
+    Ok(Decision { change, ..WriteOutcome::Same(id).into() })
 }
 
 /// Decides on a record that another program wrote at a place.
@@ -281,9 +281,9 @@ fn decide_unadopted<'a, T: WriteTarget>(
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
     Ok(match admission(record, None, rules, store)? {
-        None => Decision::new(Written::KeptOut, Change::Hide(place)),
+        None => Decision::new(WriteOutcome::KeptOut, Change::Hide(place)),
         Some(returned) => {
-            Decision::new(Written::Same(record.id.clone()), Change::Adopt(record, place)).after(returned)
+            Decision::new(WriteOutcome::Same(record.id.clone()), Change::Adopt(record, place)).after(returned)
         }
     })
 }
@@ -295,26 +295,30 @@ fn decide_embedding<'a, T: WriteTarget>(
 ) -> Result<Decision<'a>, T::Error> {
     let embedding = match store.owner(&embedding.of)? {
         None => return Ok(missing("of", &embedding.of, store)?.into()),
-        Some(Owner::Unknown) => return Ok(Written::Differs.into()),
+        Some(Owner::Unknown) => return Ok(WriteOutcome::Conflict.into()),
         Some(Owner::Unversioned) => Cow::Borrowed(embedding),
-        Some(Owner::Versioned(there)) => match versions::vector_of_version(embedding, &there) {
+        Some(Owner::Versioned(existing)) => match versions::vector_of_version(embedding, &existing) {
             Some(embedding) => embedding,
-            None => return Ok(Written::Same(embedding.of.clone()).into()),
+            None => return Ok(WriteOutcome::Same(embedding.of.clone()).into()),
         },
     };
-    if let Some(refused) = other_dimension(&embedding.model, embedding.vector.len(), store)? {
+    if let Some(refused) = dimension_mismatch(&embedding.model, embedding.vector.len(), store)? {
         return Ok(refused.into());
     }
     Ok(match store.vector(&embedding.of, &embedding.model)? {
-        Some(there) => identity::vector_outcome(&embedding.of, &there, &embedding.vector).into(),
-        None => Decision::new(Written::New, Change::AddVector(embedding)),
+        Some(existing) => identity::vector_outcome(&embedding.of, &existing, &embedding.vector).into(),
+        None => Decision::new(WriteOutcome::New, Change::AddVector(embedding)),
     })
 }
 
 /// Writes a link. One that was forgotten is kept out whether its ends are there or not.
-fn write_link<T: WriteTarget>(link: &Link, rules: WriteRules, store: &mut T) -> Result<Written, T::Error> {
+fn write_link<T: WriteTarget>(
+    link: &Link,
+    rules: WriteRules,
+    store: &mut T,
+) -> Result<WriteOutcome, T::Error> {
     if let Err(error) = check_relation(&link.rel) {
-        return Ok(Written::Refused(error.to_string()));
+        return Ok(WriteOutcome::Refused(error.to_string()));
     }
     let tombstone = match store.tombstones() {
         Some(tombstones) => tombstones.of(&link.digest())?.filter(Tombstone::is_of_link),
@@ -322,12 +326,12 @@ fn write_link<T: WriteTarget>(link: &Link, rules: WriteRules, store: &mut T) -> 
     };
     let returned = match (tombstone, rules.forgotten) {
         (None, _) => None,
-        (Some(_), Forgotten::KeepOut) => return Ok(Written::KeptOut),
+        (Some(_), Forgotten::KeepOut) => return Ok(WriteOutcome::KeptOut),
         (Some(tombstone), Forgotten::Return { at }) => Some(tombstone.returned(at)),
     };
     let written = match store.add_link(link)? {
-        AddedLink::New => Written::New,
-        AddedLink::Same => Written::Same(link.from.clone()),
+        AddedLink::New => WriteOutcome::New,
+        AddedLink::Same => WriteOutcome::Same(link.from.clone()),
         AddedLink::SecondAnswer => return Ok(identity::second_answer(link)),
         AddedLink::NoSource => return missing("from", &link.from, store),
         AddedLink::NoTarget => return missing("to", &link.to, store),
@@ -355,7 +359,7 @@ fn admission<T: WriteTarget>(
     store: &T,
 ) -> Result<Option<Vec<Tombstone>>, T::Error> {
     let Some(tombstones) = store.tombstones() else { return Ok(Some(Vec::new())) };
-    let keep_out = that_keep_out(record, tombstones)?;
+    let keep_out = blocking(record, tombstones)?;
     if let Forgotten::Return { at } = rules.forgotten {
         return Ok(Some(keep_out.iter().map(|one| one.returned(at)).collect()));
     }
@@ -365,8 +369,8 @@ fn admission<T: WriteTarget>(
 }
 
 /// The outcome of a vector or a link of a record that is not there; `member` names it.
-fn missing<T: WriteTarget>(member: &str, id: &str, store: &T) -> Result<Written, T::Error> {
-    Ok(if was_forgotten(id, store)? { Written::KeptOut } else { identity::unknown_record(member, id) })
+fn missing<T: WriteTarget>(member: &str, id: &str, store: &T) -> Result<WriteOutcome, T::Error> {
+    Ok(if was_forgotten(id, store)? { WriteOutcome::KeptOut } else { identity::unknown_record(member, id) })
 }
 
 fn was_forgotten<T: WriteTarget>(id: &str, store: &T) -> Result<bool, T::Error> {
@@ -374,11 +378,14 @@ fn was_forgotten<T: WriteTarget>(id: &str, store: &T) -> Result<bool, T::Error> 
 }
 
 /// The refusal of a record whose subject is missing.
-fn refused_subject<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<Option<Written>, T::Error> {
+fn refused_subject<T: WriteTarget>(
+    record: &StoredRecord,
+    store: &T,
+) -> Result<Option<WriteOutcome>, T::Error> {
     let (Some(subject), Some(id)) = (record.kind.subject, record.subject_id()) else { return Ok(None) };
     Ok(match store.kind_of(&id)? {
         Some(kind) if kind == subject.kind => None,
-        None if was_forgotten(&id, store)? => Some(Written::KeptOut),
+        None if was_forgotten(&id, store)? => Some(WriteOutcome::KeptOut),
         _ => Some(identity::unknown_subject(record)),
     })
 }
@@ -386,10 +393,12 @@ fn refused_subject<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<O
 /// The refusal of a new record that takes the place of one which is missing, or was replaced already.
 fn refused_replacement<T: WriteTarget>(
     record: &StoredRecord,
-    intake: Intake,
+    source: WriteSource,
     store: &T,
-) -> Result<Option<Written>, T::Error> {
-    let Some(replaces) = record.kind.replaces.filter(|_| intake == Intake::New) else { return Ok(None) };
+) -> Result<Option<WriteOutcome>, T::Error> {
+    let Some(replaces) = record.kind.replaces.filter(|_| source == WriteSource::Local) else {
+        return Ok(None);
+    };
     for id in record.replaced_ids() {
         if store.kind_of(&id)?.is_none_or(|kind| kind != record.kind.name) {
             return Ok(Some(identity::unknown_replaced(record, &id)));
@@ -402,8 +411,12 @@ fn refused_replacement<T: WriteTarget>(
 }
 
 /// The refusal of a vector that has another dimension than its model.
-fn other_dimension<T: WriteTarget>(model: &str, dim: usize, store: &T) -> Result<Option<Written>, T::Error> {
+fn dimension_mismatch<T: WriteTarget>(
+    model: &str,
+    dim: usize,
+    store: &T,
+) -> Result<Option<WriteOutcome>, T::Error> {
     let known = store.dim(model)?;
-    let why = known.and_then(|known| identity::other_dimension(model, dim, known));
-    Ok(why.map(Written::Refused))
+    let why = known.and_then(|known| identity::dimension_mismatch(model, dim, known));
+    Ok(why.map(WriteOutcome::Refused))
 }

@@ -76,17 +76,14 @@ impl Phrasing {
     }
 
     /// How rare the words and the pairs of the question are in some texts, of which this is what they have.
-    pub fn rarity(&self, texts: &[Coverage]) -> Rarity {
-        let rarity = |holders: usize| {
+    pub fn idf(&self, texts: &[Coverage]) -> Idf {
+        let idf = |holders: usize| {
             let (texts, holders) = (texts.len() as f64, holders as f64);
             (1.0 + (texts - holders + 0.5) / (holders + 0.5)).ln()
         };
-        let word = |at: &usize| (*at, rarity(texts.iter().filter(|one| one.words.contains(at)).count()));
-        let pair = |pair: &Pair| (*pair, rarity(texts.iter().filter(|one| one.pairs.contains(pair)).count()));
-        Rarity {
-            words: self.content.iter().map(word).collect(),
-            pairs: self.pairs.iter().map(pair).collect(),
-        }
+        let word = |at: &usize| (*at, idf(texts.iter().filter(|one| one.words.contains(at)).count()));
+        let pair = |pair: &Pair| (*pair, idf(texts.iter().filter(|one| one.pairs.contains(pair)).count()));
+        Idf { words: self.content.iter().map(word).collect(), pairs: self.pairs.iter().map(pair).collect() }
     }
 
     /// The position of the stem of a word. Most words begin otherwise, and need not be stemmed.
@@ -121,12 +118,12 @@ impl Coverage {
 
 /// The rarity of each word, stop words aside, and of each pair of a question: their inverse document frequency among some
 /// texts, as in BM25.
-pub struct Rarity {
+pub struct Idf {
     words: BTreeMap<usize, f64>,
     pairs: BTreeMap<Pair, f64>,
 }
 
-impl Rarity {
+impl Idf {
     /// The share of the words of the question that a text has, from 0 to 1; of a question without words, 0.
     pub fn share_of_words(&self, text: &Coverage) -> f64 {
         share(&self.words, &text.words)
@@ -153,7 +150,7 @@ mod tests {
         let phrasing = Phrasing::of("The garbage collection of Tables");
         // No text has a pair of its own, so that all count alike: of the pairs of the question, "of tables" and "the
         // garbage" count, and "of the" would not.
-        let none_is_rare = phrasing.rarity(&[]);
+        let none_is_rare = phrasing.idf(&[]);
         for (text, pairs) in [
             ("", 0.0),
             ("tables of garbage", 0.25),
@@ -174,12 +171,12 @@ mod tests {
         let phrasing = Phrasing::of("the class Widget of module shapes");
         let texts = ["the class Circle of module shapes", "a class of module shapes", "class Widget"];
         let coverages = texts.map(|text| phrasing.coverage(text));
-        let rarity = phrasing.rarity(&coverages);
+        let idf = phrasing.idf(&coverages);
         let [circle, _, widget] = &coverages;
-        assert!(rarity.share_of_pairs(widget) > rarity.share_of_pairs(&phrasing.coverage("of module")));
-        let [rare, common] = ["widget", "class"].map(|text| rarity.share_of_words(&phrasing.coverage(text)));
+        assert!(idf.share_of_pairs(widget) > idf.share_of_pairs(&phrasing.coverage("of module")));
+        let [rare, common] = ["widget", "class"].map(|text| idf.share_of_words(&phrasing.coverage(text)));
         assert!(rare > common, "{rare} {common}");
-        assert!(rarity.share_of_words(circle) < 1.0);
+        assert!(idf.share_of_words(circle) < 1.0);
     }
 
     #[test]
@@ -187,10 +184,10 @@ mod tests {
         for question in ["", "?!", "of the", "word"] {
             let phrasing = Phrasing::of(question);
             let coverage = phrasing.coverage("of the word");
-            assert_eq!(phrasing.rarity(&[]).share_of_pairs(&coverage), 0.0, "{question}");
+            assert_eq!(phrasing.idf(&[]).share_of_pairs(&coverage), 0.0, "{question}");
         }
         let (none, phrasing) = (Phrasing::of("of the"), Phrasing::of("pg_stat_clear"));
-        assert_eq!(none.rarity(&[]).share_of_words(&none.coverage("of the")), 0.0);
-        assert_eq!(phrasing.rarity(&[]).share_of_pairs(&phrasing.coverage("see pg_stat_clear()")), 1.0);
+        assert_eq!(none.idf(&[]).share_of_words(&none.coverage("of the")), 0.0);
+        assert_eq!(phrasing.idf(&[]).share_of_pairs(&phrasing.coverage("see pg_stat_clear()")), 1.0);
     }
 }

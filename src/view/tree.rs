@@ -25,8 +25,12 @@ pub fn tree(documents: &[StoredRecord], root: &Address, now: i64, layout: &Layou
     for [name, size, age, text] in &rows {
         let padding = " ".repeat(names.saturating_sub(columns(name)));
         let used = columns(name).max(names) + sizes + ages + 6;
-        let room = layout.width.saturating_sub(used);
-        let text = if room < MIN_ABSTRACT_COLUMNS { String::new() } else { format!("  {}", cut(text, room)) };
+        let remaining = layout.width.saturating_sub(used);
+        let text = if remaining < MIN_ABSTRACT_COLUMNS {
+            String::new()
+        } else {
+            format!("  {}", cut(text, remaining))
+        };
         let _ = writeln!(
             out,
             "{}{padding}  {}{text}",

@@ -60,7 +60,7 @@ impl Lines<'_> {
         let (mut line, mut end, mut used, mut at) = (start, start, 0, start);
         for word in words.split(' ') {
             let needed = if breaks_anywhere(word) { MIN_WIDE_COLUMNS } else { columns(word) };
-            if used > 0 && used + 1 + needed > self.room(indent) {
+            if used > 0 && used + 1 + needed > self.columns_left(indent) {
                 self.push(line..end, indent);
                 used = 0;
             } else if used > 0 {
@@ -71,7 +71,7 @@ impl Lines<'_> {
             }
             for (offset, c) in word.char_indices() {
                 let columns = c.width().unwrap_or(0);
-                if used + columns > self.room(indent) {
+                if used + columns > self.columns_left(indent) {
                     self.push(line..end, indent);
                     (line, used) = (at + offset, 0);
                 }
@@ -84,7 +84,7 @@ impl Lines<'_> {
     }
 
     /// The columns of the next line for a text that is so far indented.
-    fn room(&self, indent: usize) -> usize {
+    fn columns_left(&self, indent: usize) -> usize {
         let columns = self.columns();
         (columns - indent.min(columns / 2)).max(MIN_WORD_COLUMNS)
     }

@@ -8,7 +8,7 @@ use rsv::record::{
     Content, DOCUMENT, Draft, DraftDefaults, Embedding, Line, Link, MESSAGE, Object, Record, Role, SYNAPSE,
     Scope, Scopes, StoredRecord, Vector, kinds,
 };
-use rsv::store::{self, Derived, OpenMode, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{self, Derived, OpenMode, Select, Store, Walk, WriteOutcome, WriteRules};
 use rsv::text::{Occur, Term};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -327,26 +327,26 @@ impl Changed<'_> {
             let id = record.id.clone();
             match self.model.live.get(&id) {
                 None if self.model.removed.get(&id).is_some_and(|removed| record.timestamp <= *removed) => {
-                    wanted.push(Written::KeptOut);
+                    wanted.push(WriteOutcome::KeptOut);
                     batch.push(Record::Stored(record));
                 }
                 None => {
                     self.model.put(record.clone());
-                    wanted.push(Written::New);
+                    wanted.push(WriteOutcome::New);
                     batch.push(Record::Stored(record));
                 }
                 Some((there, _)) if self.dice.below(2) == 0 => {
-                    wanted.push(Written::Same(id));
+                    wanted.push(WriteOutcome::Same(id));
                     batch.push(Record::Stored(there.clone()));
                 }
                 // Another store has an older version.
                 Some((there, _)) if *there.kind == DOCUMENT => {
-                    wanted.push(Written::Same(id));
+                    wanted.push(WriteOutcome::Same(id));
                     let timestamp = there.timestamp - 1;
                     batch.push(Record::Stored(StoredRecord { vector: None, timestamp, ..record }));
                 }
                 Some(_) => {
-                    wanted.push(Written::Differs);
+                    wanted.push(WriteOutcome::Conflict);
                     let text = format!("{} else", record.text);
                     batch.push(Record::Stored(StoredRecord { vector: None, text, ..record }));
                 }
@@ -354,21 +354,21 @@ impl Changed<'_> {
         }
         for id in self.ids(2) {
             let numbers = vector(&mut self.dice);
-            let differs = |(record, outcome): (&Record, &Written)| {
-                record.id() == Some(id.as_str()) && *outcome == Written::Differs
+            let differs = |(record, outcome): (&Record, &WriteOutcome)| {
+                record.id() == Some(id.as_str()) && *outcome == WriteOutcome::Conflict
             };
             let was_refused = batch.iter().zip(&wanted).any(differs);
             wanted.push(match self.model.live.get_mut(&id) {
                 _ if was_refused => {
                     let why = format!("follows the record {id} of the same input, which was refused");
-                    Written::Refused(why)
+                    WriteOutcome::Refused(why)
                 }
-                None => Written::Refused(format!("of: the store has no record {id}")),
-                Some((_, Some(there))) if *there == numbers => Written::Same(id.clone()),
-                Some((_, Some(_))) => Written::Differs,
+                None => WriteOutcome::Refused(format!("of: the store has no record {id}")),
+                Some((_, Some(there))) if *there == numbers => WriteOutcome::Same(id.clone()),
+                Some((_, Some(_))) => WriteOutcome::Conflict,
                 Some((_, none)) => {
                     *none = Some(numbers.clone());
-                    Written::New
+                    WriteOutcome::New
                 }
             });
             batch.push(Record::Embedding(Self::embedding(&id, &numbers)));
@@ -386,7 +386,7 @@ impl Changed<'_> {
             let record = self.record(n);
             batch.push(Record::Stored(record.clone()));
             let there = self.model.live.get(&record.id);
-            wanted.push(if there.is_some() { Written::Replaced } else { Written::New });
+            wanted.push(if there.is_some() { WriteOutcome::Replaced } else { WriteOutcome::New });
             let removed = self.model.removed.get(&record.id).copied();
             let before = there.map(|(there, _)| there.timestamp).max(removed);
             let after = before.map_or(i64::MIN, |before| before + 1);
@@ -447,7 +447,7 @@ impl Changed<'_> {
         };
         let there = self.model.links.iter().any(|other| ends(other) == ends(&link));
         let written = self.store.write(&[Record::Link(link.clone())], WriteRules::KEEP_OUT).unwrap();
-        assert_eq!(written[0] == Written::New, !there, "{written:?}");
+        assert_eq!(written[0] == WriteOutcome::New, !there, "{written:?}");
         if !there {
             self.model.links.push(link);
         }

@@ -8,7 +8,7 @@ use rsv::record::{
     ACCOUNT, Content, DOCUMENT, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Line, Link, Object, Record,
     RecordKind, Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
 };
-use rsv::store::{Forgotten, Intake, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{Forgotten, Select, Store, Walk, WriteOutcome, WriteRules, WriteSource};
 use rsv::text::{Occur, Term};
 
 /// Runs a scenario on an empty store; at a server, the same records must be visited afterwards as in a file.
@@ -94,17 +94,19 @@ fn stored(records: &[&StoredRecord]) -> Vec<Record> {
     records.iter().map(|record| Record::Stored((*record).clone())).collect()
 }
 
-fn write(store: &mut dyn Store, batch: &[Record]) -> Vec<Written> {
+fn write(store: &mut dyn Store, batch: &[Record]) -> Vec<WriteOutcome> {
     store.write(batch, WriteRules::KEEP_OUT).unwrap()
 }
 
-fn write_one(store: &mut dyn Store, record: Record) -> Written {
+fn write_one(store: &mut dyn Store, record: Record) -> WriteOutcome {
     write(store, &[record]).remove(0)
 }
 
 /// Writes records that may return at a time.
-fn write_back(store: &mut dyn Store, batch: &[Record], at: i64) -> Vec<Written> {
-    store.write(batch, WriteRules { forgotten: Forgotten::Return { at }, intake: Intake::Copy }).unwrap()
+fn write_back(store: &mut dyn Store, batch: &[Record], at: i64) -> Vec<WriteOutcome> {
+    store
+        .write(batch, WriteRules { forgotten: Forgotten::Return { at }, source: WriteSource::Import })
+        .unwrap()
 }
 
 fn all_of(which: Select) -> Walk {
@@ -131,8 +133,8 @@ fn tombstones(store: &mut dyn Store) -> Vec<(i64, TombstoneState)> {
     tombstones.collect()
 }
 
-fn same(of: &StoredRecord) -> Written {
-    Written::Same(identity_digest(of.kind.name, &of.id))
+fn same(of: &StoredRecord) -> WriteOutcome {
+    WriteOutcome::Same(identity_digest(of.kind.name, &of.id))
 }
 
 on_each_store!(forgotten_records_are_kept_out_by_id_and_by_content);
@@ -149,15 +151,15 @@ fn forgotten_records_are_kept_out_by_id_and_by_content(home: Home) {
             ..message("owl", 7, "Something else under the same id")
         };
         let kept_out = stored(&[&owl, &copy, &with_members, &diary]);
-        assert_eq!(write(store, &kept_out), vec![Written::KeptOut; 4]);
+        assert_eq!(write(store, &kept_out), vec![WriteOutcome::KeptOut; 4]);
         // So is what says the same in another form. Whatever differs in scope, time or words is another message.
         let louder = StoredRecord { id: "louder".into(), text: " AN  OWL\n".into(), ..owl.clone() };
-        assert_eq!(write_one(store, Record::Stored(louder)), Written::KeptOut);
+        assert_eq!(write_one(store, Record::Stored(louder)), WriteOutcome::KeptOut);
         let later = StoredRecord { id: "later".into(), timestamp: 1001, ..owl.clone() };
         let louder = StoredRecord { id: "louder".into(), text: "An owl!".into(), ..owl.clone() };
         assert_eq!(
             write(store, &stored(&[&later, &louder, &cat])),
-            [Written::New, Written::New, Written::Same("cat".into())]
+            [WriteOutcome::New, WriteOutcome::New, WriteOutcome::Same("cat".into())]
         );
         assert_eq!(tombstones(store), [(5000, FORGOTTEN), (5000, FORGOTTEN)]);
         let hits = store.find(&Term::parse("owl"), Occur::All, &Select::messages(Scopes::All), 9).unwrap();
@@ -173,18 +175,21 @@ fn a_newer_version_does_not_bring_back_what_was_forgotten(home: Home) {
             .map(|(content, source)| document(1000, content, source));
         write(store, &stored(&[&owl]));
         store.forget(&[&owl.id], 5000).unwrap();
-        assert_eq!(store.write(&stored(&[&cat]), WriteRules::NEW).unwrap(), [Written::New]);
+        assert_eq!(store.write(&stored(&[&cat]), WriteRules::NEW).unwrap(), [WriteOutcome::New]);
         let louder = document(1000, "AN  OWL", '4');
         for rules in [WriteRules::NEW, WriteRules::KEEP_OUT] {
             let both = [&owl, &louder].map(|owl| StoredRecord { timestamp: 9000, ..owl.clone() });
-            assert_eq!(store.write(&both.map(Record::Stored), rules).unwrap(), vec![Written::KeptOut; 2]);
+            assert_eq!(
+                store.write(&both.map(Record::Stored), rules).unwrap(),
+                vec![WriteOutcome::KeptOut; 2]
+            );
         }
         let texts = |store: &mut dyn Store| {
             let documents = store.last_of(&Select::records(vec![&DOCUMENT], Scopes::All), 9).unwrap();
             documents.into_iter().map(|document| document.text).collect::<Vec<_>>()
         };
         assert_eq!(texts(store), ["A cat"]);
-        assert_eq!(store.write(&stored(&[&tomcat]), WriteRules::NEW).unwrap(), [Written::Replaced]);
+        assert_eq!(store.write(&stored(&[&tomcat]), WriteRules::NEW).unwrap(), [WriteOutcome::Replaced]);
         assert_eq!(texts(store), ["A tomcat"]);
         assert_eq!(tombstones(store), [(5000, FORGOTTEN)]);
     });
@@ -199,7 +204,7 @@ fn forgetting_again_makes_a_later_tombstone(home: Home) {
         assert_eq!(tombstones(store), []);
         write(store, &stored(&[&owl]));
         store.forget(&["owl"], 5000).unwrap();
-        assert_eq!(write_back(store, &stored(&[&owl]), 10), [Written::New]);
+        assert_eq!(write_back(store, &stored(&[&owl]), 10), [WriteOutcome::New]);
         assert_eq!(tombstones(store), [(5001, RETURNED)], "it is later than the one before");
         assert_eq!(store.forget(&["owl"], 20).unwrap(), 1);
         assert_eq!(tombstones(store), [(5002, FORGOTTEN)]);
@@ -215,7 +220,7 @@ fn the_newer_tombstone_holds_and_removes_records(home: Home) {
         write(store, &stored(&[&owl, &message("cat", 2000, "A cat")]));
         write(store, &[embedding("owl", &[1.0, 0.0]), embedding("cat", &[0.0, 1.0])]);
         write(store, &[Record::Link(Link::responded_with("owl", "cat", 3))]);
-        assert_eq!(write_one(store, tombstone(&owl, FORGOTTEN, 5000)), Written::Removed(1));
+        assert_eq!(write_one(store, tombstone(&owl, FORGOTTEN, 5000)), WriteOutcome::Removed(1));
         assert_eq!(ids(store), ["cat"]);
         let left = everything(store);
         assert_eq!(left.iter().filter(|record| matches!(record, Record::Link(_))).count(), 0);
@@ -224,13 +229,13 @@ fn the_newer_tombstone_holds_and_removes_records(home: Home) {
             [(FORGOTTEN, 5000), (FORGOTTEN, 4999), (RETURNED, 4999), (RETURNED, 5000), (REMOVED, 5000)]
         {
             assert_eq!(write_one(store, tombstone(&owl, state, at)), same(&owl), "{state:?} {at}");
-            assert_eq!(write(store, &stored(&[&owl])), [Written::KeptOut], "{state:?} {at}");
+            assert_eq!(write(store, &stored(&[&owl])), [WriteOutcome::KeptOut], "{state:?} {at}");
         }
-        assert_eq!(write_one(store, tombstone(&owl, RETURNED, 5001)), Written::New);
-        assert_eq!(write(store, &stored(&[&owl])), [Written::New]);
+        assert_eq!(write_one(store, tombstone(&owl, RETURNED, 5001)), WriteOutcome::New);
+        assert_eq!(write(store, &stored(&[&owl])), [WriteOutcome::New]);
         // At the same time, forgetting goes before returning.
-        assert_eq!(write_one(store, tombstone(&owl, FORGOTTEN, 5001)), Written::Removed(1));
-        assert_eq!(write(store, &stored(&[&owl])), [Written::KeptOut]);
+        assert_eq!(write_one(store, tombstone(&owl, FORGOTTEN, 5001)), WriteOutcome::Removed(1));
+        assert_eq!(write(store, &stored(&[&owl])), [WriteOutcome::KeptOut]);
         assert_eq!(tombstones(store), [(5001, FORGOTTEN)]);
     });
 }
@@ -242,13 +247,13 @@ fn a_tombstone_removes_a_message_that_says_the_same_under_another_id(home: Home)
         let copy = StoredRecord { id: "copy".into(), ..owl.clone() };
         let diary = account("diary", 3000, &[], &[]);
         write(store, &stored(&[&copy, &diary]));
-        assert_eq!(write_one(store, tombstone(&owl, FORGOTTEN, 5000)), Written::Removed(1));
+        assert_eq!(write_one(store, tombstone(&owl, FORGOTTEN, 5000)), WriteOutcome::Removed(1));
         assert_eq!(ids(store), ["diary"]);
         // Accounts are known by their ids alone, and a kind that is not known has no records.
         let Record::Tombstone(of_diary) = tombstone(&diary, FORGOTTEN, 5000) else { unreachable!() };
         let of_dream = Tombstone { what: "dream".into(), of: "0".repeat(64), ..of_diary.clone() };
-        assert_eq!(write_one(store, Record::Tombstone(of_dream)), Written::New);
-        assert_eq!(write_one(store, Record::Tombstone(of_diary)), Written::Removed(1));
+        assert_eq!(write_one(store, Record::Tombstone(of_dream)), WriteOutcome::New);
+        assert_eq!(write_one(store, Record::Tombstone(of_diary)), WriteOutcome::Removed(1));
         assert_eq!(ids(store), [""; 0]);
     });
 }
@@ -258,21 +263,21 @@ fn a_removal_keeps_out_no_newer_version(home: Home) {
     on(&home, |store| {
         let diary = |at| account("diary", at, &[], &[]);
         let removed = |at| tombstone(&diary(0), REMOVED, at);
-        assert_eq!(write_one(store, removed(2000)), Written::New);
-        assert_eq!(write(store, &stored(&[&diary(1999), &diary(2000)])), vec![Written::KeptOut; 2]);
-        assert_eq!(write(store, &stored(&[&diary(2001)])), [Written::New]);
+        assert_eq!(write_one(store, removed(2000)), WriteOutcome::New);
+        assert_eq!(write(store, &stored(&[&diary(1999), &diary(2000)])), vec![WriteOutcome::KeptOut; 2]);
+        assert_eq!(write(store, &stored(&[&diary(2001)])), [WriteOutcome::New]);
         assert_eq!(write_one(store, removed(2000)), same(&diary(0)));
         // A later one, still older than the version that is stored, does not remove it.
         assert_eq!(write_one(store, tombstone(&diary(0), RETURNED, 2000)), same(&diary(0)));
         assert_eq!(ids(store), ["diary"]);
-        assert_eq!(write_one(store, removed(2001)), Written::Removed(1));
+        assert_eq!(write_one(store, removed(2001)), WriteOutcome::Removed(1));
         let unsaid = write_one(store, embedding("diary", &[1.0]));
         assert_eq!(
             unsaid,
-            Written::Refused("of: the store has no record diary".into()),
+            WriteOutcome::Refused("of: the store has no record diary".into()),
             "it was not forgotten"
         );
-        assert_eq!(write_back(store, &stored(&[&diary(1)]), 0), [Written::New]);
+        assert_eq!(write_back(store, &stored(&[&diary(1)]), 0), [WriteOutcome::New]);
         assert_eq!(tombstones(store), [(2002, RETURNED)]);
     });
 }
@@ -285,7 +290,8 @@ fn vectors_and_links_of_what_was_forgotten_are_kept_out(home: Home) {
         let link = |from: &str, to: &str| {
             Record::Link(Link { rel: EXTRACTED_FROM.into(), ..Link::responded_with(from, to, 3) })
         };
-        let refused = |member: &str| Written::Refused(format!("{member}: the store has no record nobody"));
+        let refused =
+            |member: &str| WriteOutcome::Refused(format!("{member}: the store has no record nobody"));
         store.forget(&["owl"], 5000).unwrap();
         let batch = [
             embedding("owl", &[1.0, 0.0]),
@@ -296,7 +302,7 @@ fn vectors_and_links_of_what_was_forgotten_are_kept_out(home: Home) {
             embedding("nobody", &[1.0, 0.0]),
             embedding("cat", &[0.0, 1.0]),
         ];
-        let kept_out = Written::KeptOut;
+        let kept_out = WriteOutcome::KeptOut;
         let wanted = [
             kept_out.clone(),
             kept_out.clone(),
@@ -304,14 +310,14 @@ fn vectors_and_links_of_what_was_forgotten_are_kept_out(home: Home) {
             kept_out.clone(),
             refused("from"),
             refused("of"),
-            Written::New,
+            WriteOutcome::New,
         ];
         assert_eq!(write(store, &batch), wanted);
         // What returns brings them back.
         let batch = [vec![Record::Stored(owl.clone())], batch[..3].to_vec()].concat();
         assert_eq!(write(store, &batch), vec![kept_out; 4]);
-        assert_eq!(write_back(store, &batch, 6000), vec![Written::New; 4]);
-        assert_eq!(write(store, &batch)[1], Written::Same("owl".into()));
+        assert_eq!(write_back(store, &batch, 6000), vec![WriteOutcome::New; 4]);
+        assert_eq!(write(store, &batch)[1], WriteOutcome::Same("owl".into()));
         assert_eq!(tombstones(store), [(6000, RETURNED)]);
     });
 }
@@ -323,13 +329,13 @@ fn every_tombstone_that_keeps_a_record_out_says_that_it_returns(home: Home) {
         let copy = StoredRecord { id: "copy".into(), ..owl.clone() };
         write(store, &[tombstone(&owl, FORGOTTEN, 5000), tombstone(&copy, FORGOTTEN, 7000)]);
         let third = StoredRecord { id: "third".into(), ..owl.clone() };
-        assert_eq!(write(store, &stored(&[&third])), [Written::KeptOut]);
-        let same_as_third = Written::Same("third".into());
-        assert_eq!(write_back(store, &stored(&[&third, &owl]), 6000), [Written::New, same_as_third]);
+        assert_eq!(write(store, &stored(&[&third])), [WriteOutcome::KeptOut]);
+        let same_as_third = WriteOutcome::Same("third".into());
+        assert_eq!(write_back(store, &stored(&[&third, &owl]), 6000), [WriteOutcome::New, same_as_third]);
         assert_eq!(tombstones(store), [(6000, RETURNED), (7001, RETURNED)]);
         // Where nothing keeps a record out, no tombstone is written.
         let fresh = message("fresh", 9, "Fresh");
-        assert_eq!(write_back(store, &stored(&[&fresh]), 8000), [Written::New]);
+        assert_eq!(write_back(store, &stored(&[&fresh]), 8000), [WriteOutcome::New]);
         assert_eq!(tombstones(store).len(), 2);
     });
 }
@@ -355,23 +361,23 @@ fn accounts_do_not_show_parts_that_name_what_was_forgotten(home: Home) {
         let left = account("diary", 3000, &["cat", "gone"], &[]);
         assert_eq!(seen(store), vec![left.clone(); 4]);
         // What is stored has all of them: an older line changes nothing.
-        assert_eq!(write(store, &stored(&[&left])), [Written::Same("diary".into())]);
-        assert_eq!(write_back(store, &stored(&[&owl]), 6000), [Written::New]);
+        assert_eq!(write(store, &stored(&[&left])), [WriteOutcome::Same("diary".into())]);
+        assert_eq!(write_back(store, &stored(&[&owl]), 6000), [WriteOutcome::New]);
         assert_eq!(seen(store), vec![whole.clone(); 4]);
         // A store that got only what was left takes the whole one where records may return, and only there.
         remove(store, &["diary"]);
         write(store, &stored(&[&left]));
-        assert_eq!(write(store, &stored(&[&whole])), [Written::Same("diary".into())]);
+        assert_eq!(write(store, &stored(&[&whole])), [WriteOutcome::Same("diary".into())]);
         let other = account("diary", 3000, &["cat", "elsewhere"], &["owl", "x"]);
         assert_eq!(
             write_back(store, &stored(&[&other]), 7000),
-            [Written::Same("diary".into())],
+            [WriteOutcome::Same("diary".into())],
             "it lacks a part"
         );
         assert_eq!(seen(store), vec![left.clone(); 4]);
         let batch = stored(&[&whole, &left, &whole]);
-        let same = Written::Same("diary".into());
-        assert_eq!(write_back(store, &batch, 7000), [Written::Replaced, same.clone(), same]);
+        let same = WriteOutcome::Same("diary".into());
+        assert_eq!(write_back(store, &batch, 7000), [WriteOutcome::Replaced, same.clone(), same]);
         assert_eq!(seen(store), vec![whole.clone(); 4]);
     });
 }
@@ -384,7 +390,10 @@ fn an_account_whose_parts_return_is_replaced_also_if_it_is_new_in_the_batch(home
         store.forget(&["owl"], 5000).unwrap();
         let (left, whole) = (account("diary", 3000, &[], &[]), account("diary", 3000, &["owl"], &[]));
         let batch = stored(&[&left, &whole, &owl]);
-        assert_eq!(write_back(store, &batch, 6000), [Written::New, Written::Replaced, Written::New]);
+        assert_eq!(
+            write_back(store, &batch, 6000),
+            [WriteOutcome::New, WriteOutcome::Replaced, WriteOutcome::New]
+        );
         assert_eq!(store.get(&["diary"], &Select::records(kinds(), Scopes::All)).unwrap(), [whole]);
     });
 }
@@ -402,8 +411,8 @@ fn tombstones_of_a_batch_apply_to_all_of_it_in_any_order(home: Home) {
         tombstone(&cat, FORGOTTEN, 5000),
         tombstone(&cat, RETURNED, 5001),
     ];
-    let kept_out = Written::KeptOut;
-    let new = Written::New;
+    let kept_out = WriteOutcome::KeptOut;
+    let new = WriteOutcome::New;
     let wanted = [&kept_out, &kept_out, &new, &new, &new, &new, &new, &new].map(Clone::clone);
     for turn in 0..batch.len() {
         // The embedding stays behind its record, whose tombstone keeps both out wherever it is.
@@ -419,8 +428,8 @@ fn tombstones_of_a_batch_apply_to_all_of_it_in_any_order(home: Home) {
     on(&home, |store| {
         write(store, &stored(&[&owl, &cat]));
         let written = write(store, &batch);
-        assert_eq!(written[2..5], vec![Written::Removed(1); 3]);
-        assert_eq!(written[5..], [Written::Same("cat".into()), new.clone(), new.clone()]);
+        assert_eq!(written[2..5], vec![WriteOutcome::Removed(1); 3]);
+        assert_eq!(written[5..], [WriteOutcome::Same("cat".into()), new.clone(), new.clone()]);
     });
 }
 
@@ -431,11 +440,11 @@ fn the_last_vector_of_a_model_may_go_and_come_in_one_batch(home: Home) {
         write(store, &stored(&[&owl, &cat]));
         write(store, &[embedding("owl", &[1.0, 0.0])]);
         let batch = [tombstone(&owl, FORGOTTEN, 5000), embedding("cat", &[0.0, 1.0])];
-        assert_eq!(write(store, &batch), [Written::Removed(1), Written::New]);
+        assert_eq!(write(store, &batch), [WriteOutcome::Removed(1), WriteOutcome::New]);
         let hits = store.nearest("m", &[0.0, 1.0], &Select::messages(Scopes::All), 9).unwrap();
         assert_eq!(hits.iter().map(|hit| hit.record.id.as_str()).collect::<Vec<_>>(), ["cat"]);
         assert_eq!(store.models().unwrap()[0].vectors, 1);
-        assert_eq!(write_one(store, tombstone(&cat, FORGOTTEN, 5000)), Written::Removed(1));
+        assert_eq!(write_one(store, tombstone(&cat, FORGOTTEN, 5000)), WriteOutcome::Removed(1));
         assert_eq!(store.models().unwrap(), []);
     });
 }
@@ -457,7 +466,7 @@ fn tombstones_are_visited_first_by_time_and_digest(home: Home) {
             })
             .collect();
         batch.extend(messages[15..].iter().cloned().map(Record::Stored));
-        assert_eq!(write(store, &batch), vec![Written::New; 20]);
+        assert_eq!(write(store, &batch), vec![WriteOutcome::New; 20]);
         let mut wanted = batch.clone();
         wanted[..15].sort_by_key(|record| match record {
             Record::Tombstone(one) => (one.timestamp, one.of.clone()),
@@ -516,7 +525,7 @@ fn many_records_are_forgotten_in_one_call(home: Home) {
         assert_eq!(store.forget(&ids_of, 5000).unwrap(), 1202);
         assert_eq!(ids(store), ["m0000"]);
         let written = write(store, &stored(&messages.iter().collect::<Vec<_>>()));
-        assert_eq!(written.iter().filter(|written| **written == Written::KeptOut).count(), 1202);
+        assert_eq!(written.iter().filter(|written| **written == WriteOutcome::KeptOut).count(), 1202);
         let found =
             store.find(&Term::parse("owl"), Occur::All, &Select::messages(Scopes::All), 2000).unwrap();
         assert_eq!(found.len(), 1);
@@ -524,8 +533,8 @@ fn many_records_are_forgotten_in_one_call(home: Home) {
         let tombstones: Vec<Record> =
             everything(store).into_iter().filter(|record| matches!(record, Record::Tombstone(_))).collect();
         let returned = write_back(store, &stored(&messages.iter().collect::<Vec<_>>()), 4000);
-        assert_eq!(returned.iter().filter(|written| **written == Written::New).count(), 1202);
-        assert!(write(store, &tombstones).iter().all(|written| matches!(written, Written::Same(_))));
+        assert_eq!(returned.iter().filter(|written| **written == WriteOutcome::New).count(), 1202);
+        assert!(write(store, &tombstones).iter().all(|written| matches!(written, WriteOutcome::Same(_))));
         assert_eq!(remove(store, &ids_of), 1202);
     });
 }
@@ -563,8 +572,8 @@ fn forgotten_messages_of_reservoir_are_not_adopted_again(home: Home) {
     );
     assert_eq!(graph.texts(&of("Owl number 2")).len(), 1, "it is Reservoir's");
     let forgotten: Vec<&StoredRecord> = all[2..4].iter().collect();
-    assert_eq!(write(&mut *store, &stored(&forgotten)), vec![Written::KeptOut; 2]);
-    assert_eq!(write_back(&mut *store, &stored(&forgotten), 0), vec![Written::New; 2]);
+    assert_eq!(write(&mut *store, &stored(&forgotten)), vec![WriteOutcome::KeptOut; 2]);
+    assert_eq!(write_back(&mut *store, &stored(&forgotten), 0), vec![WriteOutcome::New; 2]);
     assert_eq!(store.last_of(&Select::messages(Scopes::All), 9).unwrap(), all);
     home.check();
 }

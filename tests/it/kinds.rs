@@ -16,7 +16,7 @@ use rsv::record::{
     TextSource, VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
-use rsv::store::{self, OpenMode, Select, Store, Walk, Written};
+use rsv::store::{self, OpenMode, Select, Store, Walk, WriteOutcome};
 use rsv::text::{Occur, Term};
 use rsv::view;
 use std::borrow::Borrow;
@@ -396,7 +396,7 @@ fn they_are_removed(store: &mut dyn Store) {
     let mut note = store.get(&["n1"], &of_p(&NOTE)).unwrap().remove(0);
     note.text = "It has been scraped off.".into();
     assert_eq!(remove(&mut *store, &["n1"]), 1);
-    assert_eq!(store.write(&[Record::Stored(note)], store::WriteRules::NEW).unwrap(), [Written::New]);
+    assert_eq!(store.write(&[Record::Stored(note)], store::WriteRules::NEW).unwrap(), [WriteOutcome::New]);
     assert_eq!(ids_of(&found(store, By::Words, "scraped", &NOTE, false)), ["n1"]);
     assert_eq!(ids_of(&found(store, By::Words, "north", &NOTE, false)), [""; 0]);
     assert_eq!(remove(&mut *store, &["n1", "nothing"]), 1);

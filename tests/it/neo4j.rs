@@ -8,7 +8,9 @@ use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
-use rsv::store::{Candidate, Evidence, Plan, Question, QuestionVector, Select, Store, WriteRules, Written};
+use rsv::store::{
+    Candidate, Evidence, Plan, Question, QuestionVector, Select, Store, WriteOutcome, WriteRules,
+};
 use rsv::text::{Occur, Term};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -445,7 +447,7 @@ fn a_graph_recalls_what_a_file_does(graph: Home) {
         let new = Embedding { of: id.clone(), model: "m".into(), vector: numbers, extra: Object::default() };
         assert_eq!(
             one.write(&[Record::Embedding(new.clone())], WriteRules::KEEP_OUT).unwrap(),
-            [Written::New]
+            [WriteOutcome::New]
         );
         other.write(&[Record::Embedding(new)], WriteRules::KEEP_OUT).unwrap();
         let [found, wanted] = [&mut one, &mut other].map(|store| {

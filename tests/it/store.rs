@@ -5,7 +5,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{Select, Store, Walk, WriteRules, Written};
+use rsv::store::{Select, Store, Walk, WriteOutcome, WriteRules};
 use rsv::text::{Occur, Term};
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ fn written_records_are_read_back(open: &Open) {
         Record::Link(link("SYNAPSE", "m1", "m2")),
     ];
     let mut store = open();
-    assert_eq!(store.write(&batch, WriteRules::KEEP_OUT).unwrap(), vec![Written::New; batch.len()]);
+    assert_eq!(store.write(&batch, WriteRules::KEEP_OUT).unwrap(), vec![WriteOutcome::New; batch.len()]);
     // Here and in every other process.
     let [m1, m2, m3, a1, small, large, of_account, to_account, to_message] = batch;
     let wanted = [m1, a1, m2, m3, of_account, large, small, to_account, to_message];
@@ -172,9 +172,9 @@ fn written_records_are_read_back(open: &Open) {
 
 fn existing_records_stay_unchanged(open: &Open) {
     let before = all(open);
-    let same = |id: &str| Written::Same(id.into());
+    let same = |id: &str| WriteOutcome::Same(id.into());
     let written = open().write(&before, WriteRules::KEEP_OUT).unwrap();
-    assert!(written.iter().all(|written| matches!(written, Written::Same(_))), "{written:?}");
+    assert!(written.iter().all(|written| matches!(written, WriteOutcome::Same(_))), "{written:?}");
     let Record::Stored(m1) = &before[0] else { panic!("{:?}", before[0]) };
     // The same scope, trace, role, content and time under another id is the same message.
     let again = StoredRecord { id: "other".into(), members: Object::default(), ..m1.clone() };
@@ -183,11 +183,11 @@ fn existing_records_stay_unchanged(open: &Open) {
     let batch = [again, differs, elsewhere].map(Record::Stored);
     assert_eq!(
         open().write(&batch, WriteRules::KEEP_OUT).unwrap(),
-        [same("m1"), Written::Differs, Written::Differs]
+        [same("m1"), WriteOutcome::Conflict, WriteOutcome::Conflict]
     );
     assert_eq!(
         open().write(&[embedding("m1", "small", &[9.0; 3])], WriteRules::KEEP_OUT).unwrap(),
-        [Written::Differs]
+        [WriteOutcome::Conflict]
     );
     assert_eq!(all(open), before);
     // A vector that comes with a message that is there is kept all the same, once.
@@ -197,12 +197,15 @@ fn existing_records_stay_unchanged(open: &Open) {
     assert_eq!(all(open).len(), before.len() + 1);
     // Within one batch too a thing is written once.
     let twice = [user("m4", 4000, "twice"), user("m4", 4000, "twice"), user("m5", 4000, "twice")];
-    assert_eq!(open().write(&twice, WriteRules::KEEP_OUT).unwrap(), [Written::New, same("m4"), same("m4")]);
+    assert_eq!(
+        open().write(&twice, WriteRules::KEEP_OUT).unwrap(),
+        [WriteOutcome::New, same("m4"), same("m4")]
+    );
 }
 
 fn references_to_missing_records_are_refused(open: &Open) {
     let before = all(open);
-    let refused = |why: &str| Written::Refused(why.into());
+    let refused = |why: &str| WriteOutcome::Refused(why.into());
     let vector = Some(Vector { model: "small".into(), numbers: vec![1.0] });
     let batch = [
         embedding("none", "small", &[1.0; 3]),
@@ -224,8 +227,8 @@ fn references_to_missing_records_are_refused(open: &Open) {
             refused("to: the store has no record none"),
             refused("embedding: has 1 numbers, but those of small have 3"),
             refused("to: the store has no record m7"),
-            Written::New,
-            Written::New,
+            WriteOutcome::New,
+            WriteOutcome::New,
         ]
     );
     assert_eq!(all(open).len(), before.len() + 2);
@@ -236,22 +239,22 @@ fn a_question_has_one_answer(open: &Open) {
     let batch = [answer("b1", 7000), answer("b2", 7001), user("q2", 6999, "second question")];
     assert_eq!(
         open().write(&batch, WriteRules::KEEP_OUT).unwrap(),
-        [Written::New, Written::New, Written::New]
+        [WriteOutcome::New, WriteOutcome::New, WriteOutcome::New]
     );
     let pair = |from: &str, to: &str| Record::Link(Link::responded_with(from, to, 1));
     let write = |record: Record| open().write(&[record], WriteRules::KEEP_OUT).unwrap().remove(0);
-    assert_eq!(write(pair("m7", "b1")), Written::New);
+    assert_eq!(write(pair("m7", "b1")), WriteOutcome::New);
     let before = all(open);
-    assert_eq!(write(pair("m7", "b1")), Written::Same("m7".into()));
+    assert_eq!(write(pair("m7", "b1")), WriteOutcome::Same("m7".into()));
     for (from, to) in [("m7", "b2"), ("q2", "b1")] {
         let why = "RESPONDED_WITH: one of the two records is already linked to another, which is kept";
-        assert_eq!(write(pair(from, to)), Written::Refused(why.into()));
+        assert_eq!(write(pair(from, to)), WriteOutcome::Refused(why.into()));
     }
     assert_eq!(all(open), before, "the first link stays");
-    assert_eq!(write(pair("q2", "b2")), Written::New);
+    assert_eq!(write(pair("q2", "b2")), WriteOutcome::New);
     // Other relations may be many.
-    assert_eq!(write(Record::Link(link("SYNAPSE", "m7", "b1"))), Written::New);
-    assert_eq!(write(Record::Link(link("SYNAPSE", "m7", "b2"))), Written::New);
+    assert_eq!(write(Record::Link(link("SYNAPSE", "m7", "b1"))), WriteOutcome::New);
+    assert_eq!(write(Record::Link(link("SYNAPSE", "m7", "b2"))), WriteOutcome::New);
 }
 
 fn the_last_come_oldest_first(open: &Open) {

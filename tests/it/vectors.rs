@@ -6,7 +6,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, HitEvidence, Link, Object, Position, Record, Role,
     Scope, Scopes, StoredRecord, Vector,
 };
-use rsv::store::{self, Derived, Model, OpenMode, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{self, Derived, Model, OpenMode, Select, Store, Walk, WriteOutcome, WriteRules};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 
@@ -243,7 +243,7 @@ fn nearest_finds_what_a_scan_finds(home: Home) {
                     .write(&batch, WriteRules::KEEP_OUT)
                     .unwrap()
                     .iter()
-                    .all(|written| *written == Written::New)
+                    .all(|written| *written == WriteOutcome::New)
             );
             astray += shadow.check(&mut *store, "m", &mut dice);
         }
@@ -253,7 +253,11 @@ fn nearest_finds_what_a_scan_finds(home: Home) {
             .map(|(m, _)| Record::Embedding(embedding(&m.id, "m", &vec![9.0; dim])))
             .collect();
         assert!(
-            store.write(&twice, WriteRules::KEEP_OUT).unwrap().iter().all(|written| *written != Written::New)
+            store
+                .write(&twice, WriteRules::KEEP_OUT)
+                .unwrap()
+                .iter()
+                .all(|written| *written != WriteOutcome::New)
         );
         astray += shadow.check(&mut *store, "m", &mut dice);
         for _ in 0..5 {
@@ -831,7 +835,7 @@ fn removing_a_model_removes_its_vectors_and_links(home: Home) {
     // Another dimension under the same name is no trouble then.
     assert_eq!(
         store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))], WriteRules::KEEP_OUT).unwrap(),
-        [Written::New]
+        [WriteOutcome::New]
     );
     store.drop_model("nothing").unwrap();
     home.check();

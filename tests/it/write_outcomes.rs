@@ -11,7 +11,7 @@ use rsv::record::{
     Draft, DraftDefaults, Line, Link, Object, Record, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
     kinds,
 };
-use rsv::store::{Forgotten, Intake, Removal, Select, Store, Walk, WriteRules, Written};
+use rsv::store::{Forgotten, Removal, Select, Store, Walk, WriteOutcome, WriteRules, WriteSource};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::slice::from_ref;
@@ -67,26 +67,29 @@ fn a_record_that_is_refused_changes_nothing(home: Home) {
     // A memory that takes the place of a missing one does not return.
     store.forget(&["a", "b"], 5000).unwrap();
     let before = everything(&mut *store);
-    let rules = WriteRules { forgotten: Forgotten::Return { at: 9000 }, intake: Intake::New };
-    let missing = Written::Refused("source_ids: memory not found: a".to_owned());
+    let rules = WriteRules { forgotten: Forgotten::Return { at: 9000 }, source: WriteSource::Local };
+    let missing = WriteOutcome::Refused("source_ids: memory not found: a".to_owned());
     assert_eq!(store.write(from_ref(&b), rules).unwrap(), [missing]);
     assert_eq!(everything(&mut *store), before);
-    assert_eq!(store.write(from_ref(&b), WriteRules::NEW).unwrap(), [Written::KeptOut]);
+    assert_eq!(store.write(from_ref(&b), WriteRules::NEW).unwrap(), [WriteOutcome::KeptOut]);
     // With it, it does.
     let both = [a, b];
-    assert_eq!(store.write(&both, rules).unwrap(), [Written::New, Written::New]);
+    assert_eq!(store.write(&both, rules).unwrap(), [WriteOutcome::New, WriteOutcome::New]);
     // A link that would be the second to replace a memory is seen within the batch.
     let [c, d] = ["c", "d"].map(|id| memory(id, &format!("Owls hunt, says {id}"), &[]));
     let into = Record::Link(Link::plain("CONSOLIDATED_INTO", "c", "d", 7));
     let late = memory("e", "Owls do", &["c"]);
-    let replaced = Written::Refused("source_ids: c is archived already".to_owned());
-    let wanted = [Written::New, Written::New, Written::New, replaced];
+    let replaced = WriteOutcome::Refused("source_ids: c is archived already".to_owned());
+    let wanted = [WriteOutcome::New, WriteOutcome::New, WriteOutcome::New, replaced];
     assert_eq!(store.write(&[c, d, into, late], WriteRules::NEW).unwrap(), wanted);
     // Nor is there a link whose relation is none.
     let before = everything(&mut *store);
     for rel in ["related", "", "CHILD_OF"] {
         let written = store.write(&[Record::Link(Link::plain(rel, "c", "a", 7))], keep_out).unwrap();
-        assert!(matches!(&written[..], [Written::Refused(why)] if why.starts_with("rel: ")), "{written:?}");
+        assert!(
+            matches!(&written[..], [WriteOutcome::Refused(why)] if why.starts_with("rel: ")),
+            "{written:?}"
+        );
     }
     assert_eq!(everything(&mut *store), before);
     drop(store);
@@ -110,7 +113,7 @@ fn a_memory_of_many_is_exported_with_all_its_links(home: Home) {
     assert_eq!(store.remove(Removal::Link(&link), 5000).unwrap(), 1);
     let memory = memory("all", "All owls", &ids);
     remove(&mut *store, &["all"]);
-    assert_eq!(store.write(&[memory], WriteRules::KEEP_OUT).unwrap(), [Written::New]);
+    assert_eq!(store.write(&[memory], WriteRules::KEEP_OUT).unwrap(), [WriteOutcome::New]);
     assert_eq!(links(&mut *store), 29);
 }
 
@@ -292,8 +295,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Forgotten::KeepOut),
         1 => (0..9i64).prop_map(|at| Forgotten::Return { at: 1000 + at * 1000 }),
     ];
-    let intake = select(vec![Intake::New, Intake::Copy]);
-    let rules = (forgotten, intake).prop_map(|(forgotten, intake)| WriteRules { forgotten, intake });
+    let source = select(vec![WriteSource::Local, WriteSource::Import]);
+    let rules = (forgotten, source).prop_map(|(forgotten, source)| WriteRules { forgotten, source });
     let states = vec![TombstoneState::Forgotten, TombstoneState::Removed];
     prop_oneof![
         6 => (vec(any_record(), 1..12), rules).prop_map(|(batch, rules)| Step::Write(batch, rules)),
@@ -305,28 +308,30 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl Step {
     /// Takes the step; the outcome of each record that is written, removed or unlinked.
-    fn take(&self, store: &mut dyn Store) -> Vec<Written> {
+    fn take(&self, store: &mut dyn Store) -> Vec<WriteOutcome> {
         match self {
             Step::Write(batch, rules) => store.write(batch, *rules).unwrap(),
             Step::Bury(ids, state, at) => {
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                vec![Written::Removed(store.remove(Removal::Records(&ids, *state), *at).unwrap())]
+                vec![WriteOutcome::Removed(store.remove(Removal::Records(&ids, *state), *at).unwrap())]
             }
-            Step::Unlink(link, at) => vec![Written::Removed(store.remove(Removal::Link(link), *at).unwrap())],
+            Step::Unlink(link, at) => {
+                vec![WriteOutcome::Removed(store.remove(Removal::Link(link), *at).unwrap())]
+            }
         }
     }
 }
 
 /// The position of an outcome among all that there are.
-fn place(written: &Written) -> usize {
+fn place(written: &WriteOutcome) -> usize {
     match written {
-        Written::New => 0,
-        Written::Same(_) => 1,
-        Written::Replaced => 2,
-        Written::Differs => 3,
-        Written::KeptOut => 4,
-        Written::Removed(_) => 5,
-        Written::Refused(_) => 6,
+        WriteOutcome::New => 0,
+        WriteOutcome::Same(_) => 1,
+        WriteOutcome::Replaced => 2,
+        WriteOutcome::Conflict => 3,
+        WriteOutcome::KeptOut => 4,
+        WriteOutcome::Removed(_) => 5,
+        WriteOutcome::Refused(_) => 6,
     }
 }
 

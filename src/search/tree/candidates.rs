@@ -77,15 +77,15 @@ fn add_phrasing(question: &str, hits: &mut [Hit]) {
     let text = |hit: &Hit| hit.record.indexed_text().unwrap_or_default().into_owned();
     let texts: Vec<String> = hits.iter().map(text).collect();
     let coverages: Vec<Coverage> = texts.iter().map(|text| phrasing.coverage(text)).collect();
-    let rarity = phrasing.rarity(&coverages);
+    let idf = phrasing.idf(&coverages);
     for ((hit, text), coverage) in hits.iter_mut().zip(&texts).zip(&coverages) {
         let mut headings = phrasing.coverage(&hit.record.member_text("title"));
         for heading in text.lines().filter_map(|line| line.strip_prefix('#')) {
             headings.add(&phrasing.coverage(heading));
         }
         let parts = [
-            ("pairs", weights::PAIRS * rarity.share_of_pairs(coverage)),
-            ("headings", weights::HEADINGS * rarity.share_of_words(&headings)),
+            ("pairs", weights::PAIRS * idf.share_of_pairs(coverage)),
+            ("headings", weights::HEADINGS * idf.share_of_words(&headings)),
         ];
         for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0.0) {
             hit.score += part;

@@ -41,10 +41,10 @@ fn passage(document: &StoredRecord, question: &Phrasing) -> Option<String> {
         }
     }
     let mut chosen: Vec<(usize, String)> = Vec::new();
-    let mut room = MAX_CHARS;
+    let mut remaining = MAX_CHARS;
     loop {
         sentences.retain(|(_, text, coverage)| {
-            text.chars().count() <= room && coverage.weight_beyond(&covered, weights::PASSAGE_PAIR) > 0.0
+            text.chars().count() <= remaining && coverage.weight_beyond(&covered, weights::PASSAGE_PAIR) > 0.0
         });
         let rank = |(at, text, coverage): &(usize, String, Coverage)| {
             (coverage.weight_beyond(&covered, weights::PASSAGE_PAIR), std::cmp::Reverse((text.len(), *at)))
@@ -56,7 +56,7 @@ fn passage(document: &StoredRecord, question: &Phrasing) -> Option<String> {
         let Some(best) = best else { break };
         let (at, text, coverage) = sentences.swap_remove(best);
         covered.add(&coverage);
-        room = room.saturating_sub(text.chars().count() + GAP.len());
+        remaining = remaining.saturating_sub(text.chars().count() + GAP.len());
         chosen.push((at, text));
     }
     chosen.sort();

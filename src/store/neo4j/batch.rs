@@ -165,7 +165,7 @@ impl WriteTarget for Batch {
 
     fn holder(&self, record: &StoredRecord) -> DbResult<Holder<'_>> {
         Ok(match self.records.get(&record.id) {
-            Some(Some(there)) => Holder::Own(Cow::Borrowed(there)),
+            Some(Some(existing)) => Holder::Own(Cow::Borrowed(existing)),
             Some(None) => Holder::Unknown,
             None => {
                 let twin = natural_key(record).and_then(|key| self.twins.get(&key));
@@ -175,15 +175,16 @@ impl WriteTarget for Batch {
     }
 
     fn kind_of(&self, id: &str) -> DbResult<Option<String>> {
-        let name =
-            |there: &Option<StoredRecord>| there.as_ref().map_or("", |there| there.kind.name).to_owned();
+        let name = |existing: &Option<StoredRecord>| {
+            existing.as_ref().map_or("", |existing| existing.kind.name).to_owned()
+        };
         Ok(self.records.get(id).map(name))
     }
 
     fn owner(&self, id: &str) -> DbResult<Option<Owner<'_>>> {
-        let there = self.records.get(id);
-        Ok(there.map(|there| {
-            there.as_ref().map_or(Owner::Unknown, |there| Owner::Versioned(Cow::Borrowed(there)))
+        let existing = self.records.get(id);
+        Ok(existing.map(|existing| {
+            existing.as_ref().map_or(Owner::Unknown, |existing| Owner::Versioned(Cow::Borrowed(existing)))
         }))
     }
 
@@ -270,8 +271,8 @@ impl Batch {
 
     /// Changes sums by a record that takes the place of the one that has its id.
     fn tally_instead(&mut self, record: &StoredRecord) {
-        if let Some(Some(there)) = self.records.get(&record.id) {
-            self.new.tally(there, -1);
+        if let Some(Some(existing)) = self.records.get(&record.id) {
+            self.new.tally(existing, -1);
         }
         self.new.tally(record, 1);
     }
@@ -288,7 +289,7 @@ impl Batch {
             self.new.tree.push(row.with_some("parent", (record.kind.parent_id)(record)));
             self.empty_directories.retain(|directory| !lies_below(record, directory));
         }
-        self.note(record);
+        self.track(record);
         self.new.tally(record, 1);
     }
 
@@ -299,7 +300,7 @@ impl Batch {
         let row = Params::new().with("properties", properties).with("element", element);
         let missing_models = self.missing_models(record, None);
         self.new.adopted.entry((record.kind.name, missing_models)).or_default().push(row);
-        self.note(record);
+        self.track(record);
     }
 
     /// Replaces the content of a node and removes all its vectors.
@@ -313,7 +314,7 @@ impl Batch {
         let missing_models =
             self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
         self.new.replaced.entry((record.kind.name, missing_models)).or_default().push(properties);
-        self.note(record);
+        self.track(record);
     }
 
     /// Removes a record; returns whether it existed.
@@ -324,7 +325,7 @@ impl Batch {
         true
     }
 
-    fn note(&mut self, record: &StoredRecord) {
+    fn track(&mut self, record: &StoredRecord) {
         self.records.insert(record.id.clone(), Some(record.clone()));
         if let Some(key) = natural_key(record) {
             self.twins.insert(key, Twin::Record(record.id.clone()));

@@ -26,36 +26,37 @@ const NUMBERS: usize = 4;
 /// Takes the writers' lock, and reads all records that a batch names; `forgotten` says what happens to records that
 /// were forgotten.
 pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: Forgotten) -> DbResult<Batch> {
-    let mut there = Batch::default();
+    let mut existing = Batch::default();
     let may_return = matches!(forgotten, Forgotten::Return { .. });
     let links = batch.iter().filter_map(Record::stored).map(|record| record.replaced_ids().len());
     let (kinds, count) = (kinds(), NUMBERS * batch.len() + links.sum::<usize>());
     for (at, some) in batch.chunks(ROWS).enumerate() {
-        let wanted = Wanted::new(some, may_return);
-        let statement = changes::existing(at == 0, &kinds, &wanted.keyed);
+        let requested = Wanted::new(some, may_return);
+        let statement = changes::existing(at == 0, &kinds, &requested.keyed);
         let params = if at == 0 { lock_params(count) } else { Params::new() };
-        let row = transaction.row(&statement, wanted.with(params))?.ok_or_else(no_row)?;
+        let row = transaction.row(&statement, requested.with(params))?.ok_or_else(no_row)?;
         if at == 0 {
-            (there.next, there.models) = locked(&row)?;
+            (existing.next, existing.models) = locked(&row)?;
         }
-        take_in(&mut there, &row, &wanted, &kinds)?;
-        there.has_tombstones = row.get("tombstones")?;
+        take_in(&mut existing, &row, &requested, &kinds)?;
+        existing.has_tombstones = row.get("tombstones")?;
     }
-    if there.has_tombstones {
+    if existing.has_tombstones {
         for some in batch.chunks(ROWS) {
-            let is_there = |id: &str| there.records.contains_key(id);
+            let is_there = |id: &str| existing.records.contains_key(id);
             let tombstones = Tombstones::of_batch(transaction, some, is_there)?;
-            there.tombstones.extend(tombstones);
-            let directories = there.tombstones.directories(some);
-            there.empty_directories.extend(empty(transaction, &directories)?);
+            existing.tombstones.extend(tombstones);
+            let directories = existing.tombstones.directories(some);
+            existing.empty_directories.extend(empty(transaction, &directories)?);
         }
     }
-    let may_go =
-        |record: &&StoredRecord| is_replaceable(record, may_return) && there.records.contains_key(&record.id);
+    let may_go = |record: &&StoredRecord| {
+        is_replaceable(record, may_return) && existing.records.contains_key(&record.id)
+    };
     let replaced: Vec<&str> =
         batch.iter().filter_map(Record::stored).filter(may_go).map(|record| record.id.as_str()).collect();
-    read_old_versions(transaction, &mut there, &replaced)?;
-    Ok(there)
+    read_old_versions(transaction, &mut existing, &replaced)?;
+    Ok(existing)
 }
 
 /// Whether a record may take the place of a stored one that has its id.
@@ -79,7 +80,7 @@ fn empty(transaction: &mut Transaction, directories: &[&StoredRecord]) -> DbResu
 /// Reads the values that were counted for records that may be replaced.
 pub(super) fn read_old_versions(
     transaction: &mut Transaction,
-    there: &mut Batch,
+    existing: &mut Batch,
     ids: &[&str],
 ) -> DbResult<()> {
     let kinds = kinds();
@@ -91,7 +92,7 @@ pub(super) fn read_old_versions(
             // Records of a kind that this process does not know stay as they are.
             let Some(kind) = kind.and_then(|kind| kinds.get(kind).copied()) else { continue };
             let (scope, length) = (Scope { partition, instance }, length.unwrap_or_default());
-            there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models, element });
+            existing.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models, element });
         }
     }
     Ok(())
@@ -100,7 +101,7 @@ pub(super) fn read_old_versions(
 /// The ids of some records and of the records about them; those that add to sums are subtracted from these.
 pub(super) fn read_about(
     transaction: &mut Transaction,
-    there: &mut Batch,
+    existing: &mut Batch,
     ids: &[&str],
 ) -> DbResult<Vec<String>> {
     let mut all: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
@@ -113,7 +114,7 @@ pub(super) fn read_about(
                 let (listed,) = row.get("row")?;
                 let record = values::record(listed, &[kind])?;
                 if seen.insert(record.id.clone()) {
-                    there.new.tally(&record, -1);
+                    existing.new.tally(&record, -1);
                     all.push(record.id);
                 }
                 Ok(())
@@ -138,7 +139,12 @@ type Existing = (String, Option<usize>, String, String, i64, Option<String>, Opt
 type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
 
 /// Adds the values of a row.
-fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static RecordKind]) -> DbResult<()> {
+fn take_in(
+    existing: &mut Batch,
+    row: &Row,
+    requested: &Wanted,
+    kinds: &[&'static RecordKind],
+) -> DbResult<()> {
     for (id, kind, partition, instance, timestamp, role, content, extra) in
         row.get::<Vec<Existing>>("records")?
     {
@@ -149,33 +155,33 @@ fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Reco
         });
         let record = listed.map(|listed| values::record(listed, kinds)).transpose()?;
         // Records that the batch itself has added are more recent.
-        if compare || !there.records.contains_key(&id) {
-            there.records.insert(id, record);
+        if compare || !existing.records.contains_key(&id) {
+            existing.records.insert(id, record);
         }
     }
     for (i, element, listed, vector) in row.get::<Vec<ListedTwin>>("twins")? {
         let id = listed.1.clone();
-        let twin = values::record(listed, &wanted.keyed)?;
-        let wanted = wanted.twins.get(i).and_then(|(_, wanted)| wanted.vector.as_ref());
-        if let (Some(id), Some(numbers), Some(wanted)) = (&id, vector, wanted) {
-            there.vectors.insert((id.clone(), wanted.model.clone()), narrow(numbers));
+        let twin = values::record(listed, &requested.keyed)?;
+        let requested = requested.twins.get(i).and_then(|(_, requested)| requested.vector.as_ref());
+        if let (Some(id), Some(numbers), Some(requested)) = (&id, vector, requested) {
+            existing.vectors.insert((id.clone(), requested.model.clone()), narrow(numbers));
         }
         if let Some(key) = natural_key(&twin) {
-            there.twins.entry(key).or_insert(id.map_or(Twin::Unadopted(element), Twin::Record));
+            existing.twins.entry(key).or_insert(id.map_or(Twin::Unadopted(element), Twin::Record));
         }
     }
     for (kind, partition, instance, n) in row.get::<Vec<(String, String, String, i64)>>("collections")? {
         if let Some(kind) = kind_named(&kind) {
-            there.collections.insert((kind.name, Scope { partition, instance }), n);
+            existing.collections.insert((kind.name, Scope { partition, instance }), n);
         }
     }
     for (of, model, numbers) in row.get::<Vec<(String, String, Vec<f64>)>>("vectors")? {
-        there.vectors.insert((of, model), narrow(numbers));
+        existing.vectors.insert((of, model), narrow(numbers));
     }
-    there.links.extend(row.get::<Vec<(String, String, String)>>("links")?);
+    existing.links.extend(row.get::<Vec<(String, String, String)>>("links")?);
     for (rel, from, to) in row.get::<Vec<(String, String, String)>>("pairs")? {
-        there.sources.insert((rel.clone(), from));
-        there.targets.insert((rel, to));
+        existing.sources.insert((rel.clone(), from));
+        existing.targets.insert((rel, to));
     }
     Ok(())
 }
@@ -200,27 +206,27 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// What a batch names; with `parts`, records that have parts are to be compared too.
     fn new(batch: &'a [Record], parts: bool) -> Wanted<'a> {
-        let mut wanted = Wanted::default();
+        let mut requested = Wanted::default();
         for record in batch {
             match record {
-                Record::Stored(record) => wanted.add(record, parts),
+                Record::Stored(record) => requested.add(record, parts),
                 Record::Embedding(vector) => {
-                    wanted.ids.entry(vector.of.as_str().into()).or_default();
-                    wanted.vectors.push((&vector.of, &vector.model));
+                    requested.ids.entry(vector.of.as_str().into()).or_default();
+                    requested.vectors.push((&vector.of, &vector.model));
                 }
                 Record::Link(link) => {
                     for end in [&link.from, &link.to] {
-                        wanted.ids.entry(end.as_str().into()).or_default();
+                        requested.ids.entry(end.as_str().into()).or_default();
                         if is_one_to_one(&link.rel) {
-                            wanted.ends.insert((end.as_str().into(), &link.rel));
+                            requested.ends.insert((end.as_str().into(), &link.rel));
                         }
                     }
-                    wanted.links.push(link);
+                    requested.links.push(link);
                 }
                 Record::Tombstone(_) => {}
             }
         }
-        wanted
+        requested
     }
 
     fn add(&mut self, record: &'a StoredRecord, parts: bool) {

@@ -98,14 +98,14 @@ mod tests {
     fn only_documents_with_enough_idf_are_asked_for() {
         let clauses = [("rare", 5.0), ("some", 3.0), ("many", 1.0)].map(|(text, idf)| (text.to_owned(), idf));
         let question = |min_idf, depth, mut left| combinations(&clauses, min_idf, depth, &mut left);
-        let wanted = |question: &str| Some(question.to_owned());
-        assert_eq!(question(0.0, MAX_DEPTH, 9), wanted("rare OR some OR many"));
-        assert_eq!(question(4.0, MAX_DEPTH, 9), wanted("rare OR (some AND (many))"));
-        assert_eq!(question(4.5, MAX_DEPTH, 9), wanted("rare"));
-        assert_eq!(question(8.5, MAX_DEPTH, 9), wanted("(rare AND ((some AND (many))))"));
-        assert_eq!(question(8.5, 1, 9), wanted("(rare AND (some))"));
-        assert_eq!(question(8.5, 0, 9), wanted("rare"));
-        assert_eq!(question(9.5, MAX_DEPTH, 9), wanted(""));
+        let requested = |question: &str| Some(question.to_owned());
+        assert_eq!(question(0.0, MAX_DEPTH, 9), requested("rare OR some OR many"));
+        assert_eq!(question(4.0, MAX_DEPTH, 9), requested("rare OR (some AND (many))"));
+        assert_eq!(question(4.5, MAX_DEPTH, 9), requested("rare"));
+        assert_eq!(question(8.5, MAX_DEPTH, 9), requested("(rare AND ((some AND (many))))"));
+        assert_eq!(question(8.5, 1, 9), requested("(rare AND (some))"));
+        assert_eq!(question(8.5, 0, 9), requested("rare"));
+        assert_eq!(question(9.5, MAX_DEPTH, 9), requested(""));
         assert_eq!(question(0.0, MAX_DEPTH, 2), None);
     }
 

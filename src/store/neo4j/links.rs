@@ -191,8 +191,8 @@ impl Neo4j {
         limit: usize,
         count: &VectorCount,
     ) -> DbResult<Vec<Found>> {
-        let wanted = (2 * limit + vectors.len()) as u64;
-        let near = wanted.saturating_mul((count.all / count.here.max(1)).max(1)).min(count.all);
+        let requested = (2 * limit + vectors.len()) as u64;
+        let near = requested.saturating_mul((count.all / count.here.max(1)).max(1)).min(count.all);
         let row = |(i, vector): (usize, &Vector)| {
             Params::new().with("i", number(i)).with_vector("vector", &vector.numbers)
         };

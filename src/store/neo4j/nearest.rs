@@ -88,7 +88,7 @@ impl Neo4j {
         if let FromIndex::NotAsked = found {
             found = match self.vector_count(model, &which.kinds, &which.scopes)? {
                 Some(VectorCount { dim, .. }) if dim != vector.len() => {
-                    return Err(other_dimension(model, vector.len(), dim));
+                    return Err(dimension_mismatch(model, vector.len(), dim));
                 }
                 Some(VectorCount { model, .. }) if limit > 0 => FromIndex::CompareAll(model),
                 _ => FromIndex::Found(Vec::new()),
@@ -113,9 +113,9 @@ impl Neo4j {
     /// Queries the index, for more and more until there are enough.
     fn ask_index(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> DbResult<FromIndex> {
         let statement = selected(statements::NEAREST_BY_INDEX, which);
-        let mut wanted = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));
+        let mut requested = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));
         loop {
-            let params = nearest_params(which, vector, limit).with("name", model).with("wanted", wanted);
+            let params = nearest_params(which, vector, limit).with("name", model).with("wanted", requested);
             let params =
                 params.with("few", MAX_COMPARED).with("exact", MAX_VERIFIED).with("more", FETCH_GROWTH);
             let row = match self.server.row(&statement, with_kinds(params, &which.kinds)) {
@@ -126,7 +126,7 @@ impl Neo4j {
             let Some(row) = row else { return Ok(FromIndex::Found(Vec::new())) };
             let dim = usize::try_from(row.count("dim")?).unwrap_or_default();
             if dim != vector.len() {
-                return Err(other_dimension(model, vector.len(), dim));
+                return Err(dimension_mismatch(model, vector.len(), dim));
             }
             if row.get::<Option<i64>>("asked")?.is_none() {
                 return Ok(FromIndex::CompareAll(row.get("model")?));
@@ -138,7 +138,7 @@ impl Neo4j {
                     return Ok(FromIndex::Found(found));
                 }
             }
-            wanted = wanted.saturating_mul(FETCH_GROWTH);
+            requested = requested.saturating_mul(FETCH_GROWTH);
         }
     }
 }
@@ -157,6 +157,6 @@ fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &QuantizedQuery) -> D
     lists.into_iter().map(hit).collect()
 }
 
-fn other_dimension(model: &str, given: usize, dim: usize) -> DbError {
+fn dimension_mismatch(model: &str, given: usize, dim: usize) -> DbError {
     DbError::Invalid(format!("the question's vector has {given} numbers, but those of {model} have {dim}"))
 }

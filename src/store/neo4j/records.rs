@@ -13,7 +13,7 @@ use crate::store::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
 use crate::store::damage::Damage;
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
-use crate::store::identity::Written;
+use crate::store::identity::WriteOutcome;
 use crate::store::select::{Mark, Select, Walk};
 use neo4rs::BoltType;
 
@@ -22,7 +22,7 @@ const RECORDS: &str = "records";
 const TOMBSTONES: &str = "tombstones";
 
 impl Records for Neo4j {
-    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<WriteOutcome>> {
         self.or_error("write to", self.write_batch(batch, rules))
     }
 

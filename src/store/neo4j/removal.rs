@@ -26,22 +26,22 @@ pub(super) fn of_ids(
     ids: &[&str],
     tombstone: (TombstoneState, i64),
 ) -> DbResult<(u64, Batch)> {
-    let mut there = Batch::default();
-    (there.next, there.models) = lock(transaction, 0)?;
-    let all = read_about(transaction, &mut there, ids)?;
+    let mut existing = Batch::default();
+    (existing.next, existing.models) = lock(transaction, 0)?;
+    let all = read_about(transaction, &mut existing, ids)?;
     let ids: &[&str] = &all.iter().map(String::as_str).collect::<Vec<_>>();
-    read_old_versions(transaction, &mut there, ids)?;
+    read_old_versions(transaction, &mut existing, ids)?;
     for ids in ids.chunks(ROWS) {
-        add_tombstones(transaction, &mut there, ids, tombstone)?;
+        add_tombstones(transaction, &mut existing, ids, tombstone)?;
     }
-    let removed = ids.iter().filter(|id| there.remove(id)).count();
-    Ok((removed as u64, there))
+    let removed = ids.iter().filter(|id| existing.remove(id)).count();
+    Ok((removed as u64, existing))
 }
 
 /// Adds the tombstones of records that go at a time.
 fn add_tombstones(
     transaction: &mut Transaction,
-    there: &mut Batch,
+    existing: &mut Batch,
     ids: &[&str],
     (state, at): (TombstoneState, i64),
 ) -> DbResult<()> {
@@ -57,27 +57,27 @@ fn add_tombstones(
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &Contents::default())?;
     for record in &records {
         for tombstone in Tombstone::for_removal(record, state, at, before.get(&digest(record))) {
-            there.new.put_tombstone(&tombstone);
+            existing.new.put_tombstone(&tombstone);
         }
     }
-    there.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
+    existing.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
     Ok(())
 }
 
 /// Adds those tombstones of a batch that are newer than what there is, and removes their records. Takes the writers'
 /// lock.
 pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, Batch)> {
-    let mut there = Batch::default();
-    (there.next, there.models) = lock(transaction, 0)?;
+    let mut existing = Batch::default();
+    (existing.next, existing.models) = lock(transaction, 0)?;
     let mut stored = Tombstones::default();
     let batched: Vec<&Tombstone> = batch.iter().filter_map(Record::tombstone).collect();
     for some in batched.chunks(ROWS) {
         let of_records = some.iter().map(|one| one.of.clone()).collect();
-        let there = Tombstones::read(transaction, &of_records, &Contents::default())?;
-        let all = of_records.iter().filter_map(|of| there.get(of)).chain(some.iter().copied());
+        let existing = Tombstones::read(transaction, &of_records, &Contents::default())?;
+        let all = of_records.iter().filter_map(|of| existing.get(of)).chain(some.iter().copied());
         let of_words = all.filter_map(Tombstone::words_digest).collect();
         stored.extend(Tombstones::read(transaction, &of_words, &Contents::default())?);
-        stored.extend(there);
+        stored.extend(existing);
     }
     let mut received = Received::compare(batched.into_iter(), |of| DbResult::Ok(stored.get(of).cloned()))?;
     let mut removed = Vec::new();
@@ -91,22 +91,22 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
         }
     }
     let ids: Vec<&str> = removed.iter().map(|(id, _)| id.as_str()).collect();
-    let all = read_about(transaction, &mut there, &ids)?;
+    let all = read_about(transaction, &mut existing, &ids)?;
     let ids: Vec<&str> = all.iter().map(String::as_str).collect();
-    read_old_versions(transaction, &mut there, &ids)?;
+    read_old_versions(transaction, &mut existing, &ids)?;
     for (id, of) in &removed {
-        if there.remove(id) {
+        if existing.remove(id) {
             received.count_removed(of);
         }
     }
     for id in &all {
-        there.remove(id);
+        existing.remove(id);
     }
     for one in &received.newer {
-        there.new.put_tombstone(one);
+        existing.new.put_tombstone(one);
     }
-    there.new.forgotten.extend(removed.into_iter().map(|(id, _)| id));
-    Ok((received, there))
+    existing.new.forgotten.extend(removed.into_iter().map(|(id, _)| id));
+    Ok((received, existing))
 }
 
 /// The links that new tombstones are of.

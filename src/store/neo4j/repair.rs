@@ -76,25 +76,25 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
     let mut wrong = 0;
     for batch in records.chunks(BATCH) {
         let ids = Params::new().with_texts("ids", batch.iter().map(|record| record.id.as_str()));
-        let mut there = std::collections::HashMap::new();
+        let mut existing = std::collections::HashMap::new();
         for row in transaction.rows(changes::WORDS_OF, ids)? {
             let words: Option<String> = row.get("words")?;
-            there.insert(row.get::<String>("id")?, (words, row.get::<Option<i64>>("length")?));
+            existing.insert(row.get::<String>("id")?, (words, row.get::<Option<i64>>("length")?));
         }
         let mut rows = Vec::new();
         for record in batch {
             // A message that rsv did not write has no words, and a collection without a node none of its records.
-            let (Some(collection), Some(found)) = (collections.get(&record.scope), there.get(&record.id))
+            let (Some(collection), Some(found)) = (collections.get(&record.scope), existing.get(&record.id))
             else {
                 continue;
             };
-            let wanted = record.indexed_text().map(|text| {
+            let requested = record.indexed_text().map(|text| {
                 let folded = terms::fold(&text);
                 let words: Vec<&str> = terms::words(&folded).collect();
                 (fulltext::indexed(*collection, &fulltext::stems(&words), &words), words.len())
             });
             let (words, length) =
-                wanted.map_or((None, None), |(words, length)| (Some(words), i64::try_from(length).ok()));
+                requested.map_or((None, None), |(words, length)| (Some(words), i64::try_from(length).ok()));
             if (words.as_ref(), length) != (found.0.as_ref(), found.1) {
                 wrong += 1;
                 rows.push(

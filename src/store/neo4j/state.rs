@@ -15,7 +15,7 @@ use crate::store::api::{Claim, Derived, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
-use crate::store::identity::Written;
+use crate::store::identity::WriteOutcome;
 use crate::store::select::Select;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -120,7 +120,8 @@ impl Neo4j {
             let Some(last) = last else { return Ok(adopted - self.mark_doubles()?) };
             after = last;
             let written = self.write_batch(&messages, WriteRules::KEEP_OUT)?;
-            adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
+            adopted +=
+                written.iter().filter(|written| matches!(written, WriteOutcome::Same(_))).count() as u64;
         }
     }
 

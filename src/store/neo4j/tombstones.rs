@@ -6,7 +6,7 @@ use super::server::{FETCH_SIZE, Server, Transaction};
 use super::statements::{self, for_scopes};
 use super::values::{Params, Row};
 use crate::record::{Record, RecordDigests, StoredRecord, Tombstone, identity_digest, kinds};
-use crate::store::forgetting::{TombstoneLookup, that_keep_out};
+use crate::store::forgetting::{TombstoneLookup, blocking};
 use crate::store::select::Select;
 use crate::store::write_plan::links_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -42,11 +42,11 @@ impl Tombstones {
     }
 
     fn of_rows(rows: &[Row]) -> DbResult<Tombstones> {
-        let mut there = Tombstones::default();
+        let mut existing = Tombstones::default();
         for row in rows {
-            there.put(row.tombstone()?);
+            existing.put(row.tombstone()?);
         }
-        Ok(there)
+        Ok(existing)
     }
 
     /// Reads those that may keep out records of a batch, or what refers to missing records.
@@ -89,8 +89,8 @@ impl Tombstones {
         let versioned =
             batch.iter().filter_map(Record::stored).filter(|record| record.kind.versions.is_some());
         let was_forgotten = |record: &&StoredRecord| {
-            let there = self.get(&identity_digest(record.kind.name, &record.id));
-            there.is_some_and(|there| there.is_of_directory(record))
+            let existing = self.get(&identity_digest(record.kind.name, &record.id));
+            existing.is_some_and(|existing| existing.is_of_directory(record))
         };
         versioned.filter(was_forgotten).collect()
     }
@@ -148,9 +148,9 @@ pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResul
         }
         let rows = digests_params(&of, &contents)
             .map_or_else(|| Ok(Vec::new()), |params| server.rows(statements::TOMBSTONES_BY_DIGEST, params))?;
-        let there = Tombstones::of_rows(&rows)?;
+        let existing = Tombstones::of_rows(&rows)?;
         for record in some {
-            are_kept_out.push(!that_keep_out(record, &there)?.is_empty());
+            are_kept_out.push(!blocking(record, &existing)?.is_empty());
         }
     }
     Ok(are_kept_out)

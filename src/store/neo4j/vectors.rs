@@ -14,7 +14,7 @@ use super::write::{begin_unembedded, run_all, run_over, vector_steps};
 use crate::record::{Embedding, Scope, StoredRecord, kinds};
 use crate::store::api::{Model, Unembedded, Vectors};
 use crate::store::error::Result;
-use crate::store::identity::other_dimension;
+use crate::store::identity::dimension_mismatch;
 use crate::store::select::Select;
 use crate::store::versions::vector_of_version;
 use std::cmp::Reverse;
@@ -171,7 +171,7 @@ fn write_vectors(
             new.insert(vector.model.clone());
             (n - 1, dim)
         });
-        if let Some(why) = other_dimension(&vector.model, dim, stored_dim) {
+        if let Some(why) = dimension_mismatch(&vector.model, dim, stored_dim) {
             return Err(DbError::Invalid(why));
         }
         let row = vector_row(vector, collection_params(kind.name, scope), *timestamp, n);

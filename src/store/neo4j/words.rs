@@ -291,12 +291,12 @@ impl SeenRecords {
 
     /// Reads the records that are not read yet, and compares them.
     fn read(&mut self, store: &Neo4j, numbers: &[i64], search: Search) -> DbResult<()> {
-        let wanted = numbers.iter().filter(|n| !self.read.contains_key(n));
-        let ids: Vec<(i64, &str)> = wanted.filter_map(|n| Some((*n, self.ids.get(n)?.as_str()))).collect();
-        let wanted: Vec<&str> = ids.iter().map(|(_, id)| *id).collect();
+        let requested = numbers.iter().filter(|n| !self.read.contains_key(n));
+        let ids: Vec<(i64, &str)> = requested.filter_map(|n| Some((*n, self.ids.get(n)?.as_str()))).collect();
+        let requested: Vec<&str> = ids.iter().map(|(_, id)| *id).collect();
         let (records, cosines) = match search.measure {
-            Some(measure) => store.read_measured(&wanted, search.which, measure)?,
-            None => (store.read_by_id(&wanted, search.which)?, Cosines::new()),
+            Some(measure) => store.read_measured(&requested, search.which, measure)?,
+            None => (store.read_by_id(&requested, search.which)?, Cosines::new()),
         };
         self.cosines.extend(cosines);
         let mut records: HashMap<String, StoredRecord> =

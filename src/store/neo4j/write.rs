@@ -14,7 +14,7 @@ use super::statements::{self, for_model};
 use super::values::Params;
 use crate::record::{Record, TombstoneState, kind_named};
 use crate::store::forgetting::{Forgotten, Received, WriteRules};
-use crate::store::identity::{RefusedIds, Written};
+use crate::store::identity::{RefusedIds, WriteOutcome};
 use crate::store::write_plan;
 use neo4rs::BoltType;
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ const COMBINED_ROWS: usize = 100;
 impl Neo4j {
     /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the records of
     /// the batch too. A record that takes the place of one that the batch names before begins another transaction.
-    pub(super) fn write_batch(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<Written>> {
+    pub(super) fn write_batch(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<WriteOutcome>> {
         let mut written = Vec::with_capacity(batch.len());
         let (mut received, mut refused) = (None, RefusedIds::default());
         while written.len() < batch.len() {
@@ -45,10 +45,10 @@ impl Neo4j {
                     Some(received) => (Received::clone(received), BTreeSet::new()),
                     None => receive(transaction, batch)?,
                 };
-                let mut there = existing::read(transaction, some, rules.forgotten)?;
-                there.shrunk = shrunk;
-                let written = write_plan::write(&mut there, some, rules, &received, &mut refused)?;
-                Ok(((written, Some(received), refused), there))
+                let mut existing = existing::read(transaction, some, rules.forgotten)?;
+                existing.shrunk = shrunk;
+                let written = write_plan::write(&mut existing, some, rules, &received, &mut refused)?;
+                Ok(((written, Some(received), refused), existing))
             })?;
             written.extend(outcomes);
         }
@@ -73,10 +73,10 @@ impl Neo4j {
         loop {
             let (mut new, mut removed_models) = (Vec::new(), Vec::new());
             let written = self.server.write(|transaction| {
-                let (written, there) = work_out(transaction)?;
-                new = there.new_models();
+                let (written, existing) = work_out(transaction)?;
+                new = existing.new_models();
                 if new.is_empty() {
-                    removed_models = there.write(transaction)?;
+                    removed_models = existing.write(transaction)?;
                 } else {
                     transaction.rollback();
                 }
@@ -157,8 +157,8 @@ fn receive(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Receive
     if !batch.iter().any(|record| record.tombstone().is_some()) {
         return Ok(Default::default());
     }
-    let (received, there) = removal::of_tombstones(transaction, batch)?;
-    Ok((received, there.write_changes(transaction)?))
+    let (received, existing) = removal::of_tombstones(transaction, batch)?;
+    Ok((received, existing.write_changes(transaction)?))
 }
 
 impl Batch {

@@ -54,16 +54,16 @@ impl From<Connection> for Opened {
 pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Opened, StoreError> {
     let attempt = || format!("cannot open store {address}");
     let failed = |kind, cause: String| StoreError::new(kind, attempt(), cause);
-    let there = path
+    let existing = path
         .try_exists()
         .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot inspect it: {}", plain_io(&e))))?;
-    if mode == OpenMode::Existing && (!there || is_empty(path)) {
+    if mode == OpenMode::Existing && (!existing || is_empty(path)) {
         return in_memory(mode).map(Opened::from).map_err(|e| {
             let (kind, cause) = describe(&e);
             failed(kind, cause)
         });
     }
-    if !there {
+    if !existing {
         make(path).map_err(|(kind, cause)| failed(kind, cause))?;
     }
     if path.is_dir() {

@@ -70,7 +70,7 @@ pub(super) fn last_kept(
             last = Some(time);
         }
     }
-    found.sort_by(|a, b| a.place().cmp(&b.place()));
+    found.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     let newest = &found[found.len().saturating_sub(count)..];
     Ok(Some(newest.iter().map(|record| StoredRecord::clone(record)).collect()))
 }

@@ -39,17 +39,17 @@ pub(super) fn remove_all(
     let mut ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
     while let Some(id) = ids.pop() {
         let id = id.as_str();
-        if let Some((_, there)) = row::by_id(connection, id)?
+        if let Some((_, existing)) = row::by_id(connection, id)?
             && let Some(record) = record_row::by_id(connection, id)?
         {
-            ids.extend(records_about(connection, &there)?);
+            ids.extend(records_about(connection, &existing)?);
             if let Some((state, at)) = tombstone {
-                let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
-                for tombstone in Tombstone::for_removal(&there, state, at, before.as_ref()) {
+                let before = tombstones::get(connection, &identity_digest(existing.kind.name, id))?;
+                for tombstone in Tombstone::for_removal(&existing, state, at, before.as_ref()) {
                     tombstones::put(connection, &tombstone)?;
                 }
             }
-            removed.add(connection, &record, &there)?;
+            removed.add(connection, &record, &existing)?;
             for end in ["source", "target"] {
                 let sql = format!("DELETE FROM link WHERE {end} = ?");
                 connection.prepare_cached(&sql)?.execute([record.n])?;
@@ -58,7 +58,7 @@ pub(super) fn remove_all(
         }
     }
     let count = removed.count;
-    removed.settle(connection)?;
+    removed.flush(connection)?;
     embedding::drop_empty_models(connection)?;
     if count > 0 {
         erase::clear_leftovers(connection)?;
@@ -95,13 +95,13 @@ impl RemovedRecords {
         &mut self,
         connection: &Connection,
         record: &RecordRow,
-        there: &StoredRecord,
+        existing: &StoredRecord,
     ) -> rusqlite::Result<()> {
         self.count += 1;
-        tallies::add(connection, there, -1)?;
+        tallies::add(connection, existing, -1)?;
         self.vectors.all_vectors(connection, record)?;
         unembedded::forget(connection, record)?;
-        if let Some(text) = there.indexed_text() {
+        if let Some(text) = existing.indexed_text() {
             let of_collection = self.texts.entry(record.collection.n);
             let (_, texts) = of_collection.or_insert((record.collection, Vec::new()));
             texts.push((record.n, text.into_owned()));
@@ -110,8 +110,8 @@ impl RemovedRecords {
     }
 
     /// Removes the records from the indexes.
-    pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
-        self.vectors.settle(connection)?;
+    pub(super) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
+        self.vectors.flush(connection)?;
         for (collection, texts) in self.texts.into_values() {
             word_index::remove(connection, collection, &texts)?;
         }

@@ -117,8 +117,8 @@ fn mend_columns(connection: &Connection) -> rusqlite::Result<u64> {
         while let Some(row) = rows.next()? {
             let record = row::record(row)?;
             let (embeddable, key) = (record.embedded_text().is_some(), record.lookup_key());
-            let there: (bool, Option<String>) = (row.get(row::AFTER + 1)?, row.get(row::AFTER + 2)?);
-            if there != (embeddable, key.clone()) {
+            let existing: (bool, Option<String>) = (row.get(row::AFTER + 1)?, row.get(row::AFTER + 2)?);
+            if existing != (embeddable, key.clone()) {
                 wrong.push((row.get::<_, i64>(row::AFTER)?, embeddable, key));
             }
         }
@@ -165,9 +165,9 @@ fn index_vectors(connection: &Connection) -> rusqlite::Result<(i64, u64)> {
     for (model, counted) in models {
         let sql = "SELECT DISTINCT collection FROM embedding JOIN record ON n = record WHERE model = ?";
         let mut statement = connection.prepare(sql)?;
-        let there: Vec<i64> = statement.query_map([model], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let existing: Vec<i64> = statement.query_map([model], |row| row.get(0))?.collect::<Result<_, _>>()?;
         let within: Vec<CollectionRow> =
-            all.iter().filter(|collection| there.contains(&collection.n)).copied().collect();
+            all.iter().filter(|collection| existing.contains(&collection.n)).copied().collect();
         embedding::rebuild(connection, model, &within)?;
         let sql = "SELECT vectors FROM model WHERE n = ?";
         let count: i64 = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0))?;

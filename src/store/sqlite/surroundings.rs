@@ -90,8 +90,8 @@ impl Surroundings<'_> {
 
     /// The first ones of both sides of a record, of which all of the last time were read.
     fn nearest_first(&self, mut before: Side, mut after: Side) -> Around {
-        before.sort_by(|a, b| b.place().cmp(&a.place()));
-        after.sort_by(|a, b| a.place().cmp(&b.place()));
+        before.sort_by(|a, b| b.sort_key().cmp(&a.sort_key()));
+        after.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         before.truncate(self.reach);
         after.truncate(self.reach);
         Around { before, after }

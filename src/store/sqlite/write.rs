@@ -21,7 +21,7 @@ use super::words::word_index;
 use super::{tallies, tombstones, wal};
 use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone};
 use crate::store::forgetting::{Received, WriteRules};
-use crate::store::identity::{RefusedIds, Written};
+use crate::store::identity::{RefusedIds, WriteOutcome};
 use crate::store::write_plan;
 use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params};
@@ -36,7 +36,7 @@ pub(super) fn write(
     known_collections: &mut KnownCollections,
     batch: &[Record],
     rules: WriteRules,
-) -> rusqlite::Result<Vec<Written>> {
+) -> rusqlite::Result<Vec<WriteOutcome>> {
     let transaction = wal::begin_write(connection)?;
     let received = receive(&transaction, batch)?;
     let mut writer = Writer::new(&transaction, known_collections)?;
@@ -44,7 +44,7 @@ pub(super) fn write(
         writer.draft = DraftBuilder::start();
     }
     let written = write_plan::write(&mut writer, batch, rules, &received, &mut RefusedIds::default())?;
-    writer.settle()?;
+    writer.flush()?;
     transaction.commit()?;
     Ok(written)
 }
@@ -120,8 +120,8 @@ impl WriteTarget for Writer<'_> {
         let (has_id, may_have_twin): (bool, bool) =
             exists.query_row(names, |row| Ok((row.get(0)?, row.get(1)?)))?;
         if has_id {
-            let there = row::by_id(self.transaction, &record.id)?;
-            return Ok(there.map_or(Holder::Nothing, |(_, there)| Holder::Own(Cow::Owned(there))));
+            let existing = row::by_id(self.transaction, &record.id)?;
+            return Ok(existing.map_or(Holder::Nothing, |(_, existing)| Holder::Own(Cow::Owned(existing))));
         }
         let twin = if may_have_twin { self.twin(record)? } else { None };
         Ok(twin.map_or(Holder::Nothing, Holder::Twin))
@@ -136,8 +136,8 @@ impl WriteTarget for Writer<'_> {
         if record.collection.kind.versions.is_none() {
             return Ok(Some(Owner::Unversioned));
         }
-        let there = row::by_id(self.transaction, id)?;
-        Ok(there.map(|(_, there)| Owner::Versioned(Cow::Owned(there))))
+        let existing = row::by_id(self.transaction, id)?;
+        Ok(existing.map(|(_, existing)| Owner::Versioned(Cow::Owned(existing))))
     }
 
     fn vector(&self, of: &str, model: &str) -> rusqlite::Result<Option<Cow<'_, [f32]>>> {
@@ -216,20 +216,20 @@ impl<'a> Writer<'a> {
         let mut rows =
             statement.query(params![trace_id, timestamp, kind.name, scope.partition, scope.instance])?;
         while let Some(row) = rows.next()? {
-            let there = row::record(row)?;
-            if there.is_same(record) {
-                return Ok(Some(Twin::Record(there.id)));
+            let existing = row::record(row)?;
+            if existing.is_same(record) {
+                return Ok(Some(Twin::Record(existing.id)));
             }
         }
         Ok(None)
     }
 
     /// Updates the indexes.
-    fn settle(self) -> rusqlite::Result<()> {
+    fn flush(self) -> rusqlite::Result<()> {
         let draft = self.draft.map(DraftBuilder::finish).unwrap_or_default();
         word_index::grow(self.transaction, self.added.into_values(), draft)?;
-        self.links.settle()?;
-        self.vectors.settle(self.transaction)?;
+        self.links.flush()?;
+        self.vectors.flush(self.transaction)?;
         if self.has_replaced { embedding::drop_empty_models(self.transaction) } else { Ok(()) }
     }
 
@@ -247,26 +247,26 @@ impl<'a> Writer<'a> {
     /// Puts a record in the place of the one that has its id; its new number says that it changed. Vectors are kept
     /// only of a kind without an index.
     fn put_in_place(&mut self, record: &StoredRecord, keeps_vectors: bool) -> rusqlite::Result<()> {
-        let Some((n, there)) = row::by_id(self.transaction, &record.id)? else { return Ok(()) };
-        let collection = self.known_collections.ensure(self.transaction, there.kind, &there.scope)?;
+        let Some((n, existing)) = row::by_id(self.transaction, &record.id)? else { return Ok(()) };
+        let collection = self.known_collections.ensure(self.transaction, existing.kind, &existing.scope)?;
         if collection.kind.indexed.is_some() {
             // A draft cannot lose a record of the batch.
             self.draft = None;
         }
         if keeps_vectors {
-            tallies::add(self.transaction, &there, -1)?;
+            tallies::add(self.transaction, &existing, -1)?;
         } else {
             // The indexes remove only what they have.
-            std::mem::take(&mut self.vectors).settle(self.transaction)?;
+            std::mem::take(&mut self.vectors).flush(self.transaction)?;
         }
         let mut removed = RemovedRecords::default();
         if !keeps_vectors {
-            let old = RecordRow { n, collection, timestamp: there.timestamp, role: there.role };
-            removed.add(self.transaction, &old, &there)?;
+            let old = RecordRow { n, collection, timestamp: existing.timestamp, role: existing.role };
+            removed.add(self.transaction, &old, &existing)?;
         }
         self.defer_references(n)?;
         self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([n])?;
-        removed.settle(self.transaction)?;
+        removed.flush(self.transaction)?;
         let new = self.insert(record)?;
         for (table, column) in REFERENCES {
             let sql = format!("UPDATE {table} SET {column} = ? WHERE {column} = ?");
@@ -305,7 +305,7 @@ impl<'a> Writer<'a> {
             as_json(&record.members),
         ];
         let n = self.statements.insert.insert(row)?;
-        self.links.note(&record.id, n);
+        self.links.track(&record.id, n);
         let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
         if embeddable && self.has_models {
             unembedded::mark(self.transaction, &row)?;

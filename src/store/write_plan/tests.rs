@@ -45,23 +45,23 @@ impl WriteTarget for StoreInMemory {
 
     fn holder(&self, record: &StoredRecord) -> Result<Holder<'_>, Infallible> {
         Ok(match self.records.get(&record.id) {
-            Some(there) => Holder::Own(Cow::Borrowed(there)),
+            Some(existing) => Holder::Own(Cow::Borrowed(existing)),
             None => {
-                let same = self.records.values().find(|there| there.is_same(record));
+                let same = self.records.values().find(|existing| existing.is_same(record));
                 let unadopted = self.unadopted.clone().filter(|_| record.kind.natural_key.is_some());
                 let twin =
-                    same.map(|there| Twin::Record(there.id.clone())).or(unadopted.map(Twin::Unadopted));
+                    same.map(|existing| Twin::Record(existing.id.clone())).or(unadopted.map(Twin::Unadopted));
                 twin.map_or(Holder::Nothing, Holder::Twin)
             }
         })
     }
 
     fn kind_of(&self, id: &str) -> Result<Option<String>, Infallible> {
-        Ok(self.records.get(id).map(|there| there.kind.name.to_owned()))
+        Ok(self.records.get(id).map(|existing| existing.kind.name.to_owned()))
     }
 
     fn owner(&self, id: &str) -> Result<Option<Owner<'_>>, Infallible> {
-        Ok(self.records.get(id).map(|there| Owner::Versioned(Cow::Borrowed(there))))
+        Ok(self.records.get(id).map(|existing| Owner::Versioned(Cow::Borrowed(existing))))
     }
 
     fn vector(&self, of: &str, model: &str) -> Result<Option<Cow<'_, [f32]>>, Infallible> {
@@ -151,8 +151,9 @@ fn name(record: &StoredRecord) -> String {
 
 const KEEP_OUT: WriteRules = WriteRules::KEEP_OUT;
 const NEW: WriteRules = WriteRules::NEW;
-const READMIT: WriteRules = WriteRules { forgotten: Forgotten::Return { at: 90 }, intake: Intake::Copy };
-const NEW_READMIT: WriteRules = WriteRules { intake: Intake::New, ..READMIT };
+const READMIT: WriteRules =
+    WriteRules { forgotten: Forgotten::Return { at: 90 }, source: WriteSource::Import };
+const NEW_READMIT: WriteRules = WriteRules { source: WriteSource::Local, ..READMIT };
 
 /// What rows name, by the names: kinds, and members beside those that the kind needs.
 const LINES: &[(&str, &str, &str)] = &[
@@ -226,29 +227,29 @@ fn record(name: &str) -> Record {
     }
 }
 
-fn write_to(store: &mut StoreInMemory, batch: &[Record], rules: WriteRules) -> Vec<Written> {
+fn write_to(store: &mut StoreInMemory, batch: &[Record], rules: WriteRules) -> Vec<WriteOutcome> {
     let Ok(written) = write(store, batch, rules, &Received::default(), &mut RefusedIds::default());
     written
 }
 
 /// A store of what is named; after `-`, what was forgotten at the time 50; after `@`, what another program wrote.
 fn store(names: &str) -> StoreInMemory {
-    let mut there = StoreInMemory::default();
+    let mut existing = StoreInMemory::default();
     for name in names.split_whitespace() {
         if let Some(forgotten) = name.strip_prefix('-') {
             let one = match record(forgotten) {
                 Record::Link(link) => Tombstone::of_link(&link, Scope::new(None, None).unwrap(), 50, None),
                 of => Tombstone::of(of.stored().unwrap(), TombstoneState::Forgotten, 50, None),
             };
-            there.tombstones.insert(one.of.clone(), one);
+            existing.tombstones.insert(one.of.clone(), one);
         } else if name.starts_with('@') {
-            there.unadopted = Some("place".to_owned());
+            existing.unadopted = Some("place".to_owned());
         } else {
-            write_to(&mut there, &[record(name)], KEEP_OUT);
+            write_to(&mut existing, &[record(name)], KEEP_OUT);
         }
     }
-    there.changes.clear();
-    there
+    existing.changes.clear();
+    existing
 }
 
 /// What is there, what is written, by which rules; its outcome, and the changes.
@@ -334,29 +335,30 @@ const TABLE: &[TableRow] = &[
 
 #[test]
 fn a_write_has_the_outcome_and_the_changes_of_the_table() {
-    for (names, wanted, rules, outcome, changes) in TABLE {
-        let (mut there, record) = (store(names), record(wanted));
-        let written = match write_to(&mut there, std::slice::from_ref(&record), *rules).remove(0) {
-            Written::New => "new".to_owned(),
-            Written::Same(id) => format!("same {id}"),
-            Written::Replaced => "replaced".to_owned(),
-            Written::Differs => "differs".to_owned(),
-            Written::KeptOut => "kept out".to_owned(),
-            Written::Removed(count) => format!("removed {count}"),
-            Written::Refused(why) => why,
+    for (names, requested, rules, outcome, changes) in TABLE {
+        let (mut existing, record) = (store(names), record(requested));
+        let written = match write_to(&mut existing, std::slice::from_ref(&record), *rules).remove(0) {
+            WriteOutcome::New => "new".to_owned(),
+            WriteOutcome::Same(id) => format!("same {id}"),
+            WriteOutcome::Replaced => "replaced".to_owned(),
+            WriteOutcome::Conflict => "differs".to_owned(),
+            WriteOutcome::KeptOut => "kept out".to_owned(),
+            WriteOutcome::Removed(count) => format!("removed {count}"),
+            WriteOutcome::Refused(why) => why,
         };
         let in_row =
             |text: String| record.stored().map_or(text.clone(), |of| text.replace(&of.id, &name(of)));
-        let came = (in_row(written), in_row(there.changes.join(", ")));
-        assert_eq!(came, ((*outcome).to_owned(), (*changes).to_owned()), "{names}: {wanted} {rules:?}");
+        let came = (in_row(written), in_row(existing.changes.join(", ")));
+        assert_eq!(came, ((*outcome).to_owned(), (*changes).to_owned()), "{names}: {requested} {rules:?}");
     }
 }
 
 #[test]
 fn what_follows_a_refused_record_is_refused() {
-    let mut there = store("m1 m2");
-    let written = write_to(&mut there, &["other", "link", "vector"].map(record), KEEP_OUT);
-    let refused = Written::Refused("follows the record m1 of the same input, which was refused".to_owned());
-    assert_eq!(written, [Written::Differs, refused.clone(), refused]);
-    assert_eq!(there.changes, [""; 0]);
+    let mut existing = store("m1 m2");
+    let written = write_to(&mut existing, &["other", "link", "vector"].map(record), KEEP_OUT);
+    let refused =
+        WriteOutcome::Refused("follows the record m1 of the same input, which was refused".to_owned());
+    assert_eq!(written, [WriteOutcome::Conflict, refused.clone(), refused]);
+    assert_eq!(existing.changes, [""; 0]);
 }

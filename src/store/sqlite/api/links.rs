@@ -64,7 +64,7 @@ impl Links for Sqlite {
 
 impl Sqlite {
     /// The neighbours of records, and the cosines: both halves of the records are read in parallel.
-    pub(crate) fn look_around(
+    pub(crate) fn neighbours(
         &mut self,
         surroundings: &Surroundings,
         records: &[&StoredRecord],

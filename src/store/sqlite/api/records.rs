@@ -5,7 +5,7 @@ use crate::store::api::{Records, Removal, Visit};
 use crate::store::damage::Damage;
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
-use crate::store::identity::Written;
+use crate::store::identity::WriteOutcome;
 use crate::store::select::{Select, Walk};
 use crate::store::sqlite::collections::{KnownCollections, Within};
 use crate::store::sqlite::database::Sqlite;
@@ -20,7 +20,7 @@ use crate::store::sqlite::{erase, newest, removal, scope_summaries, walk, write}
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
-    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<WriteOutcome>> {
         self.durably(|store| {
             let written = write::write(&mut store.connection, &mut store.known_collections, batch, rules);
             let written = written.map_err(|e| store.rolled_back(e))?;

@@ -38,7 +38,7 @@ impl Store for Sqlite {
         evidence.add_found(by_words, by_meaning, &cosines);
         let seeds = evidence.choose_seeds(question, plan);
         let surroundings = Surroundings { which, reach: plan.reach, vector, measured: plan.measured };
-        let (around, cosines) = self.look_around(&surroundings, &evidence.records(&seeds))?;
+        let (around, cosines) = self.neighbours(&surroundings, &evidence.records(&seeds))?;
         evidence.add_around(&seeds, around, cosines);
         let ids = evidence.unlinked(plan.links);
         let links = self.links(&ids.iter().map(String::as_str).collect::<Vec<_>>(), None)?;
@@ -63,7 +63,7 @@ impl Store for Sqlite {
             return Ok(Vec::new());
         };
         if dim != vector.len() as i64 {
-            return Err(StoreError::other_dimension(model, vector.len(), dim.unsigned_abs() as usize));
+            return Err(StoreError::dimension_mismatch(model, vector.len(), dim.unsigned_abs() as usize));
         }
         let search = Nearest { model: n, query: QuantizedQuery::new(vector), which, limit };
         let found = search.find(&mut self.connection, &mut self.cache.borrow_mut(), self.records.as_deref());
@@ -72,6 +72,6 @@ impl Store for Sqlite {
 
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
         let surroundings = Surroundings { which, reach, vector: None, measured: 0 };
-        self.look_around(&surroundings, records).map(|(around, _)| around)
+        self.neighbours(&surroundings, records).map(|(around, _)| around)
     }
 }

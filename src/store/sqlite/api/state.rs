@@ -5,7 +5,7 @@ use crate::record::{Scope, StoredRecord};
 use crate::store::api::{Claim, Derived, FileState, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::{ErrorKind, Result, StoreError};
-use crate::store::forgetting::that_keep_out;
+use crate::store::forgetting::blocking;
 use crate::store::sqlite::connection::open_private;
 use crate::store::sqlite::database::Sqlite;
 use crate::store::sqlite::error::kind_of;
@@ -48,7 +48,7 @@ impl State for Sqlite {
     }
 
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
-        let is_kept_out = |record| Ok(!that_keep_out(record, &self.connection)?.is_empty());
+        let is_kept_out = |record| Ok(!blocking(record, &self.connection)?.is_empty());
         records.iter().map(is_kept_out).collect::<rusqlite::Result<_>>().map_err(|e| self.failed("read", e))
     }
 

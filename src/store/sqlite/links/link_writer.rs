@@ -32,7 +32,7 @@ impl<'a> LinkWriter<'a> {
     }
 
     /// Notes the number of a record that was written.
-    pub(crate) fn note(&mut self, id: &str, n: i64) {
+    pub(crate) fn track(&mut self, id: &str, n: i64) {
         self.records.insert(id.to_owned(), n);
     }
 
@@ -61,7 +61,7 @@ impl<'a> LinkWriter<'a> {
     }
 
     /// Keeps the number of the last change; must be called before the transaction ends.
-    pub(crate) fn settle(self) -> rusqlite::Result<()> {
+    pub(crate) fn flush(self) -> rusqlite::Result<()> {
         match self.last_change {
             Some(last) if self.has_written => changes::set_last_link(self.connection, last),
             _ => Ok(()),
@@ -76,7 +76,7 @@ impl<'a> LinkWriter<'a> {
         let sql = "SELECT n FROM record WHERE id = ?";
         let n = self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
         if let Some(n) = n {
-            self.note(id, n);
+            self.track(id, n);
         }
         Ok(n)
     }

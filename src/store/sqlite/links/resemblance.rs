@@ -97,8 +97,8 @@ impl Resemblance<'_> {
             let mut seen = FxHashMap::default();
             let mut found = Vec::new();
             for query_record in queries {
-                let (compared, there) = self.near(connection, model, query_record, &mut seen)?;
-                *sound &= there;
+                let (compared, existing) = self.near(connection, model, query_record, &mut seen)?;
+                *sound &= existing;
                 found.push(compared);
             }
             Ok(found)
@@ -162,7 +162,7 @@ impl Resemblance<'_> {
     ) -> rusqlite::Result<(Compared, bool)> {
         let QueryRecord { n, id, timestamp, version, query, best } = query_record;
         let max_compared = self.limit.saturating_mul(COMPARED_PER_SYNAPSE);
-        let (mut scored, there) = best.compare(max_compared, |n| {
+        let (mut scored, existing) = best.compare(max_compared, |n| {
             let seen = match seen.entry(n) {
                 Entry::Occupied(seen) => seen.into_mut(),
                 Entry::Vacant(new) => new.insert(read_vector(connection, model, n)?),
@@ -176,7 +176,7 @@ impl Resemblance<'_> {
             let id = seen.get(&n)?.as_ref()?.id.clone();
             Some(Near { id, timestamp, score, n })
         });
-        Ok((Compared { id, timestamp, near: near.collect(), n, version }, there))
+        Ok((Compared { id, timestamp, near: near.collect(), n, version }, existing))
     }
 }
 

@@ -77,10 +77,10 @@ fn linkable(
     for n in unlinked.query_map([model, collection], |row| row.get(0))? {
         near.remove(&n?);
     }
-    let mut there = connection.prepare_cached("SELECT 1 FROM record WHERE n = ?")?;
+    let mut existing = connection.prepare_cached("SELECT 1 FROM record WHERE n = ?")?;
     let mut removed = Vec::new();
     for n in &near {
-        if !there.exists([n])? {
+        if !existing.exists([n])? {
             removed.push(*n);
         }
     }

@@ -182,12 +182,12 @@ impl Recovery<'_> {
             if self.pages.is_unused(number) {
                 continue;
             }
-            let there = self.pages.read(number, &mut page);
-            let tree = TreePage::parse(number, &page, self.pages.usable).filter(|_| there);
+            let existing = self.pages.read(number, &mut page);
+            let tree = TreePage::parse(number, &page, self.pages.usable).filter(|_| existing);
             match tree {
                 Some(tree) => torn += u64::from(!self.keep_rows(number, &tree)?),
                 // It may be free.
-                None if there
+                None if existing
                     && number > 1
                     && !self.pages.knows_free_pages()
                     && page.iter().all(|byte| *byte == 0) => {}

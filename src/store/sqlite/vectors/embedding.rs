@@ -4,7 +4,7 @@ use super::code_page;
 use super::code_page::{Checksum, IndexKey};
 use super::{unembedded, unlinked};
 use crate::record::Embedding;
-use crate::store::identity::other_dimension;
+use crate::store::identity::dimension_mismatch;
 use crate::store::sqlite::collections;
 use crate::store::sqlite::collections::{CollectionRow, Within};
 use crate::store::sqlite::record_row;
@@ -31,7 +31,7 @@ pub(crate) fn has_models(connection: &Connection) -> rusqlite::Result<bool> {
 /// The reason to refuse a vector whose dimension is not its model's.
 pub(crate) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
     let known = model(connection, name)?;
-    Ok(known.and_then(|(_, known)| other_dimension(name, dim, usize::try_from(known).unwrap_or_default())))
+    Ok(known.and_then(|(_, known)| dimension_mismatch(name, dim, usize::try_from(known).unwrap_or_default())))
 }
 
 /// The number of a model. A new one is added, and every record is marked as unembedded.
@@ -90,7 +90,7 @@ impl IndexUpdate {
     }
 
     /// Updates checksums and packs codes; must be called before the transaction ends.
-    pub(crate) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, Added { vectors, codes }) in self.0 {
             let sql = "UPDATE model SET vectors = vectors + ? WHERE n = ?";
             connection.prepare_cached(sql)?.execute([vectors, key.model])?;
@@ -110,11 +110,11 @@ pub(crate) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
         if let Some(misfit) = misfit(transaction, &embedding.model, embedding.vector.len())? {
             return Ok(Err(misfit));
         }
-        let there = match record.collection.kind.versions {
-            Some(_) => row::by_id(transaction, &embedding.of)?.map(|(_, there)| there),
+        let existing = match record.collection.kind.versions {
+            Some(_) => row::by_id(transaction, &embedding.of)?.map(|(_, existing)| existing),
             None => None,
         };
-        if there.is_some_and(|there| vector_of_version(embedding, &there).is_none()) {
+        if existing.is_some_and(|existing| vector_of_version(embedding, &existing).is_none()) {
             continue;
         }
         let model = ensure_model(transaction, &embedding.model, embedding.vector.len())?;
@@ -122,12 +122,12 @@ pub(crate) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
         insert(transaction, model, &record, embedding)?;
         written.push((model, record, embedding));
     }
-    removed.settle(transaction)?;
+    removed.flush(transaction)?;
     let mut update = IndexUpdate::default();
     for (model, record, embedding) in written {
         update.add(transaction, model, &record, &embedding.vector)?;
     }
-    update.settle(transaction)?;
+    update.flush(transaction)?;
     Ok(Ok(()))
 }
 
@@ -177,7 +177,7 @@ impl RemovedVectors {
     }
 
     /// Removes the vectors from the indexes; must be called before others replace them.
-    pub(crate) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, records) in self.0 {
             code_page::remove(connection, key, &records)?;
         }
@@ -230,15 +230,15 @@ pub(crate) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
     let all = collections::all(&transaction)?;
     let embedded = || all.iter().filter(|collection| collection.kind.embedded.is_some());
     let numbers: Vec<String> = embedded().map(|collection| collection.n.to_string()).collect();
-    let there = format!(
+    let existing = format!(
         "SELECT model, collection, count(*), sum(n) FROM embedding JOIN record ON n = record \
          WHERE collection IN ({}) GROUP BY model, collection",
         numbers.join(", ")
     );
     let known = "SELECT model, collection, vectors, sum FROM index_checksum WHERE vectors > 0";
     let sql = format!(
-        "SELECT model, collection FROM (SELECT * FROM ({there} EXCEPT {known}) \
-         UNION ALL SELECT * FROM ({known} EXCEPT {there})) GROUP BY model, collection"
+        "SELECT model, collection FROM (SELECT * FROM ({existing} EXCEPT {known}) \
+         UNION ALL SELECT * FROM ({known} EXCEPT {existing})) GROUP BY model, collection"
     );
     let key = |row: &rusqlite::Row| Ok(IndexKey { model: row.get(0)?, collection: row.get(1)? });
     let mut odd: BTreeSet<IndexKey> =

@@ -148,11 +148,11 @@ impl Nearest<'_> {
         let sound = cache.visit(connection, &key, |block| scan.scan_block(block))?;
         let mut statement =
             connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
-        let (scored, there) = scan.best.compare(usize::MAX, |n| {
+        let (scored, existing) = scan.best.compare(usize::MAX, |n| {
             let cosine = |row: &rusqlite::Row| Ok(self.query.cosine(row.get_ref(0)?.as_blob()?));
             statement.query_row([n, self.model], cosine).optional()
         })?;
-        Ok((scored, sound && there))
+        Ok((scored, sound && existing))
     }
 
     /// Reads the records of the best ones; of equals that do not all fit, reads every one.
@@ -267,7 +267,7 @@ impl TopCandidates {
         self.candidates.sort_unstable_by(|a, b| {
             b.high.total_cmp(&a.high).then(b.timestamp.cmp(&a.timestamp)).then(b.n.cmp(&a.n))
         });
-        let (mut scored, mut there) = (Vec::new(), true);
+        let (mut scored, mut existing) = (Vec::new(), true);
         // The best scores so far, in order.
         let mut scores: Vec<f64> = Vec::new();
         for CodeCandidate { n, timestamp, high, .. } in self.candidates.into_iter().take(max_compared) {
@@ -275,7 +275,7 @@ impl TopCandidates {
                 break;
             }
             let Some(score) = cosine(n)? else {
-                there = false;
+                existing = false;
                 continue;
             };
             let place = scores.partition_point(|other| *other >= score);
@@ -285,6 +285,6 @@ impl TopCandidates {
             }
             scored.push(ExactScore { n, timestamp, score });
         }
-        Ok((scored, there))
+        Ok((scored, existing))
     }
 }

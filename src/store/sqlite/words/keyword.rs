@@ -204,8 +204,8 @@ impl<'a> Lookup<'a> {
             corpus.words += segment.length as f64;
         }
         let admission = Admission::resolve(connection, which)?;
-        for tail in word_index::tails(connection, &which.kinds, &which.scopes)? {
-            tail.visit(connection, kept, |DocMeta { n, timestamp, role, length }, text| {
+        for unindexed_part in word_index::unindexed(connection, &which.kinds, &which.scopes)? {
+            unindexed_part.visit(connection, kept, |DocMeta { n, timestamp, role, length }, text| {
                 let admitted = admission.admits(n, timestamp, role);
                 corpus.docs += 1.0;
                 bm25::scan_document((n, timestamp), text, &mut tokens, |token, doc| {

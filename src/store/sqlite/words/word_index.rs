@@ -41,7 +41,7 @@ struct Level {
 
 impl Level {
     /// A collection or a pool, and the pools that it lies in.
-    fn and_above(connection: &Connection, n: i64) -> rusqlite::Result<Vec<Level>> {
+    fn with_pools(connection: &Connection, n: i64) -> rusqlite::Result<Vec<Level>> {
         let sql = "SELECT n, indexed_up_to, unindexed, pool FROM collection WHERE n = ?";
         let mut statement = connection.prepare_cached(sql)?;
         let (mut levels, mut next) = (Vec::new(), Some(n));
@@ -60,7 +60,7 @@ impl Level {
         Ok(levels)
     }
 
-    fn uncount(&self, connection: &Connection, count: usize) -> rusqlite::Result<()> {
+    fn subtract(&self, connection: &Connection, count: usize) -> rusqlite::Result<()> {
         let sql = "UPDATE collection SET unindexed = unindexed - ? WHERE n = ?";
         if count > 0 {
             connection.prepare_cached(sql)?.execute([count as i64, self.n])?;
@@ -70,17 +70,17 @@ impl Level {
 }
 
 /// The records of a collection after one, which a search reads themselves.
-pub(crate) struct Tail {
+pub(crate) struct Unindexed {
     collection: CollectionRow,
     after: i64,
 }
 
 /// The records of a selection, kinds and scopes aside, that are in none of its segments.
-pub(crate) fn tails(
+pub(crate) fn unindexed(
     connection: &Connection,
     kinds: &[&'static RecordKind],
     scopes: &Scopes,
-) -> rusqlite::Result<Vec<Tail>> {
+) -> rusqlite::Result<Vec<Unindexed>> {
     let (after, pools, scope) = match scopes {
         Scopes::One(_) => ("c.indexed_up_to", "", "c.partition = ? AND c.instance = ?"),
         Scopes::Partition(_) => ("max(c.indexed_up_to, p.indexed_up_to)", OF_PARTITION, "c.partition = ?"),
@@ -100,7 +100,7 @@ pub(crate) fn tails(
     while let Some(row) = rows.next()? {
         let name = row.get_ref(1)?.as_str()?;
         if let Some(kind) = kinds.iter().find(|kind| kind.name == name && kind.indexed.is_some()) {
-            found.push(Tail { collection: CollectionRow { n: row.get(0)?, kind }, after: row.get(2)? });
+            found.push(Unindexed { collection: CollectionRow { n: row.get(0)?, kind }, after: row.get(2)? });
         }
     }
     Ok(found)
@@ -157,29 +157,31 @@ fn index(
     draft: &mut Draft,
     first: i64,
 ) -> rusqlite::Result<()> {
-    let levels = Level::and_above(connection, collection.n)?;
+    let levels = Level::with_pools(connection, collection.n)?;
     let Some((level, pools)) = levels.split_first() else { return Ok(()) };
     if level.unindexed < MAX_UNINDEXED {
         return Ok(());
     }
-    let tails = match depth {
-        0 => vec![Tail { collection, after: level.indexed_up_to }],
+    let unindexed = match depth {
+        0 => vec![Unindexed { collection, after: level.indexed_up_to }],
         1 => {
             let sql = "SELECT partition FROM collection WHERE n = ?";
             let partition = connection.prepare_cached(sql)?.query_row([level.n], |row| row.get(0))?;
-            tails(connection, &[collection.kind], &Scopes::Partition(partition))?
+            unindexed(connection, &[collection.kind], &Scopes::Partition(partition))?
         }
-        _ => tails(connection, &[collection.kind], &Scopes::All)?,
+        _ => unindexed(connection, &[collection.kind], &Scopes::All)?,
     };
-    for tail in &tails {
-        visit_between(connection, tail, first, |doc, folded| draft.add(tail.collection.n, doc, &folded))?;
+    for unindexed_part in &unindexed {
+        visit_between(connection, unindexed_part, first, |doc, folded| {
+            draft.add(unindexed_part.collection.n, doc, &folded)
+        })?;
     }
     let draft = &*draft;
-    let of_tail = |Tail { collection, after }: &Tail| {
+    let of_part = |Unindexed { collection, after }: &Unindexed| {
         let after = *after;
         draft.docs(collection.n).iter().filter(move |doc| doc.meta.n > after)
     };
-    let mut docs: Vec<&DraftDoc> = tails.iter().flat_map(of_tail).collect();
+    let mut docs: Vec<&DraftDoc> = unindexed.iter().flat_map(of_part).collect();
     docs.sort_unstable_by_key(|doc| doc.meta.n);
     leave(connection, pools, &docs.iter().map(|doc| doc.meta.n).collect::<Vec<_>>())?;
     draft.write(connection, level.n, &docs)?;
@@ -199,7 +201,7 @@ fn leave(connection: &Connection, pools: &[Level], mut records: &[i64]) -> rusql
         if !indexed.is_empty() {
             tidy(connection, pool.n)?;
         }
-        pool.uncount(connection, unindexed.len())?;
+        pool.subtract(connection, unindexed.len())?;
         records = unindexed;
     }
     Ok(())
@@ -264,7 +266,7 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
     Ok(if newest.len() > 1 { newest } else { Vec::new() })
 }
 
-impl Tail {
+impl Unindexed {
     /// Calls `visit` with each record and its text.
     pub(crate) fn visit(
         &self,
@@ -292,7 +294,7 @@ impl Tail {
 /// Calls `visit` with each record of a tail before `end`, without its length, and its folded text.
 fn visit_between(
     connection: &Connection,
-    Tail { collection, after }: &Tail,
+    Unindexed { collection, after }: &Unindexed,
     end: i64,
     mut visit: impl FnMut(DocMeta, String),
 ) -> rusqlite::Result<()> {
@@ -433,10 +435,10 @@ pub(crate) fn remove(
     let texts: BTreeMap<i64, &str> = records.iter().map(|(n, text)| (*n, text.as_str())).collect();
     let numbers: Vec<i64> = texts.keys().copied().collect();
     let mut unindexed = &numbers[..];
-    for level in Level::and_above(connection, collection.n)? {
+    for level in Level::with_pools(connection, collection.n)? {
         let is_indexed = |n: &i64| *n <= level.indexed_up_to;
         unindexed = &unindexed[unindexed.partition_point(is_indexed)..];
-        level.uncount(connection, unindexed.len())?;
+        level.subtract(connection, unindexed.len())?;
         for (segment, docs) in locate(connection, level.n, &numbers[..numbers.partition_point(is_indexed)])? {
             let mut words: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
             for (n, (slot, _)) in &docs {
