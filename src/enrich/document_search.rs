@@ -3,9 +3,10 @@
 use super::candidate::{CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::options::Options;
-use super::relevance::{Relevance, SATURATION};
+use super::relevance::Relevance;
 use super::turn::{Memory, Turn};
 use crate::error::Result;
+use crate::ranking::weights;
 use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, history};
 use crate::search::tree::{Step, session_context};
 use crate::search::{Answer, By, Request};
@@ -82,7 +83,7 @@ impl DocumentSearch<'_> {
     ) -> Result<Vec<Candidate>> {
         let options = self.options;
         let which = Select::records(vec![&DOCUMENT], Scopes::Partition(self.partition().to_owned()));
-        let count = memory.store.count(&which, SATURATION)?;
+        let count = memory.store.count(&which, weights::SATURATION)?;
         if count == 0 || self.text.trim().is_empty() {
             return Ok(Vec::new());
         }
@@ -96,7 +97,8 @@ impl DocumentSearch<'_> {
         let Answer { mut hits, steps: own, .. } = answer;
         *steps = own;
         if selective {
-            Relevance::of_memories(by_meaning.then_some(count)).keep_relevant(&mut hits, |_| {});
+            let relevance = Relevance::new(&weights::DOCUMENTS, by_meaning.then_some(count), None);
+            relevance.keep_relevant(&mut hits, |_| {});
         }
         hits.truncate(most);
         let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };

@@ -6,7 +6,7 @@ use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
 use super::options::Options;
-use super::relevance::{Relevance, SATURATION};
+use super::relevance::Relevance;
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
@@ -116,7 +116,7 @@ fn related_memories(
     options: &Options,
 ) -> Result<Vec<Candidate>> {
     let which = Select::records(vec![&MEMORY], Scopes::Partition(turn.scope.partition.clone()));
-    let count = memory.store.count(&which, SATURATION)?;
+    let count = memory.store.count(&which, weights::SATURATION)?;
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -124,7 +124,8 @@ fn related_memories(
     request.options.deduplicate = true;
     let search = |store: &mut dyn Store, by: &mut By| Ok(request.run(store, by, options.prior)?.hits);
     let (mut hits, by_meaning) = memory.search(options.catch_up, drop, search)?;
-    Relevance::of_memories(by_meaning.then_some(count)).keep_relevant(&mut hits, |_| {});
+    let relevance = Relevance::new(&weights::MEMORIES, by_meaning.then_some(count), None);
+    relevance.keep_relevant(&mut hits, |_| {});
     hits.truncate(options.memories);
     let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
     Ok(hits.into_iter().map(candidate).collect())
@@ -231,8 +232,8 @@ impl RelatedSearch<'_> {
         let (mut found, by_meaning) = memory.search(catch_up, tell, search)?;
         let store = &mut *memory.store;
         let all = Select::records(which.kinds.clone(), which.scopes.clone());
-        let messages = if by_meaning { Some(store.count(&all, SATURATION)?) } else { None };
-        let relevance = Relevance::new(messages, selective_limit);
+        let messages = if by_meaning { Some(store.count(&all, weights::SATURATION)?) } else { None };
+        let relevance = Relevance::new(&weights::MESSAGES, messages, selective_limit);
         relevance.keep_relevant(&mut found.hits, |hit| duplicates.leave_out(&hit.record, "threshold"));
         let mut hits = found.linked(store, &wanted)?;
         relevance.keep_linked(&mut hits);

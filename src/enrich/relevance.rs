@@ -3,24 +3,8 @@
 //!
 //! `scripts/bench recall` measures what each rule keeps, and what it costs.
 
+use crate::ranking::weights::{self, Weighting};
 use crate::record::Hit;
-
-/// The score of a kept message is at least this part of the best one's: messages below share only a common word with
-/// the question.
-const SCORE_FLOOR: f64 = 0.3;
-
-/// With selective recall the n-th of at most N messages needs this part of the best score, times n/N.
-const BAR_SLOPE: f64 = 0.85;
-
-/// With selective recall, a message is kept if its relevance is this part of the threshold that some message reaches:
-/// if memory has to do with the question, the messages beside the most relevant one often do, too.
-const COMPANION_THRESHOLD: f64 = 0.8;
-
-/// The least part of a question's words that a memory holds, weighed by their rarity, if there is no model.
-const MEMORY_SHARE: f64 = 0.1;
-
-/// The number of messages in a scope from which on the threshold is constant.
-pub(super) const SATURATION: usize = 1000;
 
 /// The rules by which hits are kept.
 pub(super) struct Relevance {
@@ -31,23 +15,17 @@ pub(super) struct Relevance {
 }
 
 impl Relevance {
-    /// By the number of messages in the scope, if they are compared by meaning: among many messages one resembles any
-    /// question by chance. By words alone the threshold is constant. Both were chosen on conversations with questions
-    /// that they answer, questions of other conversations and general ones.
-    pub(super) fn new(messages: Option<usize>, selective_limit: Option<usize>) -> Relevance {
-        let threshold = match messages {
-            Some(messages) => 0.05 + 0.09 * (messages.clamp(1, SATURATION) as f64).log10(),
-            None => 0.2,
-        };
+    /// By the weights of a kind, and by the number of its records in the scope, if they are compared by meaning.
+    pub(super) fn new(
+        weighting: &Weighting,
+        records: Option<usize>,
+        selective_limit: Option<usize>,
+    ) -> Relevance {
+        let tenfolds = |records: usize| (records.clamp(1, weights::SATURATION) as f64).log10();
+        let threshold = records.map_or(weighting.min_share, |records| {
+            weights::MIN_RELEVANCE + weights::RELEVANCE_PER_TENFOLD * tenfolds(records)
+        });
         Relevance { threshold, limit: selective_limit }
-    }
-
-    /// As `new`, for memories, which are few, and whose confidence is known: by words, less of the question is enough.
-    pub(super) fn of_memories(memories: Option<usize>) -> Relevance {
-        match memories {
-            Some(_) => Relevance::new(memories, None),
-            None => Relevance { threshold: MEMORY_SHARE, limit: None },
-        }
     }
 
     /// Keeps the relevant ones of the hits, which are sorted by score, best first, and passes the others to
@@ -57,7 +35,7 @@ impl Relevance {
         let best = hits.first().map_or(0.0, |best| best.score);
         let threshold = match self.limit {
             Some(limit) if hits.iter().take(limit).any(|hit| relevance(hit) >= self.threshold) => {
-                self.threshold * COMPANION_THRESHOLD
+                self.threshold * weights::COMPANION_THRESHOLD
             }
             _ => self.threshold,
         };
@@ -90,7 +68,8 @@ impl Relevance {
 
     /// Whether a message is worth its tokens, after `kept` others.
     fn is_worth(&self, score: f64, best: f64, kept: usize) -> bool {
-        let bar = self.limit.map_or(0.0, |limit| BAR_SLOPE * (kept + 1) as f64 / limit.max(1) as f64);
-        score >= best * bar.max(SCORE_FLOOR)
+        let bar =
+            self.limit.map_or(0.0, |limit| weights::BAR_SLOPE * (kept + 1) as f64 / limit.max(1) as f64);
+        score >= best * bar.max(weights::SCORE_FLOOR)
     }
 }

@@ -80,7 +80,7 @@ impl Corpus {
         Corpus {
             docs,
             words,
-            weighting: if are_sections(kinds) { weights::SECTIONS } else { weights::SHORT_TEXTS },
+            weighting: if are_documents(kinds) { weights::DOCUMENTS } else { weights::MESSAGES },
         }
     }
 
@@ -124,7 +124,7 @@ impl Corpus {
 }
 
 /// Whether the texts of some kinds are sections of documents.
-fn are_sections(kinds: &[&RecordKind]) -> bool {
+fn are_documents(kinds: &[&RecordKind]) -> bool {
     !kinds.is_empty() && kinds.iter().all(|kind| *kind == &DOCUMENT)
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn query_tokens<'a, E>(
         let is_token = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
         // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing in a
         // section (`-q`), and tells nothing in a conversation.
-        let is_named = are_sections(kinds) && term.tokens.len() == 1;
+        let is_named = are_documents(kinds) && term.tokens.len() == 1;
         let scrap = occur == Occur::Any && text.len() == 1 && !is_named;
         if scrap || tokens.iter().any(is_token) {
             continue;

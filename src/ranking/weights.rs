@@ -1,26 +1,31 @@
 //! Every weight and threshold by which records are ranked, with its reason. Those of messages were chosen by
 //! `scripts/bench recall`, those of documents by `scripts/bench tree`; constants from the literature name it.
 
-/// The ranking of the documents of a kind: the constants of Okapi BM25, and whether the share of the question counts.
-#[derive(Clone, Copy, Debug)]
+/// The weights of the records of a kind: a kind differs from another by its row alone.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Weighting {
+    /// The constants of Okapi BM25.
     pub(crate) k1: f64,
     pub(crate) b: f64,
+    /// Whether a text that holds half of a question is worth less than half.
     pub(crate) counts_share: bool,
+    /// Without a model, the least share of a question's words that a recalled record holds, weighed by their rarity.
+    pub(crate) min_share: f64,
 }
 
 impl Default for Weighting {
     fn default() -> Weighting {
-        SHORT_TEXTS
+        MESSAGES
     }
 }
 
-/// The constants as in Anserini (Yang, Fang and Lin 2017): texts are short, and their length means little. One that
-/// holds half of a question is worth less than half.
-pub(crate) const SHORT_TEXTS: Weighting = Weighting { k1: 0.9, b: 0.4, counts_share: true };
-/// The constants of Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it says
-/// nothing of the other words of the question.
-pub(crate) const SECTIONS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_share: false };
+/// BM25 as in Anserini (Yang, Fang and Lin 2017): texts are short, and their length means little.
+pub(crate) const MESSAGES: Weighting = Weighting { k1: 0.9, b: 0.4, counts_share: true, min_share: 0.2 };
+/// As messages; but there are few, and their confidence is known, so that less of the question is enough.
+pub(crate) const MEMORIES: Weighting = Weighting { min_share: 0.1, ..MESSAGES };
+/// BM25 as in Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it says nothing
+/// of the other words of the question.
+pub(crate) const DOCUMENTS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_share: false, min_share: 0.1 };
 /// The weight of a word that only contains the token.
 pub(crate) const SUBSTRING: f32 = 0.5;
 
@@ -45,6 +50,22 @@ pub(crate) const CANDIDATES_PER_HIT: usize = 2;
 pub(crate) const MIN_SEEDS: usize = 60;
 /// The least number of best candidates whose neighbours are compared with the question's vector.
 pub(crate) const MIN_MEASURED: usize = 20;
+
+/// The least relevance of a recalled record, by meaning: in a scope of one record, and what is added for each tenfold
+/// of it, since among many records one resembles any question by chance. Chosen on conversations with questions that
+/// they answer, questions of other conversations and general ones.
+pub(crate) const MIN_RELEVANCE: f64 = 0.05;
+pub(crate) const RELEVANCE_PER_TENFOLD: f64 = 0.09;
+/// The number of records in a scope from which on that threshold is constant.
+pub(crate) const SATURATION: usize = 1000;
+/// The score of a recalled record is at least this part of the best one's: those below share only a common word with
+/// the question.
+pub(crate) const SCORE_FLOOR: f64 = 0.3;
+/// With selective recall the n-th of at most N messages needs this part of the best score, times n/N.
+pub(crate) const BAR_SLOPE: f64 = 0.85;
+/// With selective recall, a message is kept if its relevance is this part of the threshold that some message reaches:
+/// if memory has to do with the question, the messages beside the most relevant one often do, too.
+pub(crate) const COMPANION_THRESHOLD: f64 = 0.8;
 
 /// The part of a score that remains after a step along a link.
 pub(crate) const HOP: f64 = 0.5;
