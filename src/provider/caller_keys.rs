@@ -3,6 +3,7 @@
 //! A caller has one key and may name any model, so a key says only by its shape whose it is. The shapes are those that
 //! the providers of the table document or have always issued.
 
+use super::table::PROVIDERS;
 use crate::config::Secret;
 
 static NONE: CallerKeys = CallerKeys { bearer: None, x_api_key: None };
@@ -69,22 +70,7 @@ pub(super) fn is_placeholder(key: &Secret) -> bool {
 
 /// The provider whose keys have the shape of this one, by its name in the table.
 pub(super) fn owner_by_shape(key: &Secret) -> Option<&'static str> {
-    let key = key.expose();
-    let is_alphanumeric = || key.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if key.starts_with("sk-ant-") {
-        return Some("anthropic");
-    }
-    // OpenRouter's keys go to any provider whose address is set to OpenRouter.
-    if key.starts_with("sk-or-") {
-        return None;
-    }
-    if key.starts_with("sk-") || key.starts_with("sess-") {
-        return Some("openai");
-    }
-    if key.starts_with("AIza") || key.starts_with("AQ.") || key.starts_with("ya29.") {
-        return Some("gemini");
-    }
-    (key.len() == 32 && is_alphanumeric()).then_some("mistral")
+    PROVIDERS.iter().find(|row| (row.issues)(key.expose())).map(|row| row.name)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub(super) struct ProviderRow {
     pub(super) address_variable: &'static str,
     pub(super) key_variable: &'static str,
     pub(super) key_policy: KeyPolicy,
+    /// Whether a key has the shape of those that it issues, by its documents or always so far.
+    pub(super) issues: fn(&str) -> bool,
     /// Whether a model, in lower case, is served here if no provider is named.
     pub(super) serves: fn(&str) -> bool,
     /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
@@ -69,13 +71,19 @@ impl KeyPolicy {
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
 pub(super) static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false, length_member: MAX_COMPLETION_TOKENS, apis: &[Api::Responses] },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[Api::Messages] },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, issues: is_key_of_openai, serves: is_openai, searches: is_search_model, enforces_lengths: false, length_member: MAX_COMPLETION_TOKENS, apis: &[Api::Responses] },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, issues: |key| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_alphanumeric()), serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, issues: |key| ["AIza", "AQ.", "ya29."].iter().any(|begin| key.starts_with(begin)), serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, issues: |key| key.starts_with("sk-ant-"), serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[Api::Messages] },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, issues: |_| false, serves: |_| false, searches: is_search_model, enforces_lengths: false, length_member: MAX_TOKENS, apis: &[] },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, issues: |_| false, serves: |_| true, searches: |_| false, enforces_lengths: true, length_member: MAX_TOKENS, apis: &[] },
 ];
+
+/// OpenRouter's keys, `sk-or-…`, go to any provider whose address is set to OpenRouter.
+fn is_key_of_openai(key: &str) -> bool {
+    let is_of_others = key.starts_with("sk-ant-") || key.starts_with("sk-or-");
+    !is_of_others && (key.starts_with("sk-") || key.starts_with("sess-"))
+}
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
 /// not serve.
