@@ -18,13 +18,13 @@ const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "cont
 pub struct Request {
     /// Without its messages.
     body: Object,
-    /// The tokens of what is in none of the messages, about.
+    /// The approximate tokens outside of the messages.
     unread_tokens: usize,
     pub messages: Vec<Object>,
 }
 
 impl Request {
-    /// Checks that the body has messages, each with a role, and a content that can be read.
+    /// Reads a body. Errors unless it has messages, each with a role and a valid content.
     pub fn parse(mut body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
@@ -41,7 +41,7 @@ impl Request {
         Ok(Request { body, unread_tokens: 0, messages })
     }
 
-    /// A request of these turns, and of so many tokens beside them; `body` has the other members.
+    /// A request of these turns, and of this many tokens beside them; `body` has the other members.
     pub fn of_turns(mut body: Object, turns: Vec<Object>, unread_tokens: usize) -> Request {
         body.set("messages", "[]");
         Request { body, unread_tokens, messages: turns }
@@ -63,7 +63,7 @@ impl Request {
         Ok(None)
     }
 
-    /// The tokens of what is in none of the messages, about.
+    /// The approximate tokens outside of the messages.
     pub fn unread_tokens(&self) -> usize {
         self.unread_tokens
     }
@@ -137,7 +137,7 @@ pub fn text(message: &Object) -> String {
     Content::from_message(message).map(Content::into_text).unwrap_or_default()
 }
 
-/// The message in the first choice of a response.
+/// The message in the first choice of a response. Errors if there is none.
 pub fn answer(response: &Object) -> Result<Object> {
     let choices = response.objects("choices")?.unwrap_or_default();
     let first = choices.into_iter().next().ok_or_else(|| Error::new("choices: is empty"))?;

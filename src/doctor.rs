@@ -54,7 +54,7 @@ pub fn compact(settings: &Settings) -> Result<Finding> {
     files::compact(settings)
 }
 
-/// Makes all that follows from the records of the store anew, and says what cannot be mended.
+/// Rebuilds all that follows from the records of the store, and says what cannot be repaired.
 pub fn repair(settings: &Settings) -> Vec<Finding> {
     files::repair(settings)
 }

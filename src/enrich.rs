@@ -46,7 +46,7 @@ pub struct Enriched {
     pub steps: Vec<Step>,
 }
 
-/// A request and what is to be placed in it.
+/// A request and the records to place in it.
 pub struct Prepared {
     line: PreparedLine,
     account: Account,
@@ -77,7 +77,7 @@ impl Prepared {
 
 /// Recalls messages that help with the user's last message and places them; everything else of the request stays, as
 /// far as it fits into the model's window; of a request that is not for chat completions, all of it. If memory fails or
-/// is missing, the account says so, and the request goes on without it. Errors if the request itself is not valid.
+/// is missing, the account says so, and the request continues without it. Errors if the request itself is not valid.
 pub fn enrich(
     memory: std::result::Result<Memory, Degraded>,
     request: api::Request,
@@ -171,8 +171,8 @@ pub fn prepare(
     Ok(Prepared { line, account, account_record, documents, steps: found.steps })
 }
 
-/// The messages to recall for a request: the same as for an earlier request of its turn, else those that a search finds
-/// now.
+/// The messages to recall for a request: those of an earlier request of its turn, else those that a search
+/// finds.
 fn recall_or_reuse(
     memory: &mut Memory,
     request: &Request,

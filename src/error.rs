@@ -94,7 +94,7 @@ impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
 }
 
 /// A cause as the end of an error message: without the number of the operating system (`Permission denied (os error
-/// 13)`), and in lower case, names aside.
+/// 13)`), and in lower case except names.
 fn plain(cause: &str) -> String {
     let cause = cause.split(" (os error").next().unwrap_or(cause).replace('\n', " ");
     let mut chars = cause.chars();

@@ -1,5 +1,5 @@
-//! Names of files made of names that anybody may have given: each is short enough, and the same file on every system,
-//! whether or not that tells cases or Unicode forms apart.
+//! File names made of untrusted names: each is short enough, and the same file on every system, whether or
+//! not it distinguishes cases or Unicode forms.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 pub const MAX_BYTES: usize = 143;
 /// The characters that stay as they are.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b' ');
-/// The names, with whatever ending, that are devices on Windows; the last two have a digit at the end.
+/// The names that are devices on Windows, with any extension; the last two have a digit at the end.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
-/// The sign before the digest of a whole name, which is none of those that stay.
+/// The sign before the digest of a whole name, which is none of the kept ones.
 const DIGEST_SIGN: char = '~';
 /// The length of such a digest, in bytes.
 const DIGEST_BYTES: usize = 8;
@@ -25,8 +25,8 @@ pub struct FileNames {
 
 impl FileNames {
     /// The name of the file in a folder that has this name, or of the folder: characters other than ASCII letters, digits,
-    /// spaces, `-`, `_` and `.` are percent-encoded, and so are those that some systems take for something else. A long
-    /// name is cut, and a digest of the whole one added, which is also added if another name differs only in case.
+    /// spaces, `-`, `_` and `.` are percent-encoded, and so are those with a special meaning on some systems.
+    /// A long name is cut, and a digest of the whole is added, also if another name differs only in case.
     pub fn make(&mut self, folder: &str, name: &str, ending: &str) -> String {
         let encoded = encode(name);
         let is_long = encoded.len() + ending.len() > MAX_BYTES;

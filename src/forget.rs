@@ -19,7 +19,7 @@ pub enum Skipped {
     Unmet,
 }
 
-/// The ids of the records of a selection, and of those about them.
+/// The ids of the records of a selection, and of the records about them.
 pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
     let mut subjects = BTreeSet::new();
@@ -43,8 +43,8 @@ pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>>
     Ok(ids)
 }
 
-/// The ids of the other records that say the same as some of these in another form, and of those about them. They go with
-/// these: a store that imports an export keeps them out.
+/// The ids of other records with the words of these in another form, and of the records about them. They go
+/// with these: a store that imports an export keeps them out.
 pub fn same_words(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let speaking: Vec<_> = kinds().into_iter().filter(|kind| kind.same_words.is_some()).collect();
     let mut groups: BTreeMap<(&str, String), SaidWords> = BTreeMap::new();

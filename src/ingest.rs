@@ -36,7 +36,7 @@ pub struct Ingest {
     records: Vec<Record>,
     bytes: usize,
     forgetting: Forgetting,
-    /// What a mirror needs to know of the lines so far.
+    /// The state of a mirror after the lines so far.
     mirror: Mirror,
     /// When the first line was read, in milliseconds since 1970, UTC.
     begin: i64,
@@ -228,7 +228,7 @@ impl Ingest {
         if self.completion.options.mirror && record.kind == &DOCUMENT {
             self.mirror.add(&record);
         }
-        // What is about another record goes with that.
+        // A record about another is admitted with its subject.
         if record.kind.subject.is_some() || self.completion.options.admits(&record.scope) {
             self.add_checked(Some(place), vec![Record::Stored(record)], None, pair)?;
             if let Some(entry) = self.entries.last_mut() {

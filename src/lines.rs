@@ -1,6 +1,6 @@
-//! Reads the lines of inputs: `reader.rs` cuts an input into JSON objects, `text_lines.rs` into lines of text, each with
-//! its place, and `feed.rs` reads ahead in a thread. `sniff.rs` recognizes input that is neither. `record` decides what a
-//! line says.
+//! Reads the lines of inputs: `reader.rs` cuts an input into JSON objects, `text_lines.rs` into lines of
+//! text, each with its place, and `feed.rs` reads ahead in a thread. `sniff.rs` recognizes input that is
+//! neither. `record` decides what a line says.
 
 mod feed;
 mod located_line;

@@ -23,7 +23,7 @@ const BATCH: usize = 1000;
 const PAIRED: &str = "paired";
 
 /// The RESPONDED_WITH links that are missing: an answer belongs to the turn before it in its trace, if that
-/// is a user's and neither is linked yet. `mark` is that of the records that are there now.
+/// is a user's and neither is linked yet. `mark` is that of the existing records.
 pub fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result<Vec<Link>> {
     let mut open: HashMap<(Scope, String), Option<String>> = HashMap::new();
     let mut pairs = Vec::new();

@@ -1,9 +1,9 @@
 //! The Model Context Protocol on standard input and output: tools, resources and prompts over the store.
 //!
-//! A transport and nothing more: each tool calls what a tool of the command line calls. Every answer stays in the scope of
-//! the client (`client_scope.rs`) and within a number of tokens, and what was stored stands in a fence (`answer.rs`).
-//! The store is opened for each call, on a thread of its own (`call.rs`), and the embedding model is loaded for the first
-//! call that needs it.
+//! A transport and nothing more: each tool calls what a tool of the command line calls. Every answer stays in
+//! the scope of the client (`client_scope.rs`) and within a number of tokens, and stored text is in a fence
+//! (`answer.rs`). The store is opened for each call, on a thread of its own (`call.rs`), and the embedding
+//! model is loaded for the first call that needs it.
 
 mod answer;
 mod arguments;
@@ -36,8 +36,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use transport::LineTransport;
 
-/// Serves one client on standard input and output until the input ends. Errors if the client does not speak the protocol,
-/// or the output cannot be written.
+/// Serves one client on standard input and output until the input ends. Errors if the client does not speak
+/// the protocol, or the output cannot be written.
 pub fn serve(settings: Settings, options: Options, clock: Clock, diagnostics: Diagnostics) -> Result<()> {
     let max_line = settings.max_line();
     let scope = ScopeRule::new(&options)?;

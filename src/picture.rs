@@ -1,4 +1,4 @@
-//! Pictures of what is stored: the groups of messages that belong together, and how much was said when.
+//! Pictures of the stored records: the groups of messages that belong together, and how much was said when.
 //!
 //! They read nothing but the store, and have no random order: one store gives one picture.
 

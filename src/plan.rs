@@ -29,7 +29,7 @@ struct Answer {
     questions: Vec<String>,
 }
 
-/// What a model is asked about a message, and the words of its session, which may be none.
+/// The request to a model about a message, and the words of its session, which may be none.
 pub fn request(message: &str, session: &str) -> Request {
     let mut data = Object::default();
     data.set_text("message", &message.chars().take(MAX_MESSAGE_CHARS).collect::<String>());

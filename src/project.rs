@@ -1,9 +1,9 @@
 //! The partition of a project: one rule for every tool that takes a scope from a directory.
 //!
-//! A project is the root of a repository, or, outside of one, a directory. Its partition has the name of that directory;
-//! if another project has this name, the name, a hyphen and 6 hexadecimal digits of the SHA-256 of its path. All
-//! worktrees of a repository are one project. What was decided is kept in a file, so that a directory that was removed
-//! or renamed later keeps its partition.
+//! A project is the root of a repository, or, outside of one, a directory. Its partition has the name of that
+//! directory; if another project has this name, the name, a hyphen and 6 hexadecimal digits of the SHA-256 of
+//! its path. All worktrees of a repository are one project. The decision is kept in a file, so that a
+//! directory that is removed or renamed later keeps its partition.
 
 use crate::error::{Context, Error, Result};
 use sha2::{Digest, Sha256};

@@ -73,7 +73,8 @@ impl Providers {
         }
     }
 
-    /// The provider that the table has under this name, whatever the routes say, for requests without a model.
+    /// The provider of this name in the table, ignoring routes, for requests without a model. Errors if there
+    /// is none.
     pub fn by_name(&self, name: &str) -> std::result::Result<Target, Refusal> {
         match PROVIDERS.iter().position(|row| row.name == name) {
             Some(at) => self.at(at, ""),

@@ -2,10 +2,10 @@
 //! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do. It also
 //! serves vectors, since it has a model in memory that a tool would have to load.
 //!
-//! Its parts, by level: each uses only those of lower levels. Four are wings of many files, and what the others may use
-//! of one stands in its file: `http` and `worker` use no other wing, `turn` uses both, and `backend` all three.
+//! Its parts, by level: each uses only those of lower levels. Four are wings of many files, and the public part
+//! of one is in its file: `http` and `worker` use no other wing, `turn` uses both, and `backend` all three.
 
-mod client_setup; // 0  how programs are told of the proxy's address
+mod client_setup; // 0  setting the proxy's address in programs
 mod config; // 0  settings, clock and diagnostics, which all share
 mod stop_signals; // 0  the signals that end the proxy
 
@@ -20,13 +20,13 @@ mod turn; // 2  turns through memory
 
 mod backend; // 3  sessions and documents of users
 
-mod router; // 4  which part answers a request
+mod router; // 4  dispatches requests
 
-mod connections; // 5  which event loop serves a connection
+mod connections; // 5  assigns connections to event loops
 
 mod server; // 6  the parts put together
 
-mod check; // 7  what the proxy needs, with remedies
+mod check; // 7  checks of the proxy's needs, with remedies
 
 pub use client_setup::is_for_projects;
 pub use http::{ConnectionLimits, LogFormat};

@@ -60,7 +60,7 @@ const NAMES: [&str; 19] = [
     "covers",
     "follows",
 ];
-/// The members of a line with a vector of its text, which is none of what is left.
+/// The members of a line with a vector of its text, which does not fit the redacted text.
 const VECTOR: [&str; 2] = ["embedding", "embedding_model"];
 /// The members of a commit that are objects, or lists of them.
 const COMMIT_PARTS: [&str; 3] = ["archive", "memories", "steps"];
@@ -158,9 +158,9 @@ impl Redactor {
         self.redact_members(object, |name| NAMES.contains(&name));
     }
 
-    /// Replaces the secrets of a line that brings no id of its own, if it is one that is stored, and counts them. A vector
-    /// of a text with secrets goes with them. The id of a document follows from the address that is left, for which a tree
-    /// has the same.
+    /// Replaces and counts the secrets of a line without an id of its own, if it is a record to store. A
+    /// vector of a text with secrets is removed. The id of a document follows from its redacted address, as
+    /// in a tree.
     pub fn redact_line(&self, line: &mut Object) {
         if has_id(line) || !is_stored(line) {
             return;
@@ -189,7 +189,7 @@ impl Redactor {
             } else {
                 commit.object(name).map(|one| one.map(|one| vec![one]))
             };
-            // What is neither is refused later.
+            // Other values are refused later.
             let Ok(Some(mut parts)) = parts else { continue };
             let mut is_part_changed = false;
             for part in &mut parts {
@@ -205,8 +205,8 @@ impl Redactor {
         is_changed
     }
 
-    /// Replaces the secrets of the members that are not `kept` and of their names, and what is left of them where a text was
-    /// cut off within one; whether there were any.
+    /// Replaces the secrets of the members that are not `kept` and of their names, and the beginning of one
+    /// where a text was cut off within it; whether there were any.
     fn redact_members(&self, object: &mut Object, kept: impl Fn(&str) -> bool) -> bool {
         let mut secrets = Vec::new();
         change_values(object, |name, json| {
@@ -275,7 +275,7 @@ impl Redactor {
     }
 }
 
-/// Puts other values in the place of those of some members, for which `change` returns one, given its name and value.
+/// Replaces the values of the members for which `change`, given name and value, returns another.
 fn change_values(object: &mut Object, mut change: impl FnMut(&str, &str) -> Option<String>) {
     let changed: Vec<Option<String>> = object.iter().map(|(name, json)| change(name, json)).collect();
     if changed.iter().any(Option::is_some) {

@@ -170,7 +170,7 @@ fn parse_terms(question: &str) -> Result<Vec<Term>> {
     if terms.is_empty() { Err(nothing()) } else { Ok(terms) }
 }
 
-/// The vector of a question.
+/// The vector of a question, of length 1. Errors if it is blank, or the model fails.
 fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
     if question.trim().is_empty() {
         return Err(nothing());

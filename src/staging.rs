@@ -1,5 +1,5 @@
-//! A directory for what is not whole yet, beside the file or directory that it becomes. A process that is killed leaves it
-//! behind, under a name that says so, and the next one that makes the same thing removes it.
+//! A directory for incomplete output, beside the file or directory that it becomes. A process that is killed
+//! leaves it behind, under a name that says so, and the next one that makes the same thing removes it.
 
 use crate::error::{Context, Error, Result};
 use crate::file_name;
@@ -10,10 +10,10 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The end of the name, after a point and that of what is made.
+/// The suffix of the name, after a point and the name of the target.
 const SUFFIX: &str = ".rsv-part";
 
-/// An empty directory, `.NAME.rsv-part` (a digest in place of a long name), that is removed with all that is in it when this is dropped.
+/// An empty directory, `.NAME.rsv-part` (a digest in place of a long name), removed with its contents when dropped.
 pub struct StagingDir {
     path: PathBuf,
     /// Locked while this process uses the directory. The system unlocks it however the process ends.
@@ -41,7 +41,7 @@ impl StagingDir {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 opened => opened.context(format_args!("cannot use {}", path.display()))?,
             };
-            // A file system without locks has no two processes here, as far as can be known.
+            // On a file system without locks, other processes cannot be detected.
             if let Err(TryLockError::WouldBlock) = lock.try_lock() {
                 let error = Error::new(cannot).because("another process is writing it");
                 return Err(error.hint("wait for it, or name another place"));
@@ -65,7 +65,7 @@ impl Drop for StagingDir {
     }
 }
 
-/// Writes a small file so that it has its name when it is whole; one that is there is replaced.
+/// Writes a small file so that it has its name when it is whole; an existing one is replaced.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     let staging = StagingDir::beside(file)?;
     let new = staging.path().join("file");
@@ -83,7 +83,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// Opens a directory of one's own. Errors for a link, and for a directory of another user, who could change what is in it.
+/// Opens an own directory. Errors for a link, and for a directory of another user, who could change its contents.
 fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits();
     let directory = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;

@@ -1,10 +1,10 @@
 //! Storage of records: capabilities in the words of the domain, with SQLite or Neo4j behind them.
 //!
-//! An embedding and a link name a record by its id, whatever its kind. The unit of every index is a
-//! collection: the records of one kind in one scope.
+//! An embedding and a link name a record of any kind by its id. The unit of every index is a collection: the
+//! records of one kind in one scope.
 //!
-//! `api.rs` has the traits of a store. What a write does is decided once: `write_plan.rs` asks a backend what
-//! it has of a record, decides the outcome by the rules for identical records (`identity.rs`), versions
+//! `api.rs` has the traits of a store. The outcome of a write is decided once: `write_plan.rs` asks a backend
+//! what it has of a record, decides by the rules for identical records (`identity.rs`), versions
 //! (`versions.rs`) and tombstones (`forgetting.rs`), and hands it the changes. Every index is updated in the
 //! transaction that changes its records, and can be rebuilt from them.
 

@@ -16,8 +16,8 @@ pub fn node(store: &mut dyn Store, partition: &str, address: &Address) -> Result
     Ok(store.get(&[&id], &of_partition(partition))?.pop())
 }
 
-/// The documents below an address, down to so many levels; each after the one above it, then by their own order and
-/// their names.
+/// The documents below an address, down to this many levels; each after the one above it, then by their own
+/// order and their names.
 pub fn below(
     store: &mut dyn Store,
     partition: &str,
@@ -52,9 +52,9 @@ pub fn children(store: &mut dyn Store, partition: &str, address: &Address) -> Re
     Ok(nearest)
 }
 
-/// The documents of a subtree that a model should make anew, each after what is below it: those that no model made, and
-/// directories that are made of other children than there are. A directory has a member `child_abstracts`, and the digest
-/// of the children that it has.
+/// The documents of a subtree whose abstracts are out of date, children before parents: those that no model
+/// made, and directories whose children have changed. A directory has a member `child_abstracts`, and the
+/// digest of its children.
 pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {
     let mut nodes = below(store, partition, address, None)?;
     nodes.splice(0..0, node(store, partition, address)?);
@@ -63,7 +63,7 @@ pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Resul
         let parent = node.address()?.parent();
         children.entry(parent.map(|parent| parent.to_string()).unwrap_or_default()).or_default().push(at);
     }
-    // The digests of directories that are made of other children, for those above them.
+    // The digests of directories whose children have changed, for those above them.
     let mut digests: HashMap<String, String> = HashMap::new();
     let mut found = Vec::new();
     for node in nodes.iter().rev() {

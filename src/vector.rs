@@ -1,5 +1,5 @@
-//! Vectors: cosines, estimated from codes of four bits a number or exact (`cosine.rs`), and of all pairs of many vectors
-//! (`unit_vectors.rs`).
+//! Vectors: cosines, estimated from codes of four bits a number or exact (`cosine.rs`), and of all pairs of
+//! many vectors (`unit_vectors.rs`).
 
 mod cosine;
 mod unit_vectors;

@@ -33,14 +33,14 @@ pub fn led(mark: &str, record: &StoredRecord, layout: &Layout) -> String {
     paragraph(mark, record, &[], layout)
 }
 
-/// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`. The parts of the text that matched
-/// are highlighted: byte ranges in their order, which do not overlap.
+/// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`. The parts of the text
+/// that matched are highlighted: byte ranges in their order, which do not overlap.
 pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, matched, layout)
 }
 
-/// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for the turn of a
-/// response, `stored in garden/garden as user and assistant, trace 01a2…`.
+/// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for
+/// the turn of a response, `stored in garden/garden as user and assistant, trace 01a2…`.
 pub fn stored_line(scope: &Scope, line: &[u8]) -> String {
     let object = Object::parse_bytes(line).unwrap_or_default();
     let member = |object: &Object, name| object.text(name).ok().flatten();
@@ -86,7 +86,7 @@ fn paragraph(lead: &str, record: &StoredRecord, matched: &[Range<usize>], layout
     out
 }
 
-/// A text, wrapped, without the lead that is on its first line; the others have a margin of so many columns.
+/// A text, wrapped, without the lead that is on its first line; the others have a margin of this many columns.
 pub fn wrapped(lead: &str, text: &str, margin: usize, layout: &Layout) -> String {
     let margins = Margins { width: layout.width, indent: columns(lead), hanging: margin };
     let mut out = String::new();
@@ -178,7 +178,7 @@ pub fn escape_controls(text: &str) -> String {
     out
 }
 
-/// The beginning of a text on one line of at most so many columns, in quotation marks.
+/// The beginning of a text on one line of at most this many columns, in quotation marks.
 pub fn excerpt(text: &str, width: usize) -> String {
     let text = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if columns(&text) <= width {

@@ -29,7 +29,7 @@ pub fn answer(response: &Object, keep_tools: bool) -> Result<Object> {
     Ok(message)
 }
 
-/// What is in an answer.
+/// The contents of an answer.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) text: String,
@@ -48,7 +48,7 @@ impl Found {
     }
 }
 
-/// What is in the blocks of a message of Anthropic's.
+/// The contents of the blocks of an Anthropic message.
 pub(super) fn of_blocks(blocks: &[Object]) -> Found {
     let mut found = Found::default();
     let mut follows = true;
@@ -72,7 +72,7 @@ pub(super) fn of_blocks(blocks: &[Object]) -> Found {
     found
 }
 
-/// What is in the items of a response of OpenAI's.
+/// The contents of the items of an OpenAI response.
 pub(super) fn of_items(items: &[Object]) -> Found {
     let mut found = Found::default();
     for item in items {
@@ -112,8 +112,8 @@ fn call(id: &Option<String>, name: &Option<String>, arguments: &str) -> Object {
     call
 }
 
-/// The reasons by which a provider of chat completions says that it gave up: those of Mistral and OpenRouter, of vLLM and
-/// SGLang, of DeepSeek, and of Zhipu.
+/// The reasons by which a provider of chat completions says that it gave up: those of Mistral and OpenRouter,
+/// of vLLM and SGLang, of DeepSeek, and of Zhipu.
 const FAILURES: [&str; 7] = [
     "\"error\"",
     "\"abort\"",
@@ -141,13 +141,13 @@ pub fn reported_error(answer: &Object) -> Option<Object> {
     choices.find(|choice| reports(choice) || failed(choice))
 }
 
-/// Whether a whole answer says of itself that it is none: a response that failed or was cancelled.
+/// Whether a whole answer reports its own failure: a response that failed or was cancelled.
 pub fn is_failed(answer: &Object) -> bool {
     let is_response = answer.get("object") == Some("\"response\"");
     is_response && matches!(answer.get("status"), Some("\"failed\"" | "\"cancelled\""))
 }
 
-/// Takes back from an answer that was put together what says that it came to its end.
+/// Removes the marks of completion from an assembled answer.
 pub fn mark_broken(answer: &mut Object) {
     match Api::of_answer(answer) {
         Api::Chat => {}
@@ -160,8 +160,7 @@ pub fn mark_broken(answer: &mut Object) {
     }
 }
 
-/// The tokens of its request that an answer reports. An answer that was translated has 0 where its provider reports
-/// none.
+/// The tokens of its request that an answer reports. A translated answer has 0 if its provider reports none.
 pub fn prompt_tokens(answer: &Object) -> Option<usize> {
     let usage = answer.object("usage").ok()??;
     let tokens = |name| usage.integer(name).ok().flatten().and_then(|n| usize::try_from(n).ok());

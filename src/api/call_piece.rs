@@ -1,12 +1,12 @@
 //! The pieces of calls in a stream of chat completions, and the calls to which they belong.
 //!
-//! OpenAI numbers the calls of an answer, and gives id and name with the first piece of each. Other providers number all
-//! calls 0, or none; give no ids, the same id to all, or another with each piece; or give id and name with each piece.
+//! OpenAI numbers the calls of an answer, and gives id and name with the first piece of each. Others number
+//! all calls 0, or none; give no ids, one id to all, or a new one with each piece; or repeat id and name.
 
 use crate::record::Object;
 use serde::de::IgnoredAny;
 
-/// A call of which pieces have arrived; what is not known is empty.
+/// A call of which pieces have arrived; unknown members are empty.
 #[derive(Default)]
 pub struct KnownCall<'a> {
     /// As JSON text.
@@ -23,7 +23,7 @@ pub enum CallPiece {
     Continues(usize),
     /// It begins another call.
     Begins,
-    /// It has nothing, or what is known.
+    /// It has nothing, or nothing new.
     Nothing,
 }
 

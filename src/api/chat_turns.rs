@@ -12,10 +12,10 @@ pub(super) const TEXT_PARAMETER: &str = "input";
 /// The beginning of the result of a tool that failed: chat completions have no other sign of it.
 const FAILED: &str = "Error";
 
-/// The blocks of an assistant that chat completions have, and its reasoning, which is of use to its own provider alone.
+/// The blocks of an assistant that chat completions have, and its reasoning, which only its own provider can use.
 const ASSISTANT_BLOCKS: [&str; 4] = ["text", "tool_use", "thinking", "redacted_thinking"];
 
-/// The error for a part of a request that chat completions have no words for.
+/// The error for a part of a request without a counterpart in chat completions.
 pub(super) fn unsayable(what: &str) -> Error {
     Error::new(format!("{what}: the model's provider has only chat completions, which cannot say it"))
         .hint("leave it out, or name a model whose provider has the API of the request")
@@ -25,8 +25,8 @@ pub(super) fn text_of(object: &Object, name: &str) -> String {
     object.text(name).ok().flatten().unwrap_or_default()
 }
 
-/// Turns as they are added. The result of a tool has text alone there: what else it has is the user's, after the results
-/// of all calls of its turn, which have to follow it.
+/// Turns as they are added. The result of a tool has only text there: its other parts become the user's,
+/// after the results of all calls of its turn, which must follow the turn.
 #[derive(Default)]
 struct Turns {
     turns: Vec<Object>,
@@ -69,7 +69,7 @@ impl Turns {
         self.push(turn);
     }
 
-    /// Adds the result of a call: its texts, and what is no text.
+    /// Adds the result of a call: its texts, and its other parts.
     fn push_result(&mut self, call: &str, texts: &[String], others: Vec<Object>) {
         let mut result = message("tool");
         result.set_text("tool_call_id", call);
@@ -102,7 +102,7 @@ fn message(role: &str) -> Object {
     message
 }
 
-/// The turns of a request for Messages. Errors name what cannot be said.
+/// The turns of a request for Messages. Errors name the part without a counterpart.
 pub(super) fn of_messages(body: &Object) -> Result<Vec<Object>> {
     let mut turns = Turns::default();
     if let Some(json) = body.get("system").filter(|json| *json != "null") {
@@ -241,7 +241,7 @@ fn document_text(source: &Object) -> Option<String> {
     }
 }
 
-/// The turns of a request for Responses. Errors name what cannot be said.
+/// The turns of a request for Responses. Errors name the part without a counterpart.
 pub(super) fn of_responses(body: &Object) -> Result<Vec<Object>> {
     let mut turns = Turns::default();
     if let Some(instructions) = body.text("instructions").ok().flatten() {

@@ -1,8 +1,8 @@
-//! Texts in the role of the user that no user wrote: what the programs of agents add to a request for the model.
+//! Texts in the role of the user that no user wrote: agent programs add them to a request for the model.
 
 use std::borrow::Cow;
 
-/// The tags of what a program adds to a prompt.
+/// The tags of texts that a program adds to a prompt.
 const REMINDER_TAGS: [(&str, &str); 1] = [("<system-reminder>", "</system-reminder>")];
 
 /// The beginnings of texts that a program writes in the role of the user.
@@ -20,7 +20,7 @@ const PROGRAM_TEXTS: [&str; 11] = [
     "<conversation-checkpoint>",
 ];
 
-/// The beginnings of texts by which a program asks for something of its own, such as a summary of the conversation.
+/// The beginnings of a program's own requests, such as for a summary of the conversation.
 const PROGRAM_REQUESTS: [&str; 5] = [
     "CRITICAL: Respond with TEXT ONLY.",
     "Your task is to create a detailed summary of the conversation so far",
@@ -29,7 +29,7 @@ const PROGRAM_REQUESTS: [&str; 5] = [
     "Here is the conversation so far:\n<conversation>\n",
 ];
 
-/// The text without what a program added to it for the model.
+/// The text without the additions of a program for the model.
 pub fn without_reminders(text: &str) -> Cow<'_, str> {
     if !REMINDER_TAGS.iter().any(|(open, _)| text.contains(open)) {
         return Cow::Borrowed(text);
@@ -49,13 +49,13 @@ pub fn is_program_text(text: &str) -> bool {
     PROGRAM_TEXTS.iter().any(|begin| text.starts_with(begin))
 }
 
-/// Whether a program asks for something of its own by a text.
+/// Whether a text is a program's own request.
 pub(super) fn is_program_request(text: &str) -> bool {
     PROGRAM_REQUESTS.iter().any(|begin| text.starts_with(begin))
 }
 
-/// Whether a text is one element of a name with an underscore, such as `<environment_context>`: so Codex tells the
-/// model what surrounds it.
+/// Whether a text is one element of a name with an underscore, such as `<environment_context>`: so Codex
+/// describes its environment to the model.
 pub fn is_element(text: &str) -> bool {
     let text = text.trim();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ']).next());

@@ -1,5 +1,5 @@
-//! Writes an answer as events of Anthropic's Messages or of OpenAI's Responses, one part after the other: what is told of
-//! a part ends before the next begins.
+//! Writes an answer as events of Anthropic's Messages or of OpenAI's Responses, one part after the other: the
+//! events of a part end before those of the next begin.
 
 use super::from_chat::{
     AnswerEnd, AnswerPart, Call, content_part, id_of, item, item_id, response, text_block, usage_of,
@@ -10,7 +10,7 @@ use crate::record::{Object, quote};
 
 /// The members of an answer whose first value is kept; providers repeat them, and may change them.
 const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
-/// The status of what is growing.
+/// The status of a growing part.
 const IN_PROGRESS: &str = "in_progress";
 
 /// Writes events.
@@ -145,7 +145,7 @@ impl EventWriter {
                 return self.add_of(part, "response.output_text.delta", &[("delta", json), no_logprobs()]);
             }
             AnswerPart::Refusal(_) => "response.refusal.delta",
-            // The input of the tool stands in the arguments, and is known when they are whole.
+            // The input of the tool is in the arguments, and is known when they are whole.
             AnswerPart::Call(call) if self.takes_text(call) => return,
             AnswerPart::Call(_) => "response.function_call_arguments.delta",
         };
@@ -201,7 +201,7 @@ impl EventWriter {
         self.add("message_stop", &[]);
     }
 
-    /// Ends an answer that broke off: by the usage so far, if the provider told it, and the error.
+    /// Ends an answer that broke off: by the usage so far, if the provider sent it, and the error.
     pub(super) fn fail(&mut self, message: &str) {
         let has_usage = self.head.has("usage");
         let message = quote(message);

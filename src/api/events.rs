@@ -70,7 +70,7 @@ impl AnswerEvents {
         self.error.as_ref()
     }
 
-    /// Takes an event for an error, whatever else it is.
+    /// Treats an event as an error, regardless of its type.
     pub fn fail(&mut self, event: &Object) {
         self.error.get_or_insert_with(|| event.clone());
     }
@@ -120,7 +120,7 @@ impl AnswerEvents {
         }
     }
 
-    /// Whether so many bytes may be gathered.
+    /// Whether this many bytes may be gathered.
     fn takes(&mut self, bytes: usize) -> bool {
         let Some(remaining) = &mut self.remaining else { return false };
         match remaining.checked_sub(bytes) {
@@ -234,7 +234,7 @@ impl Part {
         }
         let input = input.into_text();
         if !input.is_empty() {
-            // What broke off is no object yet.
+            // An interrupted input is incomplete JSON.
             match Object::parse(&input) {
                 Ok(input) => object.set("input", input.to_json()),
                 Err(_) => object.set_text("partial_json", &input),

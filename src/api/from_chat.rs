@@ -7,7 +7,7 @@ use crate::chat::GrowingText;
 use crate::error::Result;
 use crate::record::{Object, quote};
 
-/// The answer of a request that was sent as one for chat completions, in the shape of the API of its client.
+/// The answer to a translated request, in the shape of its client's API. Errors if it has no message.
 pub fn from_chat(translation: &Translation, answer: &Object) -> Result<Object> {
     let message = chat::answer(answer)?;
     let parts = parts_of(answer, &message);
@@ -68,8 +68,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Sets its id to the provider's. Where that is empty, or an `earlier` call of the answer has it, it gets one by which
-    /// its result can be told apart.
+    /// Sets its id to the provider's. If that is empty, or an `earlier` call has it, it gets a unique one.
     pub(super) fn set_id(&mut self, id: &str, answer: &Object, earlier: &[&str]) {
         let at = earlier.len();
         self.id = match id {
@@ -79,7 +78,7 @@ impl Call {
         };
     }
 
-    /// Whether a call that is growing has none so far.
+    /// Whether a growing call has none so far.
     pub(super) fn may_lack_arguments(&self) -> bool {
         "null".starts_with(self.arguments.trim())
     }
@@ -157,7 +156,7 @@ pub(super) fn push_arguments(function: &Object, to: &mut GrowingText) {
     }
 }
 
-/// The status of what came to its end.
+/// The status of a complete answer or item.
 pub(super) const COMPLETED: &str = "completed";
 
 /// How an answer ended.
@@ -230,7 +229,7 @@ pub(super) fn text_block(text: &str) -> String {
     format!("{{\"type\":\"text\",\"text\":{}}}", quote(text))
 }
 
-/// A block of a call. Its input is an object; arguments that are no JSON stand there as a text.
+/// A block of a call. Its input is an object; arguments that are no JSON are given as a text.
 fn call_block(call: &Call) -> String {
     let input = Object::parse(&call.arguments).map(|input| input.to_json());
     let input = input.unwrap_or_else(|_| quote(&call.arguments));

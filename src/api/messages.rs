@@ -90,7 +90,7 @@ fn session(body: &Object) -> Option<String> {
     user.contains("session").then_some(user)
 }
 
-/// What a message in the role of the user has.
+/// The contents of a message in the role of the user.
 fn user_message(message: &Unread) -> Result<UserMessage> {
     let mut found = UserMessage::default();
     match message.content() {

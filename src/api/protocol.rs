@@ -84,7 +84,7 @@ impl Api {
         }
     }
 
-    /// The member of an answer that has what was said: what is without it is none.
+    /// The member of an answer that has the message: an object without it is no answer.
     pub fn answer_member(self) -> &'static str {
         match self {
             Api::Chat => "choices",

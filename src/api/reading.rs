@@ -9,8 +9,8 @@ use std::ops::Range;
 /// The turns of a request.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// In the shape of chat completions, oldest first; the user's last turn has the user's own words alone. What comes
-    /// before it and has no text is in none.
+    /// In the shape of chat completions, oldest first; the user's last turn has the user's own words alone.
+    /// Earlier messages without text are left out.
     pub(super) turns: Vec<Object>,
     /// How many messages or items the request has.
     pub(super) len: usize,
@@ -22,7 +22,7 @@ pub(super) struct Reading {
     pub(super) session: Option<String>,
     /// Whether the program asks for something of its own: nothing of it is recalled or stored.
     pub(super) is_side_call: bool,
-    /// The tokens of what is in no turn, about: what tools returned before the user's last turn, thinking, images.
+    /// The approximate tokens outside of all turns: results of tools before the user's last turn, thinking, images.
     pub(super) unread_tokens: usize,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct UserPlace {
     pub(super) range: Range<usize>,
 }
 
-/// The members of a message or an item that are found before anything is read, of which the first has parts, and those of
-/// its parts.
+/// The members of a message or an item that are found before anything is read, of which the first has parts,
+/// and those of its parts.
 const ELEMENT_MEMBERS: [&str; 5] = ["content", "role", "type", "call_id", "output"];
 const PART_MEMBERS: [&str; 3] = ["type", "tool_use_id", "content"];
 
-/// A message or an item of a request, in the JSON text of their array. What is given of it is JSON text too.
+/// A message or an item of a request, in the JSON text of their array. Its accessors return JSON text too.
 pub(super) struct Unread<'a> {
     json: &'a str,
     element: Element<5>,
@@ -104,16 +104,16 @@ pub(super) struct UnreadPart<'a> {
     pub(super) content: Option<&'a str>,
 }
 
-/// The bytes of JSON text that a token has, about, as a fraction; programs and their output have fewer than prose.
+/// The approximate bytes of JSON text in a token, as a fraction; programs and their output have fewer than prose.
 const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
-/// The kinds of parts that are texts which somebody said, and of images, as JSON text.
+/// The kinds of parts that are spoken texts, and of images, as JSON text.
 const TEXT_KINDS: [&str; 3] = ["\"text\"", "\"input_text\"", "\"output_text\""];
 const IMAGE_KINDS: [&str; 2] = ["\"image\"", "\"input_image\""];
 /// The members in which the result of a tool has its parts.
 const RESULT_MEMBERS: [&str; 2] = ["content", "output"];
-/// The tokens of a turn in addition to what is in it, about.
+/// The approximate tokens of a turn beyond its content.
 const TURN_TOKENS: usize = 4;
-/// The tokens of an image, about: its bytes say nothing.
+/// The approximate tokens of an image: its bytes say nothing.
 const IMAGE_TOKENS: usize = 1600;
 
 impl Reading {
@@ -148,13 +148,13 @@ impl Reading {
         }
     }
 
-    /// Counts the tokens of what is in no turn, a part or an item of a kind, as JSON text.
+    /// Counts the tokens of a part or an item outside of all turns, of a kind, as JSON text.
     fn count(&mut self, json: &str, kind: Option<&str>) {
         self.unread_tokens += part_tokens(json, kind);
     }
 }
 
-/// The tokens of content that is not read, about; `json` is a text or an array of parts, as JSON text.
+/// The approximate tokens of content that is not read; `json` is a text or an array of parts, as JSON text.
 pub fn unread_tokens(json: &str) -> usize {
     if !may_have_image(json) || !json.starts_with('[') {
         return tokens_by_length(json);
@@ -251,7 +251,7 @@ pub(super) fn tool_message(call: Option<&str>, output: Option<&str>) -> Object {
         message.set("tool_call_id", call);
     }
     message.set("content", output.unwrap_or("\"\""));
-    // What has no escape of a character is text, however long.
+    // A string without `\u` escapes is text, however long.
     let is_text = output.is_none_or(|json| json.starts_with('"') && !json.contains("\\u"));
     if !is_text && Content::from_message(&message).is_err() {
         let json = message.get("content").unwrap_or_default().to_owned();
@@ -260,7 +260,7 @@ pub(super) fn tool_message(call: Option<&str>, output: Option<&str>) -> Object {
     message
 }
 
-/// A turn that only its tokens matter of, as JSON text.
+/// A turn of which only the tokens matter, as JSON text.
 pub(super) fn opaque(role: &str, json: &str) -> Object {
     let mut message = Object::default();
     message.set_text("role", role);

@@ -45,7 +45,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     Ok(reading)
 }
 
-/// Reads an array of items; `adds_elements` is whether the program tells the model of its surroundings by elements.
+/// Reads an array of items; `adds_elements` is whether the program describes its environment to the model by elements.
 fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
     let mut earlier = unread(json);
     reading.len = earlier.len();
@@ -88,14 +88,14 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
     Ok(())
 }
 
-/// Whether a program asks by an item for something of its own; the user's words after it are the matter.
+/// Whether an item is a program's own request; the user's words after it are the matter.
 fn is_program_request(item: &Unread) -> bool {
     let read = |item: Object| user_message(&item, false).ok();
     item.role() == Some("\"user\"")
         && Object::parse(item.json()).ok().and_then(read).is_some_and(|user| user.is_program_request)
 }
 
-/// What an item is.
+/// The type of an item.
 enum Item {
     User,
     Assistant,
@@ -106,7 +106,7 @@ enum Item {
 }
 
 impl Item {
-    /// What has a role and a type, as JSON text.
+    /// The type of the item that has this role and type, as JSON text.
     fn of(role: Option<&str>, kind: Option<&str>) -> Item {
         let is_message = matches!(kind, None | Some("\"message\""));
         match role {
@@ -124,7 +124,7 @@ fn turn_of(message: Object, role: &str) -> Object {
     if Content::from_message(&message).is_ok() { message } else { opaque(role, &message.to_json()) }
 }
 
-/// What a message of the user has.
+/// The contents of a message of the user.
 fn user_message(item: &Object, adds_elements: bool) -> Result<UserMessage> {
     let mut found = UserMessage::default();
     match Content::from_message(item)? {

@@ -1,5 +1,5 @@
-//! Finds values in JSON text that is known to be valid, without reading them: a body may have megabytes of what tools
-//! returned, and most of its bytes are in strings, which are skipped at once.
+//! Finds values in JSON text that is known to be valid, without reading them: a body may have megabytes of
+//! tool results, and most of its bytes are in strings, which are skipped at once.
 
 use crate::record::string_length;
 use std::ops::Range;
@@ -55,8 +55,8 @@ pub(super) fn elements<const N: usize>(json: &str, names: [&str; N]) -> Vec<Elem
     found
 }
 
-/// As `elements`, in the same pass also the elements of the first of the members, where that is an array; their places too
-/// are in `json`.
+/// As `elements`, in the same pass also the elements of the first of the members, where that is an array;
+/// their places too are in `json`.
 pub(super) fn elements_with_parts<const N: usize, const P: usize>(
     json: &str,
     names: [&str; N],
@@ -129,8 +129,8 @@ fn value_end(bytes: &[u8], begin: usize) -> usize {
     }
 }
 
-/// The end of the array that begins at a place. `element_end` gets the place where each element begins, and returns its
-/// end.
+/// The end of the array that begins at a place. `element_end` gets the beginning of each element, and returns
+/// its end.
 fn array_end(bytes: &[u8], begin: usize, mut element_end: impl FnMut(usize) -> usize) -> usize {
     let mut at = begin + 1;
     while let Some(element) = next_value(bytes, at) {

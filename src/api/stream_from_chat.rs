@@ -1,8 +1,8 @@
 //! The chunks of streamed chat completions as the events of the other APIs, as they come.
 //!
-//! Pieces of parallel calls may alternate, but blocks and items are told one after the other. The client gets the first
-//! part that has not ended, as it grows; what comes for a later part waits. A text ends where something follows it, a call
-//! where something follows it and its arguments are whole, and all end with the answer.
+//! Pieces of parallel calls may alternate, but blocks and items are sent one after the other. The client gets
+//! the first part that has not ended, as it grows; pieces of later parts wait. A text ends where something
+//! follows it, a call where something follows it and its arguments are whole, and all end with the answer.
 
 use super::answer::reported_error;
 use super::call_piece::{CallPiece, KnownCall, is_repeated, is_whole};
@@ -37,7 +37,7 @@ struct GrowingPart {
     is_open: bool,
     /// The number of bytes of its text that the client has.
     sent: usize,
-    /// The number of bytes of its text at which it was found out whether they are whole arguments, and whether they are.
+    /// The number of bytes of its text that were checked for whole arguments, and the result.
     checked: usize,
     is_whole: bool,
 }
@@ -115,7 +115,7 @@ impl EventTranslator {
         self.writer.take()
     }
 
-    /// The events of an answer that broke off, once: the usage so far, if the provider told it, and the error.
+    /// The events of an answer that broke off, once: the usage so far, if the provider sent it, and the error.
     pub fn fail(&mut self, message: &str) -> Vec<Object> {
         if !std::mem::replace(&mut self.is_ended, true) {
             self.writer.fail(message);
@@ -151,7 +151,7 @@ impl EventTranslator {
         }
     }
 
-    /// Adds a piece of a call; so many were `known` before its chunk.
+    /// Adds a piece of a call; `known` is the number of calls before its chunk.
     fn add_call(&mut self, piece: &Object, known: usize) {
         let calls: Vec<usize> = (0..self.parts.len()).filter(|at| self.parts[*at].call().is_some()).collect();
         let place = match CallPiece::of(piece, self.parts.iter().filter_map(GrowingPart::known), known) {
@@ -179,7 +179,7 @@ impl EventTranslator {
         part.grow(|arguments| push_arguments(&function, arguments));
     }
 
-    /// Tells the client what is new.
+    /// Sends the new events to the client.
     fn tell(&mut self) {
         while self.current < self.parts.len() {
             self.send(false);
@@ -191,8 +191,8 @@ impl EventTranslator {
         }
     }
 
-    /// Sends what is new of the current part. It is opened with what its beginning names; `now` is whether nothing more
-    /// can come.
+    /// Sends the new piece of the current part. It is opened once its beginning is known; `now` is whether
+    /// nothing more can come.
     fn send(&mut self, now: bool) {
         let (before, rest) = self.parts.split_at_mut(self.current);
         let may_open = |part: &GrowingPart| part.may_open() && !part.is_repeated(before);
@@ -272,7 +272,7 @@ impl GrowingPart {
         Some(KnownCall { index: self.index.as_deref(), id: &self.id, name, arguments })
     }
 
-    /// Whether it only names a call `before` it again, as far as is known.
+    /// Whether it seems to only repeat the name of a call `before` it.
     fn is_repeated(&self, before: &[GrowingPart]) -> bool {
         self.known().is_some_and(|call| is_repeated(&call, before.iter().filter_map(GrowingPart::known)))
     }

@@ -1,6 +1,6 @@
-//! Requests of the other APIs as requests for chat completions, for providers that have no other. What only tunes the
-//! model is left out, and so are tools that another provider would run itself; what changes the question and cannot be
-//! said is an error that names it.
+//! Requests of the other APIs as requests for chat completions, for providers that have no other. Members
+//! that only tune the model are left out, and so are tools that another provider would run itself; a member
+//! that changes the question and has no counterpart is an error that names it.
 
 use super::chat_turns::{self, TEXT_PARAMETER, text_of, unsayable};
 use super::protocol::Api;
@@ -12,8 +12,8 @@ use crate::record::{Object, quote};
 const UNSAYABLE_RESPONSES_MEMBERS: [&str; 5] =
     ["previous_response_id", "conversation", "prompt", "background", "top_logprobs"];
 const UNSAYABLE_MESSAGES_MEMBERS: [&str; 3] = ["mcp_servers", "container", "inference_geo"];
-/// What a request for Responses includes in its answer, of that which chat completions do not have; the rest is of tools
-/// that the provider runs, or of its reasoning.
+/// The `include` value of Responses that chat completions lack; the others concern tools that the provider
+/// runs, or its reasoning.
 const UNSAYABLE_INCLUDED: &str = "message.output_text.logprobs";
 
 /// The parameters of a tool that takes a text, as a function.
@@ -28,12 +28,12 @@ pub struct Translation {
     pub(super) text_tools: Vec<String>,
     /// The members of a request for Responses that its answer repeats.
     pub(super) asked: Object,
-    /// The tokens of the request, about.
+    /// The approximate tokens of the request.
     pub(super) prompt_tokens: usize,
 }
 
 impl Translation {
-    /// Of a request of an API, which has so many tokens.
+    /// Of a request of an API with this many tokens.
     pub fn new(api: Api, body: &Object, prompt_tokens: usize) -> Translation {
         let mut asked = Object::default();
         let repeated = [("parallel_tool_calls", "true"), ("tool_choice", "\"auto\""), ("tools", "[]")];
@@ -45,8 +45,8 @@ impl Translation {
     }
 }
 
-/// A request in the shape of chat completions; `length_member` is the member that bounds the answer. Errors name what
-/// cannot be said.
+/// A request in the shape of chat completions; `length_member` is the member that bounds the answer. Errors
+/// name the member without a counterpart.
 pub fn to_chat(api: Api, body: &Object, length_member: &str) -> Result<Object> {
     let mut request = Object::default();
     for name in ["model", "temperature", "top_p", "stream"] {

@@ -74,12 +74,12 @@ impl Request {
         self.wire.is_none()
     }
 
-    /// Whether a program asks for something of its own, such as a title: nothing of it is recalled or stored.
+    /// Whether it is a program's own request, such as for a title: nothing of it is recalled or stored.
     pub fn is_side_call(&self) -> bool {
         self.wire.as_ref().is_some_and(|wire| wire.is_side_call)
     }
 
-    /// Takes it for one by which a program asks for something of its own, if its API has such requests.
+    /// Treats it as a program's own request, if its API has such requests.
     pub fn mark_as_side_call(&mut self) {
         if let Some(wire) = &mut self.wire {
             wire.is_side_call = true;
@@ -102,8 +102,8 @@ impl Request {
         }
     }
 
-    /// What makes the user's last turn the same for all requests of it: the messages up to it. Of a session that its
-    /// program names, that name and the turn's place and words will do, since programs change what is before it.
+    /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program names
+    /// its session, that name with the turn's position and words, since programs change what is before it.
     pub fn turn_key(&self) -> Option<Vec<Object>> {
         let user = self.turns.last_user()?;
         let turns = &self.turns.messages;
@@ -115,7 +115,7 @@ impl Request {
         })
     }
 
-    /// What makes two requests attempts at the same thing.
+    /// The key that all attempts at the same request share.
     pub fn attempt_key(&self) -> Vec<Object> {
         let turns = &self.turns.messages;
         let Some(wire) = &self.wire else { return turns.clone() };
@@ -130,7 +130,7 @@ impl Request {
         std::iter::once(key(name, wire.len)).chain(turns).collect()
     }
 
-    /// The request as it goes on: with `block`, which recalls, before the user's last words, and with `rsv`.
+    /// The request to forward: with the recalled `block` before the user's last words, and with `rsv`.
     pub fn into_line(self, block: &str, mut rsv: Rsv, keep_tools: bool) -> Result<Object> {
         let Some(Wire { body, user, is_side_call, .. }) = self.wire else {
             return Ok(self.turns.into_object(&rsv));

@@ -18,7 +18,7 @@ pub fn embeddable(scopes: Scopes) -> Select {
 }
 
 /// Embeds the newest messages of a selection without a vector, at most `limit`, before it is searched. Notes report the
-/// number of remaining messages and any failures; the search goes on.
+/// number of remaining messages and any failures; the search continues.
 pub fn catch_up(
     store: &mut dyn Store,
     embedder: &mut Embedder,

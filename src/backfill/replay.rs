@@ -24,8 +24,8 @@ pub enum Replayed {
     Partly(u64, String),
 }
 
-/// Makes the vectors of a selection anew. Searches use the model before until the whole store has vectors of this one;
-/// then the old vectors are removed, unless `keep`.
+/// Rebuilds the vectors of a selection. Searches use the model before until the whole store has vectors of
+/// this one; then the old vectors are removed, unless `keep`.
 pub fn replay(
     store: &mut dyn Store,
     embedder: &mut Embedder,

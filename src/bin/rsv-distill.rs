@@ -126,7 +126,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// What a line was.
+/// An input line by its type.
 enum Taken {
     Session(Session),
     /// It is added to its conversation.

@@ -49,7 +49,7 @@ struct Args {
     into: Option<PathBuf>,
 }
 
-/// What else than lines is worked on.
+/// Tasks other than embedding lines.
 #[derive(clap::Args)]
 #[group(multiple = false, conflicts_with_all = ["files", "text", "field", "query", "format"])]
 struct Task {

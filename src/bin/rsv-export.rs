@@ -176,7 +176,7 @@ fn lines(
     let damage = store.walk(&what, &mut |record| lines.add(record, io))?;
     lines.flush(io)?;
     if damage.is_none() {
-        // What is derived of a damaged store follows from the other lines.
+        // The derived data of a damaged store follows from the other lines.
         lines.failed?;
     }
     cursors.end(damage, io)
@@ -190,7 +190,7 @@ struct Cursors<'a> {
 }
 
 impl Cursors<'_> {
-    /// Reads the cursor of the export before, and takes that of the next one. What is written meanwhile is in both.
+    /// Reads the cursor of the export before, and takes that of the next one. Records written meanwhile are in both.
     fn begin<'a>(args: &'a Args, which: &Select, store: &mut dyn Store) -> Result<Cursors<'a>> {
         let selection = selection(args, which);
         let mut changed_since = None;

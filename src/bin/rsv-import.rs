@@ -197,7 +197,7 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     }
 }
 
-/// What a watch reads of a file, in words: the version of the formats, and all that changes which lines come of it.
+/// The version and the options that decide which lines a watch makes of a file, as text.
 fn purpose(args: &Args, settings: &Settings, io: &Io) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let common = (&io.common.partition, &io.common.instance, settings.max_line());

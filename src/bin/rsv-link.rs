@@ -99,7 +99,7 @@ fn nodes(text: &str) -> std::result::Result<Nodes, String> {
     }
 }
 
-/// What is found for consolidation, instead of making links.
+/// Tasks of consolidation, instead of making links.
 #[derive(clap::Args)]
 #[group(id = cli::SEVERAL_PARTITIONS)]
 struct Clusters {
@@ -130,7 +130,7 @@ fn window(text: &str) -> std::result::Result<Duration, String> {
 /// The similarity that the members of a cluster exceed.
 const CLUSTER_THRESHOLD: f64 = 0.8;
 
-/// What is shown, instead of making links.
+/// Views of the graph, instead of making links.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Show {

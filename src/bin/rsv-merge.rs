@@ -80,14 +80,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// What was done with the clusters.
+/// The numbers of clusters that were merged and that failed.
 #[derive(Default)]
 struct Sums {
     done: usize,
     failed: usize,
 }
 
-/// What a line was.
+/// An input line by its type.
 enum Read {
     Cluster(Cluster),
     Commit(Commit),

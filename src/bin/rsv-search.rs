@@ -137,7 +137,7 @@ fn address(text: &str) -> std::result::Result<String, String> {
     Address::parse(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// What a search goes by, if not by words alone.
+/// The ranking of a search, if not by words alone.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Kind {
@@ -153,8 +153,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// What the search goes by, if that is said. In a pipe only the flags say it, so that what reads it gets the same
-    /// everywhere.
+    /// The requested ranking, if any. In a pipe only flags set it, so that readers get the same everywhere.
     fn ranking(&self, settings: &Settings, io: &Io) -> Option<Ranking> {
         let setting = || settings.text("search.by").filter(|_| io.stdout_is_tty());
         self.flag().or_else(|| setting().and_then(|name| Ranking::named(&name)))
@@ -480,8 +479,8 @@ impl Printer {
         io.out.with(|out| self.format.write(&ranked, query, out))
     }
 
-    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic. What is
-    /// printed from now on is found in that way.
+    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its
+    /// topic. It holds for all later output.
     fn highlight(&mut self, question: &str, by_meaning: bool) {
         self.format.by_meaning = by_meaning;
         self.highlighted = match self.format.layout() {

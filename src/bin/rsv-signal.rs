@@ -38,7 +38,7 @@ struct Args {
     format: Option<String>,
 }
 
-/// What is said of the memories.
+/// The signal about the memories.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Signal {

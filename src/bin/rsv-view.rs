@@ -97,7 +97,7 @@ struct Args {
     printing: Printing,
 }
 
-/// What is printed of a tree of documents.
+/// The parts of a tree of documents to print.
 #[derive(clap::Args)]
 #[group(id = "tree-options")]
 struct Tree {
@@ -115,7 +115,7 @@ struct Tree {
     stale: bool,
 }
 
-/// What a word of the command line names.
+/// An operand of the command line.
 #[derive(Clone, Debug)]
 enum Operand {
     Count(usize),
@@ -314,7 +314,7 @@ fn print_tree(
             }
         }
         Some(layout) => {
-            // What stands first is not indented.
+            // The first document is not indented.
             let above = if options.tree && own.is_some() { address.parent() } else { Some(address.clone()) };
             let above = above.unwrap_or_else(|| address.clone());
             let text = view::tree(&documents, &above, io.clock.now(), layout);

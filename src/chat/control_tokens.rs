@@ -142,8 +142,8 @@ const MAX_TOKEN_CHARS: usize = 40;
 /// The fullwidth bar of DeepSeek's tokens.
 const WIDE_BAR: char = '\u{ff5c}';
 
-/// Whether a text goes on after its `<` or `</` as one of the tags does, as `<|im_end|>`, `<|turn>`, `<turn|>` or
-/// `<\u{ff5c}User\u{ff5c}>`; an operator `<|` does not.
+/// Whether a text continues after its `<` or `</` as one of the tags does, as `<|im_end|>`, `<|turn>`,
+/// `<turn|>` or `<\u{ff5c}User\u{ff5c}>`; an operator `<|` does not.
 fn is_control_tag(rest: &str) -> bool {
     if rest.starts_with(WIDE_BAR) {
         return true;

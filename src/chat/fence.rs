@@ -72,8 +72,8 @@ pub fn entry(record: &StoredRecord) -> String {
     entry
 }
 
-/// Data for a model between two tags of a name. The text cannot close them: where it has such a tag itself, in whatever
-/// case, or a control token, a space is inserted after its first character.
+/// Data for a model between two tags of a name. The text cannot close them: where it has such a tag itself,
+/// in any case, or a control token, a space is inserted after its first character.
 pub fn delimit(name: &str, text: &str) -> String {
     let text = escape_control_tokens(text);
     let mut inner = String::with_capacity(text.len());
@@ -90,7 +90,7 @@ pub fn delimit(name: &str, text: &str) -> String {
     format!("<{name}>\n{inner}\n</{name}>")
 }
 
-/// A name on one line, cut after so many characters, where it would cost more tokens than the message.
+/// A name on one line, cut after this many characters, where it would cost more tokens than the message.
 fn one_line(name: &str, most: usize) -> String {
     let name = escape_control_tokens(name);
     let is_break = |c: char| c.is_control() || LINE_ENDS.contains(&c);

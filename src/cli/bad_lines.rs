@@ -57,7 +57,7 @@ impl BadLines {
         }
     }
 
-    /// Prints what is left to say at the end of the input.
+    /// Prints the remaining reports at the end of the input.
     pub fn end(&mut self, io: &mut Io) {
         self.release(io);
         match self.count.saturating_sub(PRINTED) {

@@ -1,9 +1,9 @@
-//! Characters that a terminal must not get as they are. The program `rsv`, which is without the library, has this file
+//! Characters that a terminal must not get unescaped. The program `rsv`, without the library, has this file
 //! too.
 
-/// Whether a character moves the cursor, reorders what follows, or is not seen: control characters (C0 and C1),
-/// bidirectional controls (Unicode annex 9), line separators, zero-width characters, and the tags that can smuggle text.
-/// The joiner and the variation selectors are none: emoji are made with them.
+/// Whether a character moves the cursor, reorders what follows, or is not seen: control characters (C0 and
+/// C1), bidirectional controls (Unicode annex 9), line separators, zero-width characters, and the tags that
+/// can smuggle text. The joiner and the variation selectors are none: emoji are made with them.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,7 +12,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text that stays on its line, and is seen as it is, whatever names it quotes.
+/// A text on one line, with its hidden characters escaped.
 pub(crate) fn on_one_line(text: &str) -> String {
     text.chars().flat_map(|c| if is_hidden(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }

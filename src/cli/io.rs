@@ -72,7 +72,7 @@ impl Diagnostics {
         }
     }
 
-    /// Writes a line for a program that reads them, whatever `-q` and `-v` say.
+    /// Writes a line for a program that reads them, regardless of `-q` and `-v`.
     pub fn record(&self, line: &str) {
         stderr::write_line(line);
     }
@@ -99,7 +99,7 @@ impl Io {
         self.trouble
     }
 
-    /// Prints an error on standard error. The tool goes on, and exits with 2 in the end.
+    /// Prints an error on standard error. The tool continues, and exits with 2 in the end.
     pub fn fault(&mut self, error: &Error) {
         self.trouble = true;
         self.diagnostics.fault(error);
@@ -231,8 +231,8 @@ impl Io {
         }
     }
 
-    /// Asks at the terminal, whatever standard input is, until the answer is yes or no: whether it is yes, which an empty
-    /// one and the end of the input are not; `None` if there is no terminal.
+    /// Asks at the terminal, regardless of standard input, until the answer is yes or no: whether it is yes,
+    /// which an empty one and the end of the input are not; `None` if there is no terminal.
     pub fn confirm(&self, question: &str) -> Result<Option<bool>> {
         let Ok(terminal) = File::options().read(true).write(true).open("/dev/tty") else { return Ok(None) };
         let failed = "cannot ask at the terminal";

@@ -61,8 +61,8 @@ fn disable_telemetry() {
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
-/// A file that may not grow any more (`ulimit -f`) is to be an error of the write, as a full disk is, and
-/// not the end of the process in the middle of it.
+/// A file at its size limit (`ulimit -f`) must make the write fail, as a full disk does, not end the process
+/// in the middle of it.
 fn catch_file_size_signal() {
     #[cfg(unix)]
     {

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The options of less if `LESS` does not set them: end if all fits on the screen, keep colours, leave the screen as it is.
+/// The options of less if `LESS` is not set: end if all fits on the screen, keep colours, leave the screen as it is.
 const LESS_OPTIONS: &str = "FRX";
 
 /// The exit statuses of a shell that cannot run a command.
@@ -23,8 +23,8 @@ pub(super) struct Pager {
 }
 
 impl Pager {
-    /// Starts the command in `PAGER`, else less; `None` if it is empty or cat, or if less is missing or has a dumb
-    /// terminal.
+    /// Starts the command in `PAGER`, else less; `None` if it is empty or cat, or less is missing or the
+    /// terminal dumb.
     pub(super) fn start() -> Result<Option<Pager>> {
         let command = std::env::var("PAGER").ok();
         let mut program = match command.as_deref() {

@@ -15,7 +15,7 @@ const MAX_QUEUED_BYTES: usize = 4 << 20;
 /// The time without progress after which the lines that wait at the end are given up.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the lines on standard error are changed by.
+/// The filter of the lines on standard error.
 type LineFilter = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 static FILTER: OnceLock<LineFilter> = OnceLock::new();
@@ -26,8 +26,8 @@ pub fn filter_stderr(filter: impl Fn(&str) -> String + Send + Sync + 'static) {
     let _ = FILTER.set(Box::new(filter));
 }
 
-/// Writes a line to standard error. A closed standard error is no failure. A terminal gets nothing that moves its cursor
-/// or hides text.
+/// Writes a line to standard error. A closed standard error is no failure. A terminal gets nothing that moves
+/// its cursor or hides text.
 pub(super) fn write_line(line: &str) {
     let mut text = FILTER.get().map_or_else(|| line.to_owned(), |filter| filter(line));
     if is_terminal(Stream::Stderr) {

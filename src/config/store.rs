@@ -96,7 +96,7 @@ impl StoreLocation {
         self.address.strip_prefix("sqlite:").map(Path::new)
     }
 
-    /// The server and its database as the name of a file, whatever the protocol by which the server is asked.
+    /// The server and its database as the name of a file, the same for every protocol.
     fn server_file_name(&self) -> String {
         let host = self.address.split_once("://").map_or(&*self.address, |(_, host)| host);
         let host = host.trim_end_matches('/').to_lowercase();

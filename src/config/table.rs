@@ -24,9 +24,9 @@ const BOLT_URL: ValueType =
     Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
 /// A memory mode of the proxy.
 const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
-/// What a search goes by.
+/// A ranking of a search.
 const SEARCH_BY: ValueType = Choice(&["keyword", "semantic", "hybrid", "auto"]);
-/// What is recalled.
+/// The kinds of recall.
 const RECALLED: ValueType = List(&["similar", "recent", "memories", "documents", "archives"]);
 /// A number of messages.
 const MESSAGE_COUNT: ValueType = Integer(0, 10_000);

@@ -226,8 +226,8 @@ fn is_line(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(char::is_control)
 }
 
-/// Whether a place is one by which SQLite's programs and libraries name a database in memory. No tool would find there
-/// what another stored.
+/// Whether a place is one by which SQLite's programs and libraries name a database in memory. No tool would
+/// find another's records there.
 fn is_in_memory(place: &str) -> bool {
     let path = place.strip_prefix("sqlite:").unwrap_or(place).trim_start_matches('/');
     let options = path.split_once('?').map_or("", |(_, options)| options);

@@ -30,7 +30,7 @@ numbers, commands and conditions that matter. Add nothing that the session does 
 Answer with one JSON object and nothing else: {\"memories\": [{\"title\": a line of at most 100 characters, \"content\": \
 Markdown of at most 1500 characters, \"outcome\": \"success\" or \"failure\", \"tags\": [some words]}]}";
 
-/// The lengths that a schema asks for, in characters: shorter than what is accepted.
+/// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;
 const ASKED_CONTENT_CHARS: usize = 1500;
 const ASKED_TAG_CHARS: usize = 30;
@@ -51,7 +51,7 @@ struct AnsweredMemory {
     tags: Vec<String>,
 }
 
-/// What a model is asked about a session.
+/// The request to a model for the memories of a session.
 pub fn request(session: &Session) -> Request {
     Request {
         name: "memories",
@@ -74,7 +74,7 @@ fn schema() -> Schema {
 }
 
 /// Asks a model for the memories of a session, of which there may be none. `now` is the time of those whose session has
-/// none, in milliseconds since 1970, UTC. Errors say why the answer is of no use.
+/// none, in milliseconds since 1970, UTC. Errors if the answer is of no use, with the reason.
 pub fn by_model(session: &Session, model: &Model, now: i64) -> Result<Vec<Object>> {
     memories(session, &model.ask(&request(session))?, now)
 }

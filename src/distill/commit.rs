@@ -11,10 +11,10 @@ pub(super) const MAX_ABSTRACT_CHARS: usize = 256;
 pub(super) const MAX_OVERVIEW_CHARS: usize = 4000;
 /// The greatest length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 50;
-/// The greatest length of the last segment of a memory's address, in bytes, without the digits that tell it from others.
+/// The greatest length of the last segment of a memory's address, in bytes, without the digits that make it unique.
 const MAX_SLUG_BYTES: usize = 50;
 
-/// What is made of the messages of a session, however it is done.
+/// The content of a commit, made by rule or by a model.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct CommitWords {
     pub(super) abstract_: String,

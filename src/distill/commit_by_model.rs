@@ -14,11 +14,11 @@ const MAX_MEMORIES: usize = 20;
 /// The greatest lengths of a memory's parts, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 const MAX_CONTENT_CHARS: usize = 10_000;
-/// The lengths that a schema asks for, in characters: shorter than what is accepted.
+/// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;
 const ASKED_CONTENT_CHARS: usize = 1000;
 const ASKED_OVERVIEW_CHARS: usize = 1900;
-/// How much the model gets: of a message, and of all, in characters. Of a longer session it gets the beginning and the
+/// The characters that the model gets of a message, and of all; of a longer session, the beginning and the
 /// end.
 const MAX_MESSAGE_CHARS: usize = 2000;
 const MAX_SESSION_CHARS: usize = 60_000;
@@ -54,7 +54,7 @@ struct ExtractedMemory {
     content: String,
 }
 
-/// What a model is asked about the messages of a session.
+/// The request to a model for a commit of a session's messages.
 pub fn commit_request(session: &UncommittedSession) -> Request {
     Request {
         name: "commit",
@@ -66,7 +66,7 @@ pub fn commit_request(session: &UncommittedSession) -> Request {
     }
 }
 
-/// Asks a model for the commit line of some messages. Errors say why the answer is of no use.
+/// Asks a model for the commit line of some messages. Errors if the answer is of no use, with the reason.
 pub fn commit_by_model(session: &UncommittedSession, model: &Model) -> Result<Object> {
     let answer = parse_json(&model.ask(&commit_request(session))?)?;
     line(session, checked(session, answer, model.name()).map_err(|error| error.at("the answer is invalid"))?)

@@ -1,4 +1,4 @@
-//! A commit by rule: counts, the first and the last turns, and what the user states as such.
+//! A commit by rule: counts, the first and the last turns, and the user's explicit statements.
 
 use super::commit::{Candidate, CommitWords, MAX_ABSTRACT_CHARS, MAX_OVERVIEW_CHARS, line};
 use super::conversation::cut;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::record::{BY_RULE, Object, Role, time};
 use std::collections::BTreeSet;
 
-/// The number of first and of last turns that are told.
+/// The number of first and of last turns in an overview.
 const FIRST_TURNS: usize = 3;
 const LAST_TURNS: usize = 5;
 /// The lengths of the parts of an abstract, in characters.
@@ -40,7 +40,7 @@ pub(super) fn words(session: &UncommittedSession, patterns: &Patterns) -> Commit
     }
 }
 
-/// The user's turns and the answers that are told: the first and the last, in their order.
+/// The user's turns and the answers of the overview: the first and the last, in their order.
 fn turns_at_ends(session: &UncommittedSession) -> [Vec<&SessionMessage>; 2] {
     let is_turn = |message: &&SessionMessage| {
         matches!(message.role, Role::User | Role::Assistant) && !message.text.is_empty()
@@ -115,7 +115,7 @@ fn references(session: &UncommittedSession) -> String {
     found.iter().map(|word| format!("- {word}")).collect::<Vec<_>>().join("\n")
 }
 
-/// What the user states as such: a memory each, in the user's words.
+/// A memory for each explicit statement of the user, in the user's words.
 fn memories(session: &UncommittedSession, patterns: &Patterns) -> Vec<Candidate> {
     let mut found = Vec::new();
     for message in session.of(Role::User) {
@@ -135,7 +135,7 @@ fn memories(session: &UncommittedSession, patterns: &Patterns) -> Vec<Candidate>
     found
 }
 
-/// The sentences of a text, without code, quotations, questions, and what is too long to be a statement.
+/// The sentences of a text, without code, quotations, questions, and those too long to be a statement.
 fn statements(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut is_code = false;
@@ -171,7 +171,7 @@ fn sentences(line: &str) -> Vec<&str> {
     found
 }
 
-/// At most so many characters, with the sign that it was cut.
+/// At most this many characters, with the sign that it was cut.
 fn cut_to(text: &str, chars: usize) -> String {
     if text.chars().nth(chars).is_none() { text.to_owned() } else { cut(text, chars - 3) }
 }

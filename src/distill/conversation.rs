@@ -6,7 +6,7 @@ use crate::record::{Draft, Role};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of turns that are told, the last ones, and the greatest length of each, in characters.
+/// The number of the last turns in the approach, and the greatest length of each, in characters.
 const MAX_TURNS: usize = 40;
 const MAX_TURN_CHARS: usize = 300;
 /// The greatest length of the last answer, in characters.
@@ -137,7 +137,7 @@ impl Conversation {
     }
 }
 
-/// At most so many characters of a text; `...` tells that it was cut.
+/// At most this many characters of a text; `...` marks a cut.
 pub(super) fn cut(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}...", text[..end].trim_end()),

@@ -1,5 +1,5 @@
-//! The abstract and the overview of a document by a model, which gets its words, or the abstracts of what is in it, as
-//! data.
+//! The abstract and the overview of a document by a model, which gets its words, or the abstracts of its
+//! children, as data.
 
 use crate::error::{Error, Result};
 use crate::record::{BY_RULE, DOCUMENT, LINE_ENDS, Line, Object, URI};
@@ -45,7 +45,7 @@ struct DocumentAnswer {
     overview: String,
 }
 
-/// A document that a model is to describe.
+/// A document for a model to describe.
 #[derive(Clone, Debug)]
 pub struct StaleDocument {
     line: Object,
@@ -56,7 +56,7 @@ pub struct StaleDocument {
     children: Vec<Child>,
 }
 
-/// What is in a directory.
+/// A child of a directory.
 #[derive(Clone, Debug, Deserialize)]
 struct Child {
     name: String,
@@ -97,7 +97,7 @@ impl StaleDocument {
         }
     }
 
-    /// What a model is asked about it.
+    /// The request to a model for its description.
     pub fn request(&self) -> Request {
         let mut data = Object::default();
         data.set_text("title", &self.title);
@@ -118,7 +118,8 @@ impl StaleDocument {
         }
     }
 
-    /// Asks a model to describe it; returns its line with the new texts. Errors say why the answer is of no use.
+    /// Asks a model to describe it; returns its line with the new texts. Errors if the answer is of no use,
+    /// with the reason.
     pub fn described(&self, model: &Model) -> Result<DescribedDocument> {
         if self.content.trim().is_empty() && self.children.is_empty() {
             return Err(Error::new("it has no words to describe"));

@@ -1,4 +1,4 @@
-//! Documents that a model describes, several at once, each after what is in it.
+//! Documents that a model describes, several at once, each after its children.
 
 use super::document::{DescribedDocument, StaleDocument};
 use crate::error::{Context, Result};
@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// Documents in the order in which they came. A document waits for those below its address, whose new abstracts it gets.
+/// Yields the documents in input order. Each waits for those below its address, and gets their new abstracts.
 pub struct DocumentQueue {
     model: Arc<Model>,
     /// The greatest number of requests at once.
@@ -38,7 +38,7 @@ impl DocumentQueue {
         DocumentQueue { model, jobs, asked: VecDeque::new(), abstracts: HashMap::new() }
     }
 
-    /// Asks about a document, as soon as there is room and all below it is done; `sink` gets what is done meanwhile.
+    /// Asks about a document once there is room and its descendants are done; `sink` gets finished ones.
     pub fn push(
         &mut self,
         mut document: StaleDocument,

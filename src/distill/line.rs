@@ -4,7 +4,7 @@ use super::session::Session;
 use crate::record::{FAILURE, Object, Origin, STRATEGY, quote, time};
 use std::time::Duration;
 
-/// What is distilled, however it is done.
+/// A distilled memory, made by rule or by a model.
 #[derive(Clone, Debug)]
 pub(super) struct NewMemory<'a> {
     pub(super) title: String,

@@ -9,9 +9,9 @@ const BUILT_IN: &str = include_str!("patterns.txt");
 
 /// The categories of extracted memories.
 pub(super) const CATEGORIES: [&str; 6] = ["profile", "preference", "entity", "event", "case", "pattern"];
-/// The category of what a user asks to remember and no other pattern knows.
+/// The category of statements that a user asks to remember and that match no other pattern.
 const OTHER: &str = "entity";
-/// The name of patterns whose gap the other patterns decide about.
+/// The name of patterns whose gap is matched by the other patterns.
 const REMEMBER: &str = "remember";
 /// Stands for some words.
 const GAP: &str = "...";
@@ -24,7 +24,7 @@ pub struct Patterns(Vec<Pattern>);
 struct Pattern {
     /// `None` for one that asks to remember.
     category: Option<&'static str>,
-    /// What stands before, between and after the gaps; empty at a gap at an end.
+    /// The words before, between and after the gaps; empty at a gap at an end.
     pieces: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ fn find_words(text: &str, words: &str) -> Option<usize> {
     })
 }
 
-/// Whether a word goes on after the last word of some.
+/// Whether a word continues after the last word of some.
 fn is_inside_word(words: &str, rest: &str) -> bool {
     is_spaced(words.chars().next_back()) && is_spaced(rest.chars().next())
 }

@@ -1,4 +1,4 @@
-//! A session: what was tried, how, and how it ended.
+//! A session: its task, its approach and its outcome.
 
 use crate::error::{Error, Result};
 use crate::record::{Object, texts, time_member, unexpected};
@@ -39,9 +39,9 @@ pub struct Session {
     pub session_id: Option<String>,
     pub outcome: SessionOutcome,
     pub task: String,
-    /// What was done; empty if that is not known.
+    /// The approach; empty if unknown.
     pub approach: String,
-    /// What came of it; empty if that is not known.
+    /// The result of it; empty if unknown.
     pub result: String,
     pub tags: Vec<String>,
     pub duration: Option<Duration>,

@@ -5,7 +5,7 @@ use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{Draft, DraftDefaults, Role, Scope, archive_address, session_of_archive, unexpected};
 
-/// The greatest length of a turn that is told, in characters.
+/// The greatest length of a turn in an overview, in characters.
 pub(super) const MAX_TURN_CHARS: usize = 300;
 /// The greatest length of a message that is searched for statements, in characters: longer ones are pasted.
 const MAX_MESSAGE_CHARS: usize = 20_000;
@@ -19,18 +19,18 @@ pub struct UncommittedSession {
     pub(super) messages: Vec<SessionMessage>,
 }
 
-/// A message, by what a commit needs of it.
+/// The parts of a message that a commit needs.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct SessionMessage {
     pub(super) id: String,
     pub(super) role: Role,
-    /// Its own words, without what was recalled, and no more than the beginning of very many.
+    /// Its own words without recalled text, cut if there are very many.
     pub(super) text: String,
     pub(super) timestamp: i64,
 }
 
 impl SessionMessage {
-    /// Its words on one line, at most so many characters.
+    /// Its words on one line, at most this many characters.
     pub(super) fn line(&self, chars: usize) -> String {
         cut(&self.text.split_whitespace().collect::<Vec<_>>().join(" "), chars)
     }
@@ -52,7 +52,7 @@ impl UncommittedSession {
         &self.scope
     }
 
-    /// Takes the archive that the messages follow. Errors if it is none of the session's.
+    /// Takes the archive that the messages follow. Errors if it is not the session's.
     pub fn follow(&mut self, document: Draft) -> Result<()> {
         let fill =
             DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };

@@ -21,8 +21,8 @@ const MAX_REPORTED_ERRORS: u32 = 3;
 /// The least free space for a store that grows: for its log, and for an index that is rebuilt.
 const MIN_FREE_BYTES: u64 = 100 << 20;
 
-/// Unused space of a store is worth returning from these bytes on, and from this share of the file: less is soon used
-/// again.
+/// Unused space of a store is returned from this number of bytes, and this share of the file: less is soon
+/// reused.
 const MIN_UNUSED_BYTES: u64 = 10_000_000;
 const MIN_UNUSED_SHARE: u64 = 4;
 
@@ -36,7 +36,7 @@ pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
     if found.is_empty() { vec![Finding::ok("settings", "every key is known")] } else { found }
 }
 
-/// Reservoir's settings file: the values that hold, and what is ignored.
+/// Reservoir's settings file: the values in effect, and the ignored ones.
 pub(super) fn reservoir(settings: &Settings) -> Vec<Finding> {
     let Some(file) = settings.reservoir_file() else { return Vec::new() };
     let used = Finding::ok("reservoir", reservoir_text(settings, file));
@@ -128,7 +128,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
             Ok((format!("{}, {messages} messages", place.address), store))
         }
         failed => {
-            // What it leaves beside the file is moved too.
+            // The files that it leaves beside the store are moved too.
             drop(store);
             Err(match failed {
                 Ok((faults, _)) => {
@@ -227,7 +227,7 @@ pub(super) fn compact(settings: &Settings) -> Result<Finding> {
     ))
 }
 
-/// Makes all that follows from the records anew: a finding for each thing that was done, and one for what is left.
+/// Rebuilds all that follows from the records: a finding for each repair, and one for the remaining errors.
 pub(super) fn repair(settings: &Settings) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,

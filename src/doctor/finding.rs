@@ -30,7 +30,7 @@ impl Finding {
         Finding { check, state: State::Ok, text: text.into(), remedy: None }
     }
 
-    /// Something may be wanted.
+    /// A suggestion: the tools work without it.
     pub fn advice(check: &'static str, error: &Error) -> Finding {
         Finding { state: State::Advice, ..Finding::trouble(check, error) }
     }

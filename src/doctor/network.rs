@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 /// No list of models is longer, in bytes.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// What the proxy says of itself at `/health`.
+/// The proxy's answer at `/health`.
 #[derive(Deserialize)]
 struct Health {
     version: Option<String>,
@@ -75,7 +75,7 @@ pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     }
 }
 
-/// The process that listens on a port, as far as the system tells.
+/// The process that listens on a port, if the system shows it.
 fn port_owner(port: u16) -> String {
     let other = "another program".to_owned();
     #[cfg(target_os = "linux")]
@@ -182,7 +182,7 @@ impl ModelList {
     }
 }
 
-/// Gets what is at an address, within `CHECK_TIMEOUT`: the status, and the body if it is JSON of this shape.
+/// Fetches an address, within `CHECK_TIMEOUT`: the status, and the body if it is JSON of this shape.
 fn get_json<'a, T: DeserializeOwned>(
     client: &'a Client,
     address: &'a Address,

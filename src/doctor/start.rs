@@ -1,4 +1,4 @@
-//! What a proxy that starts tells of its settings.
+//! The notes about its settings that a proxy prints at the start.
 
 use super::files::reservoir_text;
 use super::status;

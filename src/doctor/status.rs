@@ -1,4 +1,4 @@
-//! A summary for people: what there is, and what to do next.
+//! A summary for people: the present state, and what to do next.
 
 use super::files::with_check_timeout;
 use crate::config::Settings;
@@ -98,7 +98,7 @@ fn partitions(scopes: &[(Scope, u64)]) -> String {
     }
 }
 
-/// The model that answers, with its provider; and the command that sets up what is missing.
+/// The model that answers, with its provider; and the command that sets up missing parts.
 fn model(settings: &Settings) -> (String, Option<String>) {
     let Some(model) = settings.text("model") else {
         return ("not set".to_owned(), None);

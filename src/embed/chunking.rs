@@ -85,7 +85,7 @@ fn add(
     Ok(())
 }
 
-/// The vector of a text from those of its chunks.
+/// The vector of a text, of length 1, from those of its chunks: their mean, weighted by their tokens.
 pub(super) fn join(chunks: &[TextChunk], mut vectors: Vec<Vec<f32>>) -> Vec<f32> {
     if vectors.len() == 1 {
         return vectors.swap_remove(0);

@@ -19,7 +19,7 @@ impl Embedder {
         }
     }
 
-    /// The vector of one text.
+    /// Embeds one text: a vector of length 1. Errors as `embed`.
     pub fn embed_one(&mut self, text: &str, input_type: InputType) -> Result<Vec<f32>> {
         self.embed(&[text], input_type)?.pop().ok_or_else(|| Error::new("the model returned no vector"))
     }

@@ -6,9 +6,9 @@ use crate::chat::{self, fence};
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, VectorFormat, kind_named, quote, shape, write_vector};
 
-/// The text of a line and what it is: the member `field` if one is named; else a query's question, the last user's
-/// message of a request, the text of a document, a title with its content, or a message's text. `None` for a line without text, such as a tool
-/// call or a link. Errors name the member.
+/// The text of a line and its type: the member `field` if one is named; else a query's question, the last
+/// user's message of a request, the text of a document, a title with its content, or a message's text. `None`
+/// for a line without text, such as a tool call or a link. Errors name the member.
 pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, InputType)>> {
     if let Some(field) = field {
         let text = line.text(field)?.ok_or_else(|| Error::new(format!("{field}: is missing")))?;

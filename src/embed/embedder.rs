@@ -95,8 +95,8 @@ impl Embedder {
         self.source().installed.as_ref().map_or(Ok(()), InstalledModel::verify)
     }
 
-    /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
-    /// Errors if the model cannot be loaded, or makes no vector of its dimension.
+    /// The vectors of texts, in their order: each of length 1, regardless of the other texts. Errors if the
+    /// model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         self.source().embed(texts, input_type)
     }

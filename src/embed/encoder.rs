@@ -62,8 +62,8 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take equally long; one
-    /// after the other if no thread can be started.
+    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take
+    /// equally long; one after the other if no thread can be started.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,
@@ -111,7 +111,7 @@ impl Encoder {
         })
     }
 
-    /// The vectors of texts, in their order, each of length 1.
+    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1.
     pub(super) fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());
@@ -185,7 +185,7 @@ impl Encoder {
         batches
     }
 
-    /// Errors if a vector is none of this model's.
+    /// Errors if a vector does not have `dim` numbers and length 1.
     fn check_vector(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
         let dim = self.dim.unwrap_or(vector.len());
         if vector.len() != dim {
@@ -242,7 +242,7 @@ fn directory_size(directory: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-/// The least that fastembed takes for a tokenizer, until ours is put in its place.
+/// The smallest tokenizer that fastembed accepts, until ours replaces it.
 fn no_tokenizer() -> TokenizerFiles {
     let tokenizer = r###"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
         "pre_tokenizer":null,"post_processor":null,"decoder":null,"model":{"type":"WordPiece",

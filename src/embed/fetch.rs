@@ -1,5 +1,4 @@
-//! Fetches a model from a hub, or from a directory or file of the user's, checks and prepares it, and installs it
-//! atomically.
+//! Fetches a model from a hub, or a local directory or file, checks and prepares it, and installs it atomically.
 
 use super::model::Model;
 use super::model_dir::{FileChecksum, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
@@ -37,10 +36,10 @@ impl Report for (Progress, Diagnostics) {
     }
 }
 
-/// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an `.onnx`
-/// file. ONNX Runtime's library is installed too where it is missing. With `from` nothing is downloaded: the files, and
-/// the library if it is there, come from that directory. An installed model is checked, and damaged files are fetched again. Files of an interrupted fetch are
-/// kept for the next.
+/// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an
+/// `.onnx` file. ONNX Runtime's library is installed too where it is missing. With `from` nothing is
+/// downloaded: the files, and the library if it is there, come from that directory. An installed model is
+/// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,

@@ -50,7 +50,7 @@ pub(super) enum Pooling {
 }
 
 impl Model {
-    /// A model of which nothing is known but its name.
+    /// A model known only by its name.
     pub(super) fn unknown(id: &str) -> Model {
         Model {
             id: id.to_owned(),

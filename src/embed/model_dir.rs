@@ -14,7 +14,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The names of a model's graph, its tokenizer and its description, whatever the hub calls them.
+/// The names of a model's graph, its tokenizer and its description, independent of the names on the hub.
 pub(super) const GRAPH_FILE: &str = "model.onnx";
 pub(super) const TOKENIZER_FILE: &str = "tokenizer.json";
 const DESCRIPTION_FILE: &str = "model.json";
@@ -98,7 +98,7 @@ impl ModelDir {
         self.cache.join("models").join(format!("{}@{}", installed.model.id, &key[..12]))
     }
 
-    /// Every fast form of a model that there is, of whatever build.
+    /// Every fast form of a model, of any build.
     pub(super) fn all_prepared(&self, id: &str) -> Vec<PathBuf> {
         let prefix = format!("{id}@");
         let entries = fs::read_dir(self.cache.join("models")).into_iter().flatten().flatten();
@@ -127,7 +127,7 @@ impl InstalledModel {
         })
     }
 
-    /// Reads a model's directory; `None` if no model is there.
+    /// Reads a model's directory; `None` if there is no model.
     pub(super) fn read(directory: &Path) -> Result<Option<InstalledModel>> {
         let path = directory.join(DESCRIPTION_FILE);
         let Some(described) = model::read::<InstalledModel>(&path)? else { return Ok(None) };

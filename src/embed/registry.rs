@@ -42,7 +42,7 @@ static MODELS: [ModelRow; 7] = [
     ModelRow { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
 ];
 
-/// The model of a name, case and punctuation aside: the documents of Reservoir write `bge-large-en-v15`,
+/// The model of a name, ignoring case and punctuation: the documents of Reservoir write `bge-large-en-v15`,
 /// fastembed `BGELargeENV15`.
 pub(super) fn find(name: &str) -> Option<Model> {
     let wanted = normalized_name(name);

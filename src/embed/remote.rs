@@ -21,7 +21,7 @@ pub(super) struct RemoteEmbedder {
     diagnostics: Diagnostics,
     /// The dimension of its vectors, once one has been seen.
     dim: Option<usize>,
-    /// The most texts that it takes at once, as far as is known.
+    /// The most texts that it takes at once, if known.
     max_batch: usize,
     /// Whether to request base64.
     base64: bool,
@@ -180,7 +180,7 @@ impl RemoteEmbedder {
         }
     }
 
-    /// The vectors in a good answer.
+    /// The vectors in a good answer: `count` of one dimension.
     fn read(
         &mut self,
         reply: &FullResponse,

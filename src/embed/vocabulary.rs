@@ -16,7 +16,7 @@ use tokenizers::{AddedToken, PaddingParams, Tokenizer};
 pub(super) const WORDS_FILE: &str = "vocab.txt";
 pub(super) const RULES_FILE: &str = "rules.json";
 
-/// What makes a tokenizer of a list of words.
+/// The rules that make a tokenizer of a list of words.
 #[derive(Serialize, Deserialize)]
 struct Rules {
     /// The token for a word that the list does not make up.

@@ -13,7 +13,7 @@ const MAX_EXCERPT_COLUMNS: usize = 60;
 /// The columns of the rest of its line: `    related: “” (123 tokens)`.
 const AROUND_EXCERPT_COLUMNS: usize = 28;
 
-/// What is before each line after the first.
+/// The indentation of each line after the first.
 const INDENT: &str = "    ";
 
 /// The number of messages that are named for each reason for which messages were left out.
@@ -39,8 +39,8 @@ pub fn ids_in_account(record: &StoredRecord) -> Vec<String> {
     parts.chain(account.left_out.into_iter().map(|left| left.id)).collect()
 }
 
-/// An account as a few lines: the question, its tokens, and the messages that were recalled and left out, by their
-/// beginnings.
+/// An account as a few lines: the question, its tokens, and the beginnings of the recalled and left-out
+/// messages.
 pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named, layout: &Layout) -> String {
     let account = Account::from_record(record);
     let columns = layout.width.saturating_sub(AROUND_EXCERPT_COLUMNS);
@@ -142,7 +142,7 @@ impl AccountText<'_> {
         reasons.into_iter().map(line).collect()
     }
 
-    /// Lines about what did not go as it should.
+    /// Lines about problems.
     fn trouble(&self) -> Vec<String> {
         let account = self.account;
         let dropped: u64 = account.dropped.iter().map(|dropped| dropped.tokens).sum();

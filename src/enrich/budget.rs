@@ -15,8 +15,8 @@ use std::collections::HashSet;
 /// is not queried.
 const SMALL_REQUEST_BYTES: usize = 3072;
 
-/// A text is counted up to so many windows. The tokens of a longer one are estimated from those that were counted: it
-/// does not fit, whatever their number.
+/// A text is counted up to this many windows. The tokens of a longer one are estimated from those that were
+/// counted: it does not fit, regardless of their number.
 const FAR_BEYOND: usize = 2;
 
 /// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
@@ -109,13 +109,13 @@ impl Plan {
         }
         limits.reserve = options.reserve.unwrap_or(limits.reserve);
         if !options.drops {
-            // Such callers reserve what the model may answer at most.
+            // Such callers reserve the longest possible answer.
             limits.reserve = limits.reserve.min(limits.window / 2);
         }
         let share = (limits.window as f64 * options.share) as usize;
         let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
-        // Of a request that is sent whatever its length, only the room for recalled text matters.
+        // For a request of unlimited length, only the room for recalled text matters.
         let is_exact = options.drops || bound.request() <= available;
         if is_exact && (bound.request() + bound.recalled() > available || bound.recalled() > share) {
             let limit = (limits.window.saturating_mul(FAR_BEYOND) as f64 / options.token_multiplier) as usize;
@@ -251,7 +251,7 @@ impl Plan {
         }
     }
 
-    /// The documents that are kept, archives aside, with their scores.
+    /// The kept documents except archives, with their scores.
     pub(super) fn documents(&self) -> Vec<(StoredRecord, Option<f64>)> {
         let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == Block::Documents);
         kept.map(|(candidate, _)| (candidate.record.clone(), candidate.score)).collect()

@@ -1,4 +1,4 @@
-//! What may be recalled for a request, and the blocks in which it stands.
+//! Candidates for recall, and the blocks in which they stand.
 
 use super::degraded::Degraded;
 use super::options::Wording;
@@ -52,8 +52,8 @@ impl Block {
     }
 }
 
-/// The candidates in the order of their worth: the memories, the last messages, newest first, then the related ones, best
-/// first, then those linked to these, and the documents, which are longest.
+/// The candidates in the order of their worth: the memories, the last messages, newest first, then the
+/// related ones, best first, then those linked to these, and the documents, which are longest.
 #[derive(Default)]
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,

@@ -9,11 +9,11 @@ use std::time::Duration;
 pub enum Degraded {
     /// The store cannot be read or written; the error in words.
     StoreFailed(String),
-    /// An attempt to store turns has taken this long, and goes on.
+    /// An attempt to store turns has taken this long, and continues.
     StoreSlow(Duration),
     /// Recall took longer than this limit.
     RecallTimedOut(Duration),
-    /// Messages are to be found by meaning, and the model is not available.
+    /// Search by meaning is configured, and the model is not available.
     EmbedderUnavailable(Error),
     /// The reason from the account of an enriched request.
     Enrichment(String),

@@ -25,8 +25,8 @@ pub(super) struct DocumentSearch<'a> {
 
 impl DocumentSearch<'_> {
     /// The best documents at and below the target. Of a target that is one document, all are candidates, however little
-    /// they have to do with the question; where none is found, or the index cannot be used, its first sections, which have
-    /// no score. `recalled` gets the steps of the search, and the reason if the index cannot be used.
+    /// they have to do with the question; where none is found, or the index cannot be used, its first sections, which
+    /// have no score. `recalled` gets the steps of the search, and the reason if the index cannot be used.
     pub(super) fn at_target(&self, memory: &mut Memory, recalled: &mut Recalled) -> Result<Vec<Candidate>> {
         let target = &self.options.target;
         let is_document = target.is_open_to(self.partition())
@@ -72,7 +72,7 @@ impl DocumentSearch<'_> {
         Ok(nodes.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect())
     }
 
-    /// The best documents at and below an address, at most so many; `selective`, only those that are likely to help.
+    /// The best documents at and below an address, at most this many; `selective`, only those that are likely to help.
     fn find(
         &self,
         memory: &mut Memory,

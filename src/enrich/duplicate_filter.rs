@@ -95,8 +95,8 @@ impl Turns {
         self.longest = self.longest.max(text.len());
     }
 
-    /// Whether a turn contains a text. A search takes time to prepare by the length of what is looked for, of which mostly
-    /// not even the beginning is there.
+    /// Whether a turn contains a text. Preparing a search takes time by the length of the needle, of which
+    /// often not even the beginning occurs.
     fn contain(&self, text: &str) -> bool {
         let (turns, text) = (self.texts.as_bytes(), text.as_bytes());
         let beginning = &text[..text.len().min(BEGINNING_BYTES)];

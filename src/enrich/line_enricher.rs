@@ -39,8 +39,8 @@ struct LoadedMemory {
 }
 
 impl LineEnricher {
-    /// Opens the store; notes report missing parts, and requests go on without them. `trace_id` is for every request,
-    /// instead of its own or a new one.
+    /// Opens the store; notes report missing parts, and requests continue without them. `trace_id` is for
+    /// every request, instead of its own or a new one.
     pub fn new(
         settings: Settings,
         common: &Common,
@@ -70,7 +70,7 @@ impl LineEnricher {
         self
     }
 
-    /// Takes every request for one of an API.
+    /// Treats every request as one of an API.
     pub fn of_api(self, api: Option<Api>) -> LineEnricher {
         LineEnricher { api, ..self }
     }

@@ -22,7 +22,7 @@ pub struct Options {
     pub recent: usize,
     /// The greatest number of memories.
     pub memories: usize,
-    /// The greatest number of documents, and the address at and below which they lie.
+    /// The greatest number of documents, and the root of their subtree.
     pub documents: usize,
     pub target: Address,
     /// The lowest score of a document.
@@ -120,7 +120,7 @@ impl Options {
         })
     }
 
-    /// Whether nothing is to be recalled, whatever the question is.
+    /// Whether nothing is recalled for any question.
     pub(super) fn recalls_nothing(&self) -> bool {
         !self.archives && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
     }

@@ -59,7 +59,7 @@ impl PlacementCost<'_> {
             Placement::Head if self.options.compress => last_system(request).unwrap_or(0),
             _ => 0,
         };
-        // Of a request that is sent whatever its length, what tools return need not be read.
+        // In a request of unlimited length, results of tools need not be read.
         let is_unread = |message: &Object| !self.options.drops && message.get("role") == Some("\"tool\"");
         let counted = request.messages.iter().enumerate().map(|(at, message)| {
             if !(self.is_awaited)() {
@@ -156,8 +156,8 @@ fn insert_text(to: &mut Object, text: &str, side: Side) -> Result<()> {
     Ok(())
 }
 
-/// Inserts the head: the blocks of memories and documents, then in Reservoir's order a note, the similar messages, a note,
-/// the recent ones; after the first system message.
+/// Inserts the head: the blocks of memories and documents, then in Reservoir's order a note, the similar
+/// messages, a note, the recent ones; after the first system message.
 fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     let messages: Vec<&Candidate> =
         recalled.iter().filter(|candidate| candidate.block() == Block::Messages).copied().collect();

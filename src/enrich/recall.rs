@@ -81,7 +81,7 @@ pub(super) fn recall(
     Ok(recalled)
 }
 
-/// What was found. If the index cannot be used, nothing, and the reason: what needs no index is recalled all the same.
+/// The records found. If the search fails, none, and sets `degraded`: records that need no index are still recalled.
 fn or_nothing<T>(found: Result<Vec<T>>, memory: &Memory, degraded: &mut Option<Degraded>) -> Vec<T> {
     found.unwrap_or_else(|error| {
         memory.diagnostics.note(format_args!("{error}; the request goes on without what it would find"));
@@ -100,7 +100,7 @@ fn scopes_of_related(turn: &Turn, options: &Options) -> Scopes {
     }
 }
 
-/// Sets the passages of the documents, archives aside, for a question: the same in all requests of a turn.
+/// Sets the passages of the documents except archives for a question: the same in all requests of a turn.
 pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
     let phrasing = Phrasing::of(&fence::remove(&chat::text(question)));
     for candidate in candidates.iter_mut().filter(|one| one.block() == Block::Documents) {

@@ -18,7 +18,7 @@ pub(super) fn insert_turns(
     let Some(user) = request.last_user() else { return Ok(()) };
     let mut which = Select::messages(Scopes::One(turn.scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
-    // An earlier attempt at this turn is not what was said before.
+    // An earlier attempt at this turn is no earlier turn.
     which.except.traces.extend(turn.trace_id.clone());
     let last = memory.store.last_of(&which, options.recent)?;
     let begins = last.iter().position(|record| record.role == Some(Role::User));

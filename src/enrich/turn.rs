@@ -20,8 +20,8 @@ pub struct Memory<'a> {
 }
 
 impl Memory<'_> {
-    /// What is found by words and meaning, and `true`; without a model, or if that fails, which is told, what is found by
-    /// any word. At most `catch_up` records that lack a vector are embedded first.
+    /// The result by words and meaning, and `true`; without a model, or if that fails (the error goes to
+    /// `tell`), by any word. At most `catch_up` records that lack a vector are embedded first.
     pub(super) fn search<T>(
         &mut self,
         catch_up: usize,

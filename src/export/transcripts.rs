@@ -53,7 +53,7 @@ impl Transcripts {
         file.write_all(text).context(format_args!("cannot write {}", path.display()))
     }
 
-    /// Writes what is left, and gives the directory its name.
+    /// Writes the rest, and gives the directory its name.
     pub fn finish(mut self) -> Result<()> {
         self.close()?;
         std::fs::rename(&self.new, &self.directory)

@@ -7,8 +7,8 @@ use crate::http::{Body, Truncation, error_message, excerpt};
 use crate::provider::Target;
 use crate::record::{Object, shape};
 
-/// Reads the body of an answer whose status is 200 to 299. Errors if it reports an error, or lacks the `member` that has
-/// what was said; a response that failed says so itself.
+/// Reads the body of an answer whose status is 200 to 299. Errors if it reports an error, or lacks the
+/// `member` that has the message; a failed response carries its own error.
 pub fn read_answer(
     target: &Target,
     member: &str,
@@ -38,8 +38,8 @@ pub fn read_answer(
     Ok(answer)
 }
 
-/// Whether an answer lacks the member that has what was said. A message or a response may be empty, but there is always a
-/// choice; a `message` of words is an error of some servers.
+/// Whether an answer lacks the member that has the message. A message or a response may be empty, but there
+/// is always a choice; a `message` of words is an error of some servers.
 fn lacks(answer: &Object, member: &str) -> bool {
     match (member, answer.get(member)) {
         (_, None | Some("null")) => true,
@@ -49,8 +49,8 @@ fn lacks(answer: &Object, member: &str) -> bool {
     }
 }
 
-/// Sets the `kind` of an answer that could pass for something else: whatever a provider sends, the next tool must
-/// not take it for a record to store.
+/// Sets the `kind` of an answer that could pass for another line: the next tool must never take it for a
+/// record to store.
 pub(super) fn mark_kind(answer: &mut Object) {
     if answer.has("kind") || shape(answer) != Some("response") {
         answer.set_text("kind", "response");

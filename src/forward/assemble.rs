@@ -45,8 +45,8 @@ const UNREPEATED_MEMBERS: [&str; 6] = ["id", "type", "role", "name", "index", "f
 const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
 
 impl Assembler {
-    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected. The request asks for so
-    /// many choices.
+    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected. The request
+    /// asks for this many choices.
     pub(super) fn new(asked: usize, remaining: Option<usize>) -> Assembler {
         Assembler {
             head: Vec::new(),
@@ -65,9 +65,9 @@ impl Assembler {
         self.done = true;
     }
 
-    /// Whether the answer came to its end: every choice has a reason why it finished. The end of the stream alone is
-    /// enough only if the provider names no reasons: gateways end a stream in the same way when it broke off. Fewer choices
-    /// than were asked for are all if the stream ended: not every provider gives more than one.
+    /// Whether the answer came to its end: every choice has a reason why it finished. The end of the stream alone
+    /// is enough only if the provider names no reasons: gateways end a stream in the same way when it broke off.
+    /// Fewer choices than were asked for are all if the stream ended: not every provider gives more than one.
     pub(super) fn is_finished(&self) -> bool {
         let finished = |choice: &Choice| choice.more.iter().any(|(name, _)| name == "finish_reason");
         let are_ended = self.choices.iter().all(finished) || self.done && !self.names_reasons;
@@ -90,7 +90,7 @@ impl Assembler {
         self.error.as_ref()
     }
 
-    /// Takes a chunk for an error, whatever else it is.
+    /// Treats a chunk as an error, regardless of its content.
     pub(super) fn fail(&mut self, chunk: &Object) {
         self.error.get_or_insert_with(|| chunk.clone());
     }
@@ -226,7 +226,7 @@ impl GrowingValue {
             }
             GrowingValue::Members(members) => {
                 let mut object = Object::default();
-                // The index of a call is only there to put the call together.
+                // The index of a call only serves to assemble the call.
                 let members = members.into_iter().filter(|(n, _)| name != "tool_calls" || n != "index");
                 for (name, part) in members {
                     object.set(&name, part.finish(&name));
@@ -310,7 +310,7 @@ fn merge_calls(calls: &mut Vec<GrowingValue>, json: &str) {
     }
 }
 
-/// Adds a piece of a tool call to the call that it belongs to; so many were `known` before its array.
+/// Adds a piece of a tool call to the call that it belongs to; `known` is the number of calls before its array.
 fn merge_call(calls: &mut Vec<GrowingValue>, known: usize, json: &str) {
     let Ok(piece) = Object::parse(json) else { return };
     let at = match CallPiece::of(&piece, calls.iter().map(known_call), known) {

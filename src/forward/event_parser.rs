@@ -24,7 +24,7 @@ impl EventParser {
         EventParser(SseDecoder::with_limit(NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN)))
     }
 
-    /// Appends the events that end in a piece; events without data are none. Errors if one is too long.
+    /// Appends the events that end in a piece, except those without data. Errors if one is too long.
     pub(super) fn feed(
         &mut self,
         piece: &[u8],

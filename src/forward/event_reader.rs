@@ -52,7 +52,7 @@ impl EventReader {
         Ok(ReadEvents { bytes: self.finished(piece), events, is_cut })
     }
 
-    /// The bytes of the events that end in a piece. What is longer than any event may be is not waited for.
+    /// The bytes of the events that end in a piece. An event longer than the limit is returned unfinished.
     fn finished(&mut self, mut piece: Bytes) -> Bytes {
         let is_too_long = self.unfinished.len() + piece.len() > self.limit;
         let end = self.lines.last_end(&piece).or(is_too_long.then_some(piece.len()));

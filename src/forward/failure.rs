@@ -65,8 +65,8 @@ impl Failure {
         self
     }
 
-    /// The error for a request to an address of a provider without any answer. It leaves out what the caller asks there by a
-    /// query.
+    /// The error for an unanswered request to an address of a provider. It leaves out the query of the
+    /// caller.
     pub fn unsent(target: &Target, address: &Address, failed: &RequestError) -> Failure {
         let (title, address) = (target.title(), target.address().clone().with_path(address.path()));
         let using = match target.model.as_str() {
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// The error for an answer with a status of success that is invalid; `fault` says that of it, such as `is empty`.
+    /// The error for an answer with a status of success that is invalid; `fault` describes it, such as `is empty`.
     pub(super) fn invalid(target: &Target, fault: &str, body: &[u8], key: Option<&Secret>) -> Failure {
         let message = format!("the answer of {} {fault}", target.title());
         Failure::new(502, "invalid_answer", message)

@@ -56,7 +56,7 @@ impl Forwarder {
         Forwarder { sender: self.sender.limited(permits), ..self }
     }
 
-    /// Takes every request for one of an API.
+    /// Treats every request as one of an API.
     pub fn of_api(self, api: Option<Api>) -> Forwarder {
         Forwarder { api, ..self }
     }
@@ -159,7 +159,7 @@ impl Forwarder {
                 .hint("name one in the request, or: rsv-config set model MODEL"));
         };
         let target = self.providers.target(model)?;
-        // A name that stays is not written anew, so that it keeps its spelling.
+        // An unchanged name is not rewritten, so that it keeps its spelling.
         if named.as_ref() != Some(&target.model) {
             request.set_text("model", &target.model);
         }

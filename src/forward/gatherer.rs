@@ -1,4 +1,4 @@
-//! Puts the events of a streamed answer together, whatever their API.
+//! Assembles the events of a streamed answer of any API.
 
 use super::assemble::Assembler;
 use crate::api::{AnswerEvents, Api};
@@ -11,8 +11,8 @@ pub(super) enum Gatherer {
 }
 
 impl Gatherer {
-    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected. The request asks for so
-    /// many `choices`.
+    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected. The request
+    /// asks for `choices` choices.
     pub(super) fn new(api: Api, choices: usize, remaining: Option<usize>) -> Gatherer {
         match api {
             Api::Chat => Gatherer::Chat(Assembler::new(choices, remaining)),
@@ -59,7 +59,7 @@ impl Gatherer {
         }
     }
 
-    /// Takes an event for an error, whatever else it is.
+    /// Treats an event as an error, regardless of its type.
     pub(super) fn fail(&mut self, event: &Object) {
         match self {
             Gatherer::Chat(assembler) => assembler.fail(event),

@@ -37,7 +37,7 @@ impl PendingRequest {
         api::from_chat(translation, &answer).map_err(invalid)
     }
 
-    /// Logs an answer that was put together, if details are printed.
+    /// Logs an assembled answer, if details are printed.
     pub(super) fn log_answer(&self, diagnostics: &Diagnostics, answer: &Object) {
         if diagnostics.is_verbose() {
             log_detail(

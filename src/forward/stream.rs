@@ -1,8 +1,8 @@
 //! An answer as it arrives: its bytes, and the events in them.
 //!
 //! It is whole once the event has arrived that carries the reason of its end: `finish_reason` of every choice; of a
-//! message `stop_reason`; `response.completed` or `response.incomplete` of a response. What arrives after that may be
-//! missing. What ends before, in whatever way, has broken off, and so has what reports an error.
+//! message `stop_reason`; `response.completed` or `response.incomplete` of a response. Later events may be
+//! missing. A stream that ends before has broken off, and so has one that reports an error.
 
 use super::answer::{mark_kind, read_answer};
 use super::event::Event;
@@ -61,7 +61,7 @@ enum StreamBody {
     Arriving(Response),
     /// The provider did not stream: the answer as it was sent, and parsed.
     Whole(Option<Bytes>, Object),
-    /// Nothing more arrives, but for what is to follow it; `is_cut` if the connection broke.
+    /// Nothing more arrives, and only the end is to be sent; `is_cut` if the connection broke.
     Arrived {
         is_cut: bool,
     },
@@ -102,7 +102,7 @@ impl Stream {
             encoded: response.content_encoding().is_some(),
         };
         if translator.is_some() {
-            // Its body is written anew.
+            // Its body is rewritten.
             head.encoded = false;
             head.headers.remove("content-encoding");
             head.headers.insert("content-type", HeaderValue::from_static("text/event-stream"));
@@ -179,14 +179,13 @@ impl Stream {
         piece_of(events)
     }
 
-    /// What follows the last piece that arrived, once: the end of a stream that has none, or the error that the answer
-    /// broke off.
+    /// The piece after the last one that arrived, once: the end of a stream that has none, or the error that
+    /// the answer broke off.
     fn last_piece(&mut self) -> Option<Result<StreamPiece, Failure>> {
         let StreamBody::Arrived { is_cut } = self.body else { return None };
         self.body = StreamBody::Ended;
         if !self.assembler.is_finished() {
-            // Whether a stream that could not be read is whole is not known, unless its connection broke; nor is it passed on
-            // in another API.
+            // An unreadable stream may be whole, unless its connection broke. It is not translated.
             let is_broken = is_cut || self.reader.is_some() || self.translator.is_some();
             return is_broken.then(|| Err(self.broken()));
         }
@@ -200,7 +199,7 @@ impl Stream {
         (!piece.bytes.is_empty()).then_some(Ok(piece))
     }
 
-    /// The end of a stream that lacks the end of its line. Of any other event that has not ended, clients can make nothing.
+    /// The end of a stream that lacks the end of its line. Clients cannot use any other unfinished event.
     fn unended(&self) -> StreamPiece {
         let rest = self.reader.as_ref().map(EventReader::unfinished).unwrap_or_default();
         let is_end = rest.trim_ascii_end().ends_with(DONE_DATA.as_bytes());
@@ -233,8 +232,8 @@ impl Stream {
         None
     }
 
-    /// The whole events of a piece, up to one by which the answer breaks off. Bytes that cannot be read are passed on all the
-    /// same.
+    /// The whole events of a piece, up to one by which the answer breaks off. Bytes that cannot be read are
+    /// passed on all the same.
     fn read(&mut self, piece: Bytes) -> StreamPiece {
         let Some(reader) = &mut self.reader else { return StreamPiece { bytes: piece, events: Vec::new() } };
         let read = reader.read(piece.clone());
@@ -250,7 +249,7 @@ impl Stream {
             }
         };
         if let Some(reader) = self.reader.take_if(|_| is_cut) {
-            // Of what follows, an answer would lack a part in the middle.
+            // With later events, the answer would lack a part in the middle.
             self.failure = Some(Failure::answer_too_long(&self.pending.target, self.limit));
             bytes = [&bytes, reader.unfinished()].concat().into();
         }
@@ -289,13 +288,13 @@ impl Stream {
         Some(parsed.map_or(Event::Data(data), Event::Chunk))
     }
 
-    /// The reason why an answer broke off: what its provider says, else how it ended.
+    /// The reason why an answer broke off: the provider's error, else the way it ended.
     fn broken(&self) -> Failure {
         let PendingRequest { target, key, .. } = &self.pending;
         if let Some(error) = self.assembler.error() {
             return Failure::in_stream(target, error, key.as_ref());
         }
-        // An error after the events that is none itself, as Ollama has it.
+        // An error after the events that is no event itself, as Ollama sends it.
         let rest = self.reader.as_ref().map(EventReader::unfinished).unwrap_or_default();
         if let Some(error) = Object::parse_bytes(rest).ok().as_ref().and_then(api::reported_error) {
             return Failure::in_stream(target, &error, key.as_ref());
@@ -315,7 +314,7 @@ impl Stream {
             }
             Event::Done | Event::Whole(_) => return None,
         };
-        // Whatever a provider sends, the next tool must not take it for a record to store.
+        // The next tool must never take an event for a record to store.
         let plain = line.get("object") == Some("\"chat.completion.chunk\"") && line.has("choices");
         if !plain || line.has("kind") || line.has("messages") {
             line.set_text("kind", "chunk");
@@ -392,7 +391,7 @@ async fn whole(
     let (member, body) = (pending.sent_api.answer_member(), http::Body { bytes, cut });
     let answer = read_answer(&pending.target, member, &body, pending.key.as_ref())?;
     if pending.translation.is_some() {
-        // What is no chat completion is no answer for another API.
+        // An invalid chat completion is no answer for another API.
         pending.translated(answer.clone())?;
     }
     Ok(StreamBody::Whole(Some(sent.into()), answer))

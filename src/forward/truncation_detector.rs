@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A smaller difference is not reported: templates and tokenizers differ by that much.
 const MIN_MISSING_TOKENS: usize = 500;
-/// A request was truncated if fewer than one in this many of its tokens were read. If its tokens were counted without an
-/// encoder, it may have far fewer: long lines of one sign, or long words.
+/// A request was truncated if fewer than one in this many of its tokens were read. If its tokens were counted
+/// without an encoder, it may have far fewer: long lines of one sign, or long words.
 const COUNTED_DIVISOR: usize = 2;
 const HEURISTIC_DIVISOR: usize = 4;
 
@@ -26,7 +26,7 @@ impl TruncationDetector {
     }
 
     /// Compares the tokens that an answer reports (in `usage`) with those that the account in `rsv`
-    /// has, and writes them there; with `cut` if they are far fewer. Prints one note a model.
+    /// has, and writes them there, with `cut` if they are far fewer. Prints one note a model.
     pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
         let tokens =
             |object: &Object, member| object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok());

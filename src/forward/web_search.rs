@@ -24,8 +24,8 @@ impl WebSearch {
         }
     }
 
-    /// Adds the options to a request that has none, and the limits to options that leave them open. Options that say
-    /// that no search is wanted stay as they are.
+    /// Adds the options to a request that has none, and the limits to options that leave them open. Options
+    /// that disable the search stay as they are.
     pub(super) fn complete(&self, request: &mut Object) {
         let mut options = match request.object(OPTIONS) {
             Ok(Some(options)) if options.get("enabled") != Some("false") && !self.limits.is_empty() => {

@@ -2,7 +2,7 @@
 
 use super::request_error::RequestError;
 
-/// A body, as far as it arrived.
+/// The part of a body that arrived.
 pub struct Body {
     pub bytes: Vec<u8>,
     /// The reason why it is incomplete.

@@ -58,7 +58,7 @@ pub struct RequestOptions<'a> {
     pub headers: Option<&'a Headers>,
     /// The accepted encodings of the answer's body, as `accepted_encodings` returns them.
     pub encodings: &'a str,
-    /// Whether the answer may go on for as long as something of it arrives.
+    /// Whether the answer may continue for as long as something of it arrives.
     pub unbounded: bool,
 }
 
@@ -84,7 +84,7 @@ impl Client {
         }
     }
 
-    /// Limits the answers in transit to the number of `permits`, which several clients may share; further requests
+    /// Limits the answers in transit to the number of `permits`, which clients may share; further requests
     /// wait.
     pub fn limited(mut self, permits: &Arc<Semaphore>) -> Client {
         self.max_idle = max_idle(permits.available_permits());
@@ -208,7 +208,7 @@ impl Client {
     }
 }
 
-/// The greatest number of idle connections to a host, in an event loop, with so many answers in transit at most.
+/// The greatest number of idle connections to a host, in an event loop, with this many answers in transit at most.
 fn max_idle(answers: usize) -> usize {
     MAX_IDLE.min(answers / 8)
 }

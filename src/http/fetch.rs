@@ -17,7 +17,7 @@ const MAX_REDIRECTS: usize = 10;
 /// The error of an address that is not public.
 const NOT_PUBLIC: &str = "it leads to an address of this machine or of a private network";
 
-/// What a server answered.
+/// The answer of a server.
 pub struct Fetched {
     pub bytes: Vec<u8>,
     /// As the server says: `text/html; charset=utf-8`.

@@ -49,8 +49,8 @@ pub struct RelayBody {
 }
 
 impl Client {
-    /// Passes a request on and waits for the head of the answer, which may go on for as long as something of it
-    /// arrives. A key is sent as `Authorization: Bearer`; `headers` override those of the request.
+    /// Passes a request on and waits for the head of the answer, which may continue for as long as something
+    /// of it arrives. A key is sent as `Authorization: Bearer`; `headers` override those of the request.
     pub async fn relay(
         &self,
         address: &Address,

@@ -13,7 +13,7 @@ pub(super) struct MessageTree<'a> {
 }
 
 impl<'a> MessageTree<'a> {
-    /// Adds a message; a parent that the conversation lacks is none.
+    /// Adds a message; a parent that the conversation lacks is ignored.
     pub(super) fn add(&mut self, id: &'a str, parent: Option<&'a str>) {
         self.order.push(id);
         if let Some(parent) = parent {

@@ -37,8 +37,8 @@ const TURNS: BlockFormat = BlockFormat {
     },
 };
 
-/// The title and the time of a heading such as `# CHAT: When do owls hunt? [2026-11-24T22:00:00+01:00]`, after which the
-/// name of a role or a session may stand.
+/// The title and the time of a heading such as `# CHAT: When do owls hunt? [2026-11-24T22:00:00+01:00]`,
+/// after which the name of a role or a session may stand.
 fn heading(line: &str) -> Option<Object> {
     let rest = line.trim_start_matches('\u{feff}').strip_prefix("# CHAT: ")?;
     let (title, rest) = rest.rsplit_once(" [")?;

@@ -111,7 +111,7 @@ impl ChatGptExport {
     }
 }
 
-/// The text of a content; none of what the model thought, or was told of the user.
+/// The text of a content; without the thoughts of the model, or its notes on the user.
 fn text(content: &Value) -> Option<String> {
     match content.get("content_type").and_then(Value::as_str)? {
         "text" | "multimodal_text" => {

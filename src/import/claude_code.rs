@@ -25,13 +25,13 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     }),
 };
 
-/// The model of what the program answers itself.
+/// The model of the program's own answers.
 const NO_MODEL: &str = "<synthetic>";
 
 struct ClaudeCodeSession {
     options: ImportOptions,
     title: Option<String>,
-    /// The id of the last prompt, which is the trace of what follows.
+    /// The id of the last prompt, which is the trace of the next messages.
     question: Option<String>,
 }
 

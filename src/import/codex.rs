@@ -1,5 +1,5 @@
-//! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`, an entry a line. Compared with the files
-//! of version 0.169.0; before 0.32, entries had no envelope and no time, so that they get that of their session.
+//! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`, an entry a line. Compared with the
+//! files of version 0.169.0; before 0.32, entries had no envelope and no time, so that they get that of their session.
 
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -61,7 +61,7 @@ impl Convert for CodexSession {
 }
 
 impl CodexSession {
-    /// Takes the session from its first entry; a session that goes on from another has the entry of that too.
+    /// Takes the session from its first entry; a session that continues another has the entry of that too.
     fn begin(&mut self, session: &Object) -> Result<()> {
         if self.conversation.id.is_none() {
             self.conversation =

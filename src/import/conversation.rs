@@ -6,7 +6,7 @@ use crate::record::{Object, Role};
 use crate::redact::Redactor;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What an import takes from the files of other programs, and where it goes.
+/// The selection of an import from the files of other programs, and its target.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// Whether calls of tools and their output are read too.

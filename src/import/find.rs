@@ -13,7 +13,7 @@ pub struct FoundFiles {
     pub files: usize,
 }
 
-/// The directories in this home directory in which programs write sessions as they go on, as far as they are there.
+/// The directories in this home directory in which programs write running sessions, as far as they exist.
 pub fn session_directories(home: &Path) -> Vec<PathBuf> {
     let written =
         formats().iter().filter(|format| matches!(format.read, ReadFormat::Objects(_)) && !format.timeless);

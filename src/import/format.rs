@@ -1,4 +1,4 @@
-//! What a format of another program is: how its inputs are recognized, and how they are read.
+//! A format of another program: how its inputs are recognized, and how they are read.
 
 use super::conversation::ImportOptions;
 use super::database::Database;
@@ -31,7 +31,7 @@ pub struct ImportFormat {
 pub(super) enum ReadFormat {
     /// JSON objects that are lines of rsv already.
     Lines,
-    /// JSON objects that stand for lines; the path is that of the file, if the input is one.
+    /// JSON objects that become lines; the path is that of the file, if the input is one.
     Objects(fn(&ImportOptions, Option<&Path>) -> Box<dyn Convert>),
     /// Text of another form than JSON.
     Text(fn(TextInput) -> Box<dyn ObjectSource>),

@@ -1,5 +1,5 @@
-//! Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-TIME-ID.json`, one object a session, or `.jsonl`, an entry
-//! a line, in the form of `chatRecordingTypes.ts` of version 0.61.0.
+//! Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-TIME-ID.json`, one object a session, or
+//! `.jsonl`, an entry a line, in the form of `chatRecordingTypes.ts` of version 0.61.0.
 
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -31,7 +31,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 /// The file beside the folder of sessions that names the directory of the project.
 const PROJECT_ROOT: &str = ".project_root";
 
-/// The beginning of what the program tells the model in the role of the user.
+/// The beginning of the program's own message in the role of the user.
 const CONTEXT: &str = "<session_context>";
 
 /// The directory of the project of a session's file.

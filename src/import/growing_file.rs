@@ -1,4 +1,4 @@
-//! A session file that a program goes on writing: what came since it was read last, as far as it is whole.
+//! A session file that a program is still writing: reads its complete lines since the last read.
 
 use super::conversation::ImportOptions;
 use super::format::{ImportFormat, ReadFormat};
@@ -23,11 +23,11 @@ pub(super) struct GrowingFile {
     /// The format to read; none if it is recognized.
     wanted: Option<&'static ImportFormat>,
     stamp: Option<Stamp>,
-    /// Where to read on; none for a document, which is read as a whole, and for what has no known format.
+    /// Where to read on; none for a document, which is read as a whole, and for an unknown format.
     progress: Option<Progress>,
 }
 
-/// What tells one state of a file from another.
+/// The metadata that distinguish the states of a file.
 #[derive(Clone, Copy, PartialEq)]
 struct Stamp {
     /// Device and inode: another file may have taken the place of the one that was read.
@@ -48,7 +48,7 @@ struct Progress {
     /// The number of bytes before it.
     read: u64,
     lines: u64,
-    /// What the lines so far say of the next ones.
+    /// Its state follows from the lines so far.
     converter: Shared,
 }
 
@@ -147,7 +147,7 @@ impl GrowingFile {
         Ok(Some(Box::new(ConvertedObjects::new(reader, converter))))
     }
 
-    /// What converts the objects of a file that begins so; none if it is not in a format of such.
+    /// The converter of a file with this beginning; none unless it is in a wanted format of JSON objects.
     fn converter(&self, sample: Vec<u8>, options: &ImportOptions) -> Option<Box<dyn Convert>> {
         let sample = Sample::new(sample);
         let format = formats().iter().find(|format| (format.recognize)(&sample))?;

@@ -78,7 +78,7 @@ impl Sources {
         }
     }
 
-    /// Puts the files of a folder, by path, before what waits.
+    /// Puts the files of a folder, by path, before the waiting inputs.
     fn expand(&mut self, folder: &Path) {
         let walk = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter();
         let found: Vec<Waiting> = walk
@@ -99,7 +99,7 @@ impl Sources {
         }
     }
 
-    /// Opens bytes; `is_operand` is whether the user named them, so that they are read whatever they look like.
+    /// Opens bytes; `is_operand` is whether the user named them, so that they are read in any form.
     fn open_bytes(
         &mut self,
         name: String,
@@ -135,7 +135,7 @@ impl Sources {
             (Some(wanted), _) if is_operand => wanted,
             (Some(wanted), Some(found)) if wanted.name == found.name => wanted,
             (None, Some(found)) => found,
-            // The errors of rsv's own lines say what an unknown input looks like.
+            // The errors of rsv's own lines describe an unknown input.
             (None, None) if is_operand => &formats()[0],
             _ => return Ok(self.leave_out()),
         };

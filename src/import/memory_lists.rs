@@ -85,7 +85,7 @@ fn mem0(options: &ImportOptions, memory: Object) -> Result<Object> {
 
 /// A memory of contextd has the members of rsv's own.
 fn contextd(options: &ImportOptions, mut memory: Object) -> Result<Object> {
-    // Its id is kept, as that of a line of rsv's own is, whose text stays.
+    // Its id is kept, and `ingest` redacts no line with an id.
     if let Some(redactor) = &options.redactor {
         redactor.redact_foreign(&mut memory);
     }

@@ -58,7 +58,7 @@ impl Convert for Log {
         let model = model(&response)?.or(model(&request)?);
         let mut time = timestamp(&entry)?;
         if let Some(response) = &response {
-            // The request repeats what was said before: the last turn alone is new.
+            // The request repeats the earlier turns: only the last one is new.
             let last = messages.iter().rposition(|message: &ImportedMessage| message.role == Role::User);
             messages = last.map(|last| messages.swap_remove(last)).into_iter().collect();
             let created = response.integer("created").ok().flatten();

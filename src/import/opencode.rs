@@ -1,5 +1,5 @@
-//! The database of opencode, `~/.local/share/opencode/opencode.db`, and what `opencode export` prints of a session.
-//! Compared with the files of version 1.18.33.
+//! The database of opencode, `~/.local/share/opencode/opencode.db`, and the output of `opencode export` for a
+//! session. Compared with the files of version 1.18.33.
 
 use super::contents::tool_call;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

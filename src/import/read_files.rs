@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The digest of a file's path, its state, and what is read of it: another state has another digest.
+/// The digest of a file's path, its state, and the purpose of reading: another state has another digest.
 pub(super) type FileDigest = [u8; 16];
 
 /// The files of a watch, shared between the thread that reads them and the one that stores their lines.
@@ -20,7 +20,7 @@ pub struct ReadFiles(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// What is read of a file, in words.
+    /// The version and the options under which files are read, as text.
     purpose: String,
     /// Of earlier watches.
     earlier: HashSet<FileDigest>,
@@ -34,16 +34,16 @@ struct State {
 }
 
 impl ReadFiles {
-    /// The files that `text` of an earlier watch names; none if it is of another form. `purpose` says what is read of a
-    /// file: with another one, every file is read again.
+    /// The files that `text` of an earlier watch names; none if it is of another form. `purpose` is the
+    /// settings of reading: with another one, every file is read again.
     pub fn new(purpose: String, text: &str) -> ReadFiles {
         let bytes = STANDARD_NO_PAD.decode(text).unwrap_or_default();
         let earlier = bytes.as_chunks().0.iter().copied().collect();
         ReadFiles(Arc::new(Mutex::new(State { purpose, earlier, ..State::default() })))
     }
 
-    /// Notes that the first so many lines and errors are stored, or were reported. Returns whether the files that were
-    /// there at the start are among them.
+    /// Notes that this many lines and errors, from the first, are stored or were reported. Returns whether
+    /// the files that were there at the start are among them.
     pub fn store_lines(&self, count: u64) -> bool {
         let mut state = self.state();
         while state.read.front().is_some_and(|(end, ..)| *end <= count)

@@ -28,7 +28,7 @@ impl Sample {
         Sample { bytes, objects }
     }
 
-    /// Its text, as far as it is UTF-8.
+    /// Its text, up to the first byte that is no UTF-8.
     pub(super) fn text(&self) -> &str {
         let text = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.bytes);
         text.utf8_chunks().next().map_or("", |chunk| chunk.valid())

@@ -1,4 +1,4 @@
-//! Directories in which other programs write session files: what is there at the start, and what comes later.
+//! Directories in which other programs write session files: the files at the start, and later ones.
 
 use super::changed_files::ChangedFiles;
 use super::conversation::ImportOptions;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// What a watch is told.
+/// A message to a watch.
 enum Notice {
     Event(notify::Result<Event>),
     Stop,
@@ -38,7 +38,7 @@ impl StopWatch {
     }
 }
 
-/// The sources of what is new in some directories; waits for the next one until it is stopped.
+/// The sources of new lines in some directories; waits for the next one until it is stopped.
 pub struct Watch {
     directories: Vec<PathBuf>,
     format: Option<&'static ImportFormat>,
@@ -55,7 +55,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch directories. What is in them comes first, except what `read` has. Errors if one cannot be watched.
+    /// Begins to watch directories. Their files come first, except those in `read`. Errors if one is
+    /// unwatchable.
     pub fn begin(
         directories: Vec<PathBuf>,
         format: Option<&'static ImportFormat>,
@@ -99,7 +100,7 @@ impl Watch {
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
-        // What was written before the end is read.
+        // Files that were written before the end are read.
         true
     }
 
@@ -107,7 +108,7 @@ impl Watch {
         match notice {
             Notice::Stop => {
                 self.has_stopped = true;
-                // The events of what was written last may not have come.
+                // The events of the last writes may not have come.
                 for directory in &self.directories {
                     self.waiting.add(directory);
                 }
@@ -128,10 +129,10 @@ impl Watch {
         }
     }
 
-    /// What is new in a file; none if nothing is, or what is there is not whole yet.
+    /// The new objects of a file; none if there are none, or they are not whole yet.
     fn open(&mut self, path: &Path) -> Result<Option<Box<dyn ObjectSource>>> {
-        // The state of before it is read: what is written meanwhile makes it another one. One that cannot be seen cannot be
-        // opened either, which tells why.
+        // The state before the read: a write during it changes the state. Opening a file whose state is
+        // unreadable fails too, with the reason.
         let digest = self.read.unread(path);
         if matches!(digest, Ok(None)) {
             return Ok(None);

@@ -55,7 +55,7 @@ impl Entry {
         format!("{}/{}", self.archive.display(), self.name)
     }
 
-    /// Its decompressed bytes, which end with an error if they are not what the archive says.
+    /// Its decompressed bytes, which end with an error unless size and checksum are those of the archive.
     pub(super) fn open(&self) -> Result<Bytes> {
         let cannot = format!("cannot read {}", self.name());
         if self.encrypted {

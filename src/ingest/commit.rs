@@ -11,7 +11,7 @@ use crate::store::{self, Claim, Select, Store};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
-/// The name of the job that only one process may do at a time: to store what depends on what is stored.
+/// The name of the job that only one process may do at a time: to store records that depend on stored ones.
 const JOB: &str = "commit";
 /// How long another process may take to store its commit, and the time between two looks.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ fn links(record: &StoredRecord, line: &Object, others: &[&str]) -> Result<Vec<Re
     Ok(sources.iter().map(link).collect())
 }
 
-/// Holds off other processes that store commits or consolidated memories, if a batch has any.
+/// Locks out other processes that store commits or consolidated memories, if a batch has any.
 pub(super) fn claim(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Option<Claim>> {
     let replaces = |record: &Record| record.stored().is_some_and(|one| !one.replaced_ids().is_empty());
     if !entries.iter().any(|entry| entry.commit.is_some()) && !records.iter().any(replaces) {
@@ -89,7 +89,7 @@ pub(super) fn check(entries: &mut [Entry], records: &mut Vec<Record>, store: &mu
     Ok(())
 }
 
-/// What the commits of a batch must fit.
+/// The state that the commits of a batch are checked against.
 #[derive(Default)]
 struct KnownCommits {
     /// The last archives of the sessions that were looked up or committed.

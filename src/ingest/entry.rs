@@ -23,7 +23,7 @@ pub(super) struct Entry {
     pub(super) refused: Option<Error>,
 }
 
-/// What decides whether a commit may be stored.
+/// The parts of a commit that decide whether it may be stored.
 #[derive(Clone)]
 pub(super) struct PendingCommit {
     pub(super) archive: StoredRecord,

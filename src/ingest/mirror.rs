@@ -1,4 +1,4 @@
-//! Mirrors of trees: what a complete tree does not have is taken away.
+//! Mirrors of trees: removes the documents that a complete tree does not have.
 
 use super::options::Options;
 use crate::error::{Error, Result};
@@ -71,8 +71,8 @@ impl Mirror {
         self.has_bad_lines = true;
     }
 
-    /// Reads a line of a tree, of which the last is complete; other lines are passed over. Errors begin with the member at
-    /// fault.
+    /// Reads a line of a tree, of which the last is complete; other lines are passed over. Errors begin with
+    /// the member at fault.
     pub(super) fn add_tree_line(&mut self, line: &Object, options: &Options) -> Result<()> {
         if line.text("kind")?.as_deref() != Some(TREE_KIND) {
             return Ok(());
@@ -117,8 +117,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Takes away what the trees do not have, among the documents that were stored up to a time. `now` dates the
-    /// tombstones.
+    /// Removes the documents stored up to a time that the trees do not have. `now` dates the tombstones.
     pub(super) fn finish(&self, store: &mut dyn Store, begin: i64, now: i64) -> Result<Mirrored> {
         if let Some(why) = self.refusal(store)? {
             return Ok(Mirrored::Refused(why));
@@ -153,7 +152,7 @@ impl Mirror {
         Ok(None)
     }
 
-    /// The ids of the documents that a tree does not have. What another process has stored since this one began stays.
+    /// The ids of the documents that a tree does not have, but for those that were stored after `begin`.
     fn missing(&self, end: &Tree, store: &mut dyn Store, begin: i64) -> Result<Vec<String>> {
         let documents = Select::records(vec![&DOCUMENT], Scopes::Partition(end.partition.clone()));
         let below = Some(Below::new(&end.uri, None));
@@ -174,8 +173,7 @@ impl Mirror {
 }
 
 impl Tree {
-    /// Whether some of its documents lie in its partition, or nothing of it could be read: then nothing of it is taken
-    /// away.
+    /// Whether some of its documents are in its partition, or its root is unread: then none is removed.
     fn is_of_its_partition(&self, store: &mut dyn Store) -> Result<bool> {
         if self.has_documents || self.unread.contains(&self.uri) {
             return Ok(true);

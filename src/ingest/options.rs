@@ -1,4 +1,4 @@
-//! The defaults from the command line or the request, and the filter of what is stored.
+//! The defaults from the command line or the request, and the filter of stored records.
 
 use crate::error::{Error, Result};
 use crate::lines::too_long;
@@ -17,13 +17,13 @@ pub struct Options {
     pub import: Option<Scopes>,
     /// Whether an import stores what it has when its input pauses, instead of reading on.
     pub commit_at_pause: bool,
-    /// Whether what a complete tree does not have is taken away.
+    /// Whether documents that a complete tree does not have are removed.
     pub mirror: bool,
     /// Whether records that were forgotten are stored again.
     pub allow_return: bool,
-    /// The greatest length of a record's line in bytes, so that what is exported can be imported.
+    /// The greatest length of a record's line in bytes, so that every export can be imported.
     pub max_line: Option<usize>,
-    /// Replaces secrets in what brings no id of its own.
+    /// Replaces secrets in records without an id of their own.
     pub redactor: Option<Redactor>,
 }
 

@@ -33,8 +33,8 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
     Ok(())
 }
 
-/// The time and seq of the last stored record of each trace at the time of its first message in the batch, that message
-/// aside.
+/// The time and seq of the last stored record of each trace at the time of its first message in the batch,
+/// except that message.
 fn stored(firsts: &[&StoredRecord], store: &mut dyn Store) -> Result<Vec<(i64, u32)>> {
     let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);

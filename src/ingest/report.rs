@@ -40,7 +40,7 @@ impl ImportReport {
         total
     }
 
-    /// What a user should know even of a run without a summary; `skipped` is the number of files in no known format.
+    /// Notes for the user even of a run without a summary; `skipped` is the number of files in no known format.
     pub fn notes(&self, skipped: usize) -> Vec<String> {
         let conflicts = match self.conflicts {
             0 => None,

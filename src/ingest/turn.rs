@@ -73,7 +73,7 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
     };
     let options = completion.options.clone();
     let scoped = |mut message: Object| -> Result<Draft> {
-        // The id follows from what is left.
+        // The id follows from the rest.
         options.redact_message(&mut message);
         let mut draft = Draft::from_body(message)?;
         (draft.partition, draft.instance) = (rsv.partition.clone(), rsv.instance.clone());

@@ -21,8 +21,8 @@ pub enum FeedEvent<T = LocatedObject> {
     End,
 }
 
-/// Several inputs, one after the other, read ahead by a thread of their own within a bound: as objects, or as lines that
-/// the thread has identified and checked.
+/// Several inputs, one after the other, read ahead by a thread of their own within a bound: as objects, or as
+/// lines that the thread has identified and checked.
 pub struct Feed<T = LocatedObject> {
     batches: Receiver<Batch<T>>,
     prefetched: Arc<Prefetched>,
@@ -41,12 +41,12 @@ struct Batch<T> {
 
 /// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
-/// After so many objects without a pause, the writer is a program that has more, and a short wait for it costs less than
-/// a commit.
+/// After this many objects without a pause, the writer is a program that has more, and a short wait for it
+/// costs less than a commit.
 const BULK_OBJECTS: usize = 16;
 const BULK_PAUSE_THRESHOLD: Duration = Duration::from_millis(50);
 
-/// The bytes of text to read ahead: about as many as a batch of an import has, so that reading goes on while one is written.
+/// The bytes of text to read ahead: about as many as a batch of an import has, to read during its write.
 const PREFETCHED_BYTES: u64 = 8 << 20;
 
 impl Feed {
@@ -146,7 +146,7 @@ impl<T> Drop for Feed<T> {
     }
 }
 
-/// What was read ahead and is not taken yet.
+/// The lines that were prefetched and not taken yet.
 #[derive(Default)]
 struct Prefetched {
     state: Mutex<PrefetchState>,
@@ -173,8 +173,8 @@ struct Prefetch<T> {
 }
 
 impl<T> Prefetch<T> {
-    /// Passes a batch on, once there is room for it; one that is too long waits for all before it. `None` if nobody takes
-    /// it.
+    /// Passes a batch on, once there is room for it; one that is too long waits for all before it. `None` if
+    /// nobody takes it.
     fn send(&self, batch: Batch<T>) -> Option<()> {
         let is_full = |state: &mut PrefetchState| {
             !state.is_closed && state.bytes > 0 && state.bytes + batch.bytes > PREFETCHED_BYTES

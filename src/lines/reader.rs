@@ -1,5 +1,5 @@
 //! Cuts a stream into JSON objects: one a line, concatenated, pretty-printed, or the elements of an array,
-//! distinguished by content. A bad object is reported with its line, and reading goes on with the next.
+//! distinguished by content. A bad object is reported with its line, and reading continues with the next.
 
 use super::sniff::{binary_format, describe, may_be_binary};
 use crate::error::{Error, Result};
@@ -190,8 +190,8 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// The length of the object at `start`, by brackets and strings alone; or the offset and name of the token that
-    /// shows that it is none, so that a truncated line does not swallow those after it.
+    /// The length of the object at `start`, by brackets and strings alone; or the offset and name of the
+    /// invalid token, so that a truncated line does not swallow those after it.
     fn object_length(&mut self) -> Result<Measured> {
         let mut scan = ObjectScanner::default();
         let mut offset = 0;
@@ -299,7 +299,7 @@ struct ObjectScanner {
     after_value: bool,
 }
 
-/// The length of an object, or the offset and name of the token that shows that it is none.
+/// The length of an object, or the offset and name of the invalid token.
 type Measured = std::result::Result<usize, (usize, String)>;
 
 enum ScanStep {

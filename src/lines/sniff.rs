@@ -22,7 +22,7 @@ pub(super) fn may_be_binary(bytes: &[u8]) -> bool {
     BINARY.iter().any(|(magic, ..)| bytes.len() < magic.len() && magic.starts_with(bytes))
 }
 
-/// What input looks like whose first line is no JSON object.
+/// Describes input whose first line is no JSON object.
 pub(super) fn describe(bytes: &[u8]) -> &'static str {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());

@@ -56,7 +56,7 @@ impl Cluster {
     }
 }
 
-/// What was examined.
+/// The counts of a search for clusters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClusterSums {
     /// The number of active memories.
@@ -118,8 +118,8 @@ pub fn clusters(
     Ok(sums)
 }
 
-/// The parts of a store within which memories are compared: partitions, in the order of their names, or what narrows
-/// them.
+/// The parts of a store within which memories are compared: partitions, in the order of their names, or
+/// narrower selections.
 fn areas(store: &mut dyn Store, scopes: &[Scopes]) -> Result<Vec<Scopes>> {
     let mut areas = Vec::new();
     for scopes in scopes {

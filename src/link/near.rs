@@ -85,7 +85,7 @@ impl Nearness<'_> {
     }
 }
 
-/// Takes away from a commit the memories that say what was forgotten, so that they are not merged into others.
+/// Removes from a commit the memories with forgotten words, so that they are not merged into others.
 fn drop_forgotten(commit: &mut Commit, store: &mut dyn Store) -> Result<()> {
     let scope = &commit.scope;
     let complete = |line: &Object| {

@@ -106,7 +106,7 @@ impl Stats {
 
 /// The sizes of the groups of linked nodes, of `count` nodes that are linked as `ends` says (union-find, the sizes at
 /// the roots).
-// By hand: petgraph's has no sizes, and would be all that is used of it.
+// By hand: petgraph's has no sizes, and nothing else of it would be used.
 fn component_sizes(count: usize, ends: &[(u32, u32)]) -> Vec<usize> {
     let mut parents: Vec<u32> = (0..count as u32).collect();
     let mut sizes = vec![1; count];

@@ -105,8 +105,8 @@ pub fn grow(
     Ok(())
 }
 
-/// Links the newest records of some scopes that have a vector and are not linked yet, a bounded number, before their
-/// links are followed. Leaves them to another process that links already. A note reports a failure; the search goes on.
+/// Links a few of the newest unlinked records that have a vector, before their links are followed. Leaves
+/// them to another process that links already. A failure is noted.
 pub fn catch_up(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, diagnostics: &Diagnostics) {
     if let Err(error) = link_newest(store, settings, scopes) {
         diagnostics.note(format_args!("{error}; some messages are not linked yet"));
@@ -173,7 +173,7 @@ impl LinkChanges {
 }
 
 /// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model. If
-/// the rule allows more than before, or with `rebuild`, makes the graph anew.
+/// the rule allows more than before, or with `rebuild`, rebuilds the graph.
 pub fn update(
     store: &mut dyn Store,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Answers: a text for the model, in which stored text stands in the fence of recalled messages, and the same as JSON.
+//! Answers: a text for the model, with stored text in the fence of recalled messages, and the same as JSON.
 //! Both keep to a number of tokens.
 
 use super::client_scope::ClientScope;
@@ -133,7 +133,7 @@ impl From<StoredRecord> for Item {
 /// The records of an answer, as far as they fit.
 #[derive(Clone, Debug)]
 pub(super) struct Listing {
-    /// The records in a fence, and a line with the id of each; what is left out is said.
+    /// The records in a fence, and a line with the id of each; a note tells the number left out.
     pub(super) text: String,
     json: Vec<Value>,
     /// The note to the model, if there are records.
@@ -191,8 +191,8 @@ impl Listing {
         Listing { text, json, about, shown, left_out }
     }
 
-    /// The structured content of an answer: the records by a name, and `members`. Some clients show the model this alone,
-    /// so that it has the note too.
+    /// The structured content of an answer: the records by a name, and `members`. Some clients show the model
+    /// this alone, so that it has the note too.
     pub(super) fn to_json(&self, name: &str, mut members: Value) -> Value {
         members[name] = self.json.as_slice().into();
         members["left_out"] = self.left_out.into();
@@ -203,7 +203,7 @@ impl Listing {
     }
 }
 
-/// An id outside of the fence. One that another program made up may be any text; it stands in the JSON.
+/// An id outside of the fence. One of another program may be any text; it is only in the JSON.
 fn shown_id(id: &str) -> &str {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if id.len() <= MAX_ID_BYTES && id.chars().all(is_plain) { id } else { "(see the structured content)" }
@@ -215,7 +215,7 @@ fn cost(item: &Item, rank: usize, counter: &Counter) -> usize {
     text.max(counter.text(&to_json(item, rank).to_string()))
 }
 
-/// A record whose text is cut so that it fits; `None` if too little of it would be left.
+/// A record with its text cut to fit; `None` if too little of it would remain.
 fn cut(item: Item, rank: usize, left: usize, counter: &Counter) -> Option<Item> {
     let Item { mut record, score } = item;
     let text = std::mem::take(&mut record.text);

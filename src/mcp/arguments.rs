@@ -1,4 +1,4 @@
-//! The arguments of tools: what they may be, as JSON Schema, and as values that are read from a call.
+//! The arguments of tools: their types, as JSON Schema, and their values, read from a call.
 
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};

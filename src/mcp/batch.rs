@@ -1,4 +1,4 @@
-//! Batches of messages (JSON-RPC 2.0, section 6), as the protocol of 2025-03-26 has them: it forbids `initialize` in one.
+//! Batches of messages (JSON-RPC 2.0, section 6) of the protocol of 2025-03-26, which forbids `initialize` in one.
 
 use crate::record::{Object, quote};
 use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage, NumberOrString, RequestId};
@@ -29,7 +29,7 @@ pub(super) struct Reading {
     pub(super) answer: Option<String>,
 }
 
-/// What is no message of the protocol.
+/// A text that is no message of the protocol.
 struct Invalid;
 
 impl Batches {
@@ -122,7 +122,7 @@ impl Batch {
     }
 }
 
-/// Reads a message; `None` for what is no JSON, or a notification that concerns another protocol.
+/// Reads a message; `None` for invalid JSON, or a notification that concerns another protocol.
 fn parse(json: &str) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Invalid> {
     let mut line = BytesMut::from(json);
     line.extend_from_slice(b"\n");
@@ -133,7 +133,7 @@ fn parse(json: &str) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Invalid> {
     }
 }
 
-/// The refusal of what is no request; `id` is JSON.
+/// The refusal of an invalid request; `id` is JSON.
 fn refusal(id: Option<&str>) -> String {
     let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
     let code = ErrorCode::INVALID_REQUEST.0;

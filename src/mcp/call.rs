@@ -1,4 +1,4 @@
-//! A call: what it has of the server, the store that it opens, and what it tells while it works.
+//! A call: its part of the server, the store that it opens, and its reports of progress.
 
 use super::client_scope::ClientScope;
 use super::options::Options;
@@ -15,7 +15,7 @@ use crate::search::{Request, Searcher};
 use crate::store::{self, OpenMode, Store};
 use std::sync::{Mutex, PoisonError};
 
-/// What all calls have in common.
+/// The state that all calls share.
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) options: Options,
@@ -47,7 +47,7 @@ impl Server {
     }
 }
 
-/// A step of a call: what is done, of how much, and what it is.
+/// A step of a call: the amount done, the total, and a message.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Progress {
     pub(super) done: usize,
@@ -55,7 +55,7 @@ pub(super) struct Progress {
     pub(super) message: String,
 }
 
-/// What a call may tell, and whether it goes on.
+/// The progress reports of a call, and its cancellation.
 pub(super) struct Job {
     /// Gets the steps; those of a client that wants none are lost.
     pub(super) report: Box<dyn Fn(Progress) + Send>,
@@ -66,12 +66,12 @@ pub(super) struct Job {
 pub(super) struct Ingested {
     /// As they are stored.
     pub(super) lines: Vec<Object>,
-    /// What was redacted.
+    /// A note of the redacted secrets.
     note: Option<String>,
 }
 
 impl Ingested {
-    /// A text for the client, with what was redacted.
+    /// A text for the client, with the note of redacted secrets.
     pub(super) fn with_notes(&self, text: String) -> String {
         self.note.as_ref().map_or(text.clone(), |note| format!("{text}; {note}"))
     }
@@ -156,8 +156,8 @@ impl Call<'_> {
         Ok(Ingested { lines, note: ingest.redaction_note() })
     }
 
-    /// Counts a use of the memories that were shown, as 'rsv-signal --used' does. That a store cannot be written to is
-    /// only told.
+    /// Counts a use of the memories that were shown, as 'rsv-signal --used' does. A store that cannot be
+    /// written to is only reported.
     pub(super) fn count_uses(&self, shown: &[StoredRecord]) {
         let is_memory = |record: &&StoredRecord| record.kind == &MEMORY;
         let ids: Vec<String> = shown.iter().filter(is_memory).map(|memory| memory.id.clone()).collect();

@@ -53,7 +53,7 @@ pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> 
     Ok(Answer::new(text, sums.json(is_dry_run, begin.elapsed())))
 }
 
-/// Puts a memory in the place of each cluster, if it is not only to be said what would be done.
+/// Replaces each cluster by one memory, or in a dry run only reports it.
 fn merge_all(call: &Call, found: &Found, is_dry_run: bool) -> Result<Sums> {
     let mut sums = Sums { examined: found.examined, ..Sums::default() };
     let total = found.clusters.len();
@@ -74,7 +74,7 @@ fn merge_all(call: &Call, found: &Found, is_dry_run: bool) -> Result<Sums> {
     Ok(sums)
 }
 
-/// What a consolidation did, or would do.
+/// The result of a consolidation, or of a dry run.
 #[derive(Default)]
 struct Sums {
     /// The ids of the memories that were made.

@@ -19,8 +19,8 @@ const MAX_LISTED: usize = 100;
 /// The address that is searched, and listed, if none is given.
 pub(super) const ROOT: &str = "viking://";
 
-/// An address of the client's partition. Errors if it belongs to another, or to a session of another instance than that
-/// of the flags.
+/// An address of the client's partition. Errors if it belongs to another, or to a session outside the
+/// instance of the flags.
 pub(super) fn address(call: &Call, uri: &str) -> Result<Address> {
     let address = Address::resolve(uri, &call.scope.partition()?)
         .map_err(|error| Error::new(error.to_string()).hint("the addresses of this scope: context_list"))?;
@@ -61,19 +61,19 @@ pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
     Ok(found(call, "results", hits, fence::DOCUMENT_NOTE, "document"))
 }
 
-/// What lies at an address.
+/// The records at an address.
 pub(super) enum Node {
-    /// A document, and what is directly below it.
+    /// A document, and its children.
     Document(Box<StoredRecord>, Vec<StoredRecord>),
     /// Memories: those below the address, or the one that has it.
     Memories(Vec<StoredRecord>),
     /// The last messages of a session.
     Session(Vec<StoredRecord>),
-    /// An address without a document, and what is nearest below it.
+    /// An address without a document, and the nearest documents below it.
     Directory(Vec<StoredRecord>),
 }
 
-/// What lies at an address; `None` if nothing does.
+/// Reads the records at an address; `None` if there are none.
 pub(super) fn node(call: &Call, store: &mut dyn Store, address: &Address) -> Result<Option<Node>> {
     let partition = call.scope.partition()?;
     let children = |store: &mut dyn Store| -> Result<Vec<StoredRecord>> {
@@ -123,7 +123,7 @@ fn memories(call: &Call, store: &mut dyn Store, address: &Address) -> Result<Vec
     Ok(all)
 }
 
-/// What is read at an address, with the note to the model about it.
+/// The records to show of an address, with the note to the model about them.
 pub(super) fn listing(call: &Call, node: Node, level: u8) -> (Listing, &'static str) {
     let max_tokens = call.server.options.max_tokens;
     let (records, note, what): (Vec<StoredRecord>, _, _) = match node {
@@ -143,7 +143,7 @@ pub(super) fn listing(call: &Call, node: Node, level: u8) -> (Listing, &'static 
     (Listing::new(items, note, max_tokens), what)
 }
 
-/// Reads what lies at an address: `rsv-view URI`.
+/// Reads the records at an address: `rsv-view URI`.
 pub(super) fn read(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let address = address(call, arguments.words("uri")?)?;
     let store = &mut *call.open_to_read()?;
@@ -155,12 +155,12 @@ pub(super) fn read(call: &Call, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::new(listing.text.trim_end(), json))
 }
 
-/// The error for an address at which nothing lies.
+/// The error for an address without records.
 pub(super) fn nothing_at(address: &Address) -> Error {
     Error::new(format!("there is nothing at {address}")).hint("context_list lists what there is")
 }
 
-/// Lists what lies below an address, without its texts: `rsv-view URI --depth LEVELS --level 0`.
+/// Lists the records below an address, without their texts: `rsv-view URI --depth LEVELS --level 0`.
 pub(super) fn list(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let address = address(call, arguments.text("uri").unwrap_or(ROOT))?;
     let partition = call.scope.partition()?;

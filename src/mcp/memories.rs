@@ -57,7 +57,7 @@ fn kept_out() -> Error {
         .hint("rsv-ingest --allow-return stores it again")
 }
 
-/// The memories among stored lines, as they are in the store, with what is derived.
+/// The memories among stored lines, as they are in the store, with their derived members.
 fn stored_memories(call: &Call, lines: &[Object]) -> Result<Vec<StoredRecord>> {
     let ids: Vec<String> = lines
         .iter()
@@ -81,7 +81,7 @@ pub(super) fn feedback(call: &Call, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::new(format!("stored that it {verb}; its confidence is {confidence:.2} now"), json))
 }
 
-/// Says whether what was done by a memory succeeded: `rsv-signal --succeeded ID`.
+/// Says whether an attempt that used a memory succeeded: `rsv-signal --succeeded ID`.
 pub(super) fn outcome(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let succeeded = arguments.flag("succeeded");
     let memory = signal(call, arguments, SignalType::Outcome, succeeded)?;

@@ -1,9 +1,9 @@
-//! What the command line says of a server.
+//! The options of a server.
 
 /// The default of `max_tokens`.
 pub const DEFAULT_MAX_TOKENS: usize = 4000;
 
-/// What the command line says of a server.
+/// The options of a server, from the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The partition of all calls.

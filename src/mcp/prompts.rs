@@ -1,4 +1,4 @@
-//! Prompts: what a user asks a model to do with its memory.
+//! Prompts: requests of a user to a model about its memory.
 
 use super::answer::{Item, Listing};
 use super::call::Call;

@@ -99,7 +99,7 @@ fn plural(what: &str) -> (String, String) {
     (what.to_owned(), many)
 }
 
-/// The notes to the model about what was found for a task, for a prompt: memories first, then messages.
+/// The notes to the model about the records found for a task, for a prompt: memories first, then messages.
 pub(super) fn for_task(call: &Call, task: &str, limit: usize) -> Result<Vec<StoredRecord>> {
     let store = &mut *call.open_to_read()?;
     let mut found = Vec::new();

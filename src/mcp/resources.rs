@@ -1,4 +1,4 @@
-//! Resources: what has an address in the client's partition.
+//! Resources: the records with an address in the client's partition.
 
 use super::answer::Listing;
 use super::call::Call;
@@ -16,7 +16,7 @@ pub(super) struct Listed {
 /// The number of resources in a part of the list.
 const PAGE: usize = 100;
 
-/// The templates of resources: address, name, and what they are.
+/// The templates of resources: address, name and description.
 pub(super) const TEMPLATES: [(&str, &str, &str); 4] = [
     ("viking://resources/{+path}", "document", "A document: a directory, a file or a section"),
     ("viking://~/memories/{category}", "memories", "The memories of a category, such as strategy"),
@@ -41,7 +41,7 @@ pub(super) fn list(call: &Call, from: usize) -> Result<(Vec<Listed>, Option<usiz
     Ok((all.into_iter().skip(from).take(PAGE).collect(), next))
 }
 
-/// The text of a resource: what lies at its address, in a fence.
+/// The text of a resource: the records at its address, in a fence.
 pub(super) fn read(call: &Call, uri: &str) -> Result<Listing> {
     let address = address(call, uri)?;
     let store = &mut *call.open_to_read()?;

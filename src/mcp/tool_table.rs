@@ -1,4 +1,4 @@
-//! The tools: their names, what they are for, their parameters, and the calls that they are.
+//! The tools: their names, purposes, parameters and calls.
 
 use super::answer::Answer;
 use super::arguments::{Arguments, Parameter, Type};
@@ -17,7 +17,7 @@ pub(super) struct ToolRow {
     pub(super) run: fn(&Call, &Arguments) -> Result<Answer>,
 }
 
-/// What a tool does to the store.
+/// The effect of a tool on the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     Reads,

@@ -47,8 +47,8 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         }
     }
 
-    /// The next line; `None` at the end of the input, or if it cannot be read. One that is too long, or no text, is left
-    /// out. A call that is dropped has read nothing that is lost.
+    /// The next line; `None` at the end of the input, or if it cannot be read. One that is too long, or no
+    /// text, is left out. Dropping the call loses no input.
     async fn next_line(&mut self) -> Option<String> {
         loop {
             match self.lines.decode(&mut self.buffer) {

@@ -43,8 +43,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Reads the sums of a partition: explicit signals that agreed with what signals of a type had predicted count for
-    /// the type, others against it. Explicit signals themselves begin at 7 for and 3 against, the others at 5 and 5.
+    /// Reads the sums of a partition: explicit signals that agreed with the predictions of a type count for it,
+    /// others against it. Explicit signals themselves begin at 7 for and 3 against, the others at 5 and 5.
     pub fn from_sums(sums: &BTreeMap<String, i64>) -> Weights {
         let sum = |counter: &str| sums.get(counter).copied().unwrap_or_default() as f64;
         let raw = SignalType::ALL.map(|signal_type| {

@@ -49,7 +49,7 @@ pub fn derive_untimed<'a>(
     derive_members(store, records, rule, false)
 }
 
-/// Sets `updated_at` of the memories among some records, which are active and have all other derived members.
+/// Sets `updated_at` of the memories among `records`, which must be active, after `derive_untimed`.
 pub fn derive_times<'a>(
     store: &mut dyn Store,
     records: impl IntoIterator<Item = &'a mut StoredRecord>,

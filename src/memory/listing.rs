@@ -30,7 +30,7 @@ impl State {
     }
 }
 
-/// The last `count` records of a selection in a state, without the last `offset`, oldest first; derived members are set.
+/// The last `count` records of a selection in a state, without the last `offset`, oldest first; with derived members.
 pub fn last(
     store: &mut dyn Store,
     which: &Select,
@@ -55,8 +55,8 @@ pub fn last(
     }
 }
 
-/// A memory as a row for people: `0.82  3 uses  explicit 2:0  outcome 1:0  success  Run the tests first`. Signals are counted
-/// as those for and those against it.
+/// A memory as a row for people: `0.82  3 uses  explicit 2:0  outcome 1:0  success  Run the tests first`.
+/// Signals are counted as those for and those against it.
 pub fn row(memory: &StoredRecord, evidence: &Evidence) -> String {
     let mut row = format!("{:.2}  {:>3} uses", confidence_of(memory), evidence.uses);
     for (signal_type, [positive, negative]) in SignalType::ALL.into_iter().zip(evidence.counts) {

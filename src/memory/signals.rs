@@ -12,13 +12,13 @@ use std::collections::HashMap;
 /// An explicit signal is compared with the signals of the other types in this time before it, in milliseconds.
 const PREDICTION_MILLIS: i64 = 24 * 3600 * 1000;
 
-/// The numbers of the last signals about a memory that are compared with an explicit one: at first, how much more each
-/// time that they do not settle what each type says, and at most.
+/// The numbers of the last signals about a memory that are compared with an explicit one: at first, the
+/// growth factor while a type is unsettled, and at most.
 const FIRST_COMPARED: usize = 50;
 const COMPARED_GROWTH: usize = 4;
 const MAX_COMPARED: usize = 10_000;
 
-/// What is said of memories.
+/// A signal to store about memories.
 #[derive(Clone, Debug)]
 pub struct NewSignal {
     pub signal_type: SignalType,
@@ -86,7 +86,7 @@ fn new_signal(
     draft.complete(&fill)
 }
 
-/// Notes what the signals of usage and outcome said of a memory in the day before: positive, if any of a type is.
+/// Notes the predictions of usage and outcome signals of the day before: positive, if any of a type is.
 fn predict(store: &mut dyn Store, memory: &StoredRecord, now: i64, members: &mut Object) -> Result<()> {
     let sums = store.tallies(&[&memory.id])?;
     let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();

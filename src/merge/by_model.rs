@@ -9,10 +9,10 @@ use crate::tokens::Counter;
 
 /// The greatest length of a source's description, in characters; the other limits are those of an answer.
 const MAX_DESCRIPTION_CHARS: usize = 500;
-/// The sources of one request have at most so many tokens, unless they are only two.
+/// The sources of one request have at most this many tokens, unless they are only two.
 const MAX_STEP_TOKENS: usize = 24_000;
 const TEMPERATURE: f64 = 0.3;
-/// The lengths that a schema asks for, in characters: shorter than what is accepted.
+/// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;
 const ASKED_CONTENT_CHARS: usize = 5000;
 const ASKED_TAG_CHARS: usize = 30;
@@ -40,7 +40,7 @@ pub fn requests(cluster: &Cluster, model: &str) -> Vec<Request> {
 }
 
 /// Asks a model for the memory that takes the place of a cluster's members; `now` is its time in milliseconds since
-/// 1970, UTC. What is too long for one request is merged in steps. Errors say why an answer is of no use.
+/// 1970, UTC. Sources too long for one request are merged in steps. Errors if an answer is of no use, with the reason.
 pub fn by_model(cluster: &Cluster, model: &Model, now: i64) -> Result<Object> {
     let ask = |step| Answer::read(&model.ask(&request(cluster, step))?, &cluster.outcome());
     let mut sources: Vec<Object> = cluster.by_confidence().into_iter().map(source).collect();
@@ -79,7 +79,7 @@ fn request(cluster: &Cluster, sources: Vec<Object>) -> Request {
 }
 
 /// The schema of an answer, which has the outcome of the members; empty for a category without outcomes. Its content
-/// is no longer than those of its sources, which have so many characters together.
+/// is no longer than those of its sources, which have this many characters together.
 fn schema(outcome: &str, source_chars: usize) -> Schema {
     let mut members = vec![
         ("title", Schema::Text(ASKED_TITLE_CHARS)),
@@ -136,8 +136,8 @@ fn beginning(text: &str, chars: usize) -> String {
     text.chars().take(chars).collect()
 }
 
-/// The sources in the groups that one request takes. Each but the last has at least two, so that every step leaves fewer
-/// sources.
+/// The sources in the groups that one request takes. Each but the last has at least two, so that every step
+/// leaves fewer sources.
 fn steps(sources: Vec<Object>, model: &str) -> Vec<Vec<Object>> {
     let counter = Counter::heuristic(model);
     let (mut steps, mut tokens): (Vec<Vec<Object>>, usize) = (Vec::new(), 0);
@@ -157,7 +157,7 @@ fn steps(sources: Vec<Object>, model: &str) -> Vec<Vec<Object>> {
     steps
 }
 
-/// What the consolidated memory says: the answer, with the tags of all members.
+/// The text of the consolidated memory: the answer, with the tags of all members.
 fn words(cluster: &Cluster, answer: Answer) -> Words {
     let mut tags = cluster.tags();
     for tag in answer.tags {

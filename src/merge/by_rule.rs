@@ -1,4 +1,4 @@
-//! Consolidation by rule: the most confident member's words, and what the others add.
+//! Consolidation by rule: the most confident member's words, and the additions of the others.
 
 use super::cluster::{Cluster, ConsolidationType, MAX_CONTENT_CHARS, Words};
 use super::sentences::{Merger, key};

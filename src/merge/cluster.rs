@@ -24,7 +24,7 @@ pub struct Cluster {
 /// How a consolidated memory was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConsolidationType {
-    /// One member says all that the others say.
+    /// One member contains the others.
     Deduplicated,
     /// It is made of the members' sentences.
     Merged,
@@ -42,7 +42,7 @@ impl ConsolidationType {
     }
 }
 
-/// What a consolidated memory says.
+/// The text of a consolidated memory.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Words {
     pub(super) title: String,

@@ -1,4 +1,4 @@
-//! What becomes of the memories of a commit: each is skipped, created, merged into a stored one, or takes its place.
+//! Decides about the memories of a commit: each is skipped, created, merged into a stored one, or takes its place.
 
 use super::cluster::{ConsolidationType, MAX_CONTENT_CHARS};
 use super::decide_by_model::by_model;
@@ -13,8 +13,8 @@ use crate::structured::Model;
 /// The category of which a partition has one memory that grows.
 const PROFILE: &str = "profile";
 
-/// Decides about the memories of a commit, by a model if there is one; the decisions become steps. `note` gets why a model
-/// was of no use for a candidate, about which the rule decides then.
+/// Decides about the memories of a commit, by a model if there is one; the decisions become steps. `note`
+/// gets the reason if a model fails for a candidate, about which the rule decides then.
 pub fn decide(mut commit: Commit, model: Option<&Model>, note: &mut dyn FnMut(String)) -> Result<Commit> {
     let mut decided = Decided::default();
     for line in std::mem::take(&mut commit.memories) {
@@ -94,8 +94,8 @@ impl Decided {
         self.steps.push(step);
     }
 
-    /// A memory that says what a stored one and the candidate say; `None` if one of the commit already took its place, to
-    /// which the candidate is added.
+    /// A memory with the words of a stored one and the candidate; `None` if one of the commit already took
+    /// its place, to which the candidate is added.
     fn merged(
         &mut self,
         candidate: &Candidate,

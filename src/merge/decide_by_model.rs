@@ -9,7 +9,7 @@ use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
 const TEMPERATURE: f64 = 0.3;
-/// The lengths that a schema asks for, in characters: shorter than what is accepted.
+/// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;
 const ASKED_CONTENT_CHARS: usize = 1900;
 const ASKED_REASON_CHARS: usize = 200;
@@ -75,7 +75,7 @@ fn data(number: usize, title: &str, content: &str) -> Object {
     data
 }
 
-/// The decision in an answer about a candidate with so many memories near it. Errors begin with the member at fault.
+/// The decision in an answer about a candidate with this many memories near it. Errors begin with the member at fault.
 fn checked(answer: &DecisionAnswer, near: usize) -> Result<(Decision, String)> {
     let of = || match answer.of.trim().parse::<usize>() {
         Ok(number) if (1..=near).contains(&number) => Ok(number - 1),

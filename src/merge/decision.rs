@@ -1,18 +1,18 @@
-//! A memory that may be stored, and what becomes of it.
+//! A memory that may be stored, and the decision about it.
 
 use super::cluster::member;
 use crate::error::Result;
 use crate::record::{NEAR, Object, StoredRecord};
 
-/// What becomes of a candidate; the number is the position of a memory that is near it.
+/// The fate of a candidate; indices point into its neighbours.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Decision {
     /// A memory says the same.
     Skip(usize),
     Create,
-    /// A new memory says what both say: this title and content, or by rule what the two have.
+    /// A new memory with the words of both: this title and content, or by rule those of the two.
     Merge(usize, Option<[String; 2]>),
-    /// The candidate takes the place of a memory that is no longer true.
+    /// The candidate replaces an outdated memory.
     ArchiveAndCreate(usize),
 }
 

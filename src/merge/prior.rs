@@ -6,8 +6,8 @@ const MAX_BONUS: f64 = 0.1;
 /// The standard deviation of confidences that earns none.
 const MAX_DEVIATION: f64 = 0.5;
 
-/// The prior of sources, each with its confidence (0 to 1) and its number of uses: the mean of the confidences, weighted
-/// by uses, and a bonus for many sources that agree.
+/// The prior of sources, each with its confidence (0 to 1) and its number of uses: the mean of the
+/// confidences, weighted by uses, and a bonus for many sources that agree.
 pub fn consolidated_prior(sources: &[(f64, u64)]) -> f64 {
     let count = sources.len().max(1) as f64;
     let weight = |uses: u64| uses as f64 + 1.0;

@@ -1,4 +1,4 @@
-//! Texts as sections of sentences, so that what several say is kept once.
+//! Texts as sections of sentences, so that repetitions are kept once.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ pub(super) struct Sections(Vec<Section>);
 
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Section {
-    /// A line that begins with `#`; empty for what stands before the first.
+    /// A line that begins with `#`; empty for the text before the first.
     heading: String,
     units: Vec<Unit>,
 }
@@ -84,8 +84,8 @@ impl Sections {
     }
 }
 
-/// Merges texts: the units of the first, then those that the others add, each in the section with its heading. What was
-/// said already is left out, and nothing is added beyond a length.
+/// Merges texts: the units of the first, then those that the others add, each in the section with its
+/// heading. Repetitions are left out, and nothing is added beyond a length.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
     merged: Sections,
@@ -94,7 +94,7 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    /// Adds what a text says that is new; as long as all has at most so many characters.
+    /// Adds the new sentences of a text, up to this many characters in all.
     pub(super) fn add(&mut self, text: &str, max_chars: usize) {
         for section in Sections::parse(text).0 {
             let is_same = |known: &Section| key(&known.heading) == key(&section.heading);

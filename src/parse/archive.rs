@@ -1,4 +1,4 @@
-//! Archives, opened in memory: each is a directory of what is in it.
+//! Archives, opened in memory: each is a directory of its contents.
 
 use super::container::Container;
 use super::format::Format;
@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
-/// The greatest size of what archives in a file unpack to, in bytes.
+/// The greatest unpacked size of the archives in a file, in bytes.
 const MAX_TOTAL_BYTES: u64 = 128 << 20;
 /// The greatest number of files in them.
 const MAX_FILES: usize = 10_000;
@@ -106,7 +106,7 @@ impl Folder {
         for name in folders {
             let member =
                 folder.entry((*name).to_owned()).or_insert_with(|| Member::Folder(Folder::default()));
-            // A file of the same name gives way.
+            // A folder replaces a file of the same name.
             if let Member::File(_) = member {
                 *member = Member::Folder(Folder::default());
             }

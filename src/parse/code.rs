@@ -1,7 +1,7 @@
 //! Source code: its definitions at the top, at which a long file is split.
 //!
 //! A parser for each language (tree-sitter's are a megabyte each) would find more, but where a file is cut matters
-//! little: a line that is not recognised stays with the definition before it.
+//! little: a line that is not recognized stays with the definition before it.
 
 use super::outline::{Breaks, Extract, Heading};
 use std::path::Path;
@@ -80,7 +80,7 @@ const LANGUAGES: [(&str, &str); 66] = [
 const FILE_NAMES: [(&str, &str); 4] =
     [("Makefile", "make"), ("Dockerfile", "docker"), ("CMakeLists.txt", "cmake"), ("Justfile", "just")];
 
-/// Words before a definition that do not tell what it is.
+/// Modifiers before a definition.
 const MODIFIERS: [&str; 26] = [
     "pub",
     "pub(crate)",
@@ -188,7 +188,7 @@ fn is_attached(line: &str) -> bool {
     ["//", "/*", " *", "#", "@", "--", ";;"].iter().any(|sign| line.starts_with(sign))
 }
 
-/// What a line defines, such as `fn main`, if it is a definition at the top.
+/// The name that a line defines, such as `fn main`, if it is a top-level definition.
 fn definition(line: &str) -> Option<String> {
     if !line.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"') {
         return None;

@@ -30,7 +30,7 @@ impl<'a> Container<'a> {
         self.archive.index_for_name(name).is_some()
     }
 
-    /// A member, which is only looked for in the archive, whatever its name is.
+    /// A member, which is only looked up in the archive, so that any name is safe.
     pub(super) fn member(&mut self, name: &str) -> Result<Vec<u8>, String> {
         let at = self.archive.index_for_name(name).ok_or_else(|| format!("the archive has no {name}"))?;
         let limit = self.left;

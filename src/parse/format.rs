@@ -1,4 +1,4 @@
-//! The format of a file, told by its content and its name.
+//! The format of a file, recognized by its content and its name.
 
 use super::code;
 use super::container::Container;
@@ -123,7 +123,7 @@ pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, String> {
     Ok(detect_text(name, bytes))
 }
 
-/// The format of a zip archive, by what is in it.
+/// The format of a zip archive, by its contents.
 fn detect_container(bytes: &[u8]) -> Format {
     let Ok(container) = Container::open(bytes) else { return Format::Zip };
     if container.has("word/document.xml") {

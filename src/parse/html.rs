@@ -1,4 +1,4 @@
-//! HTML: its main part as Markdown, without navigation, scripts and what else is not read.
+//! HTML: its main part as Markdown, without navigation, scripts and other hidden parts.
 //!
 //! The text is made of the tokens, in one pass whose time and memory are linear in the size of the file; a tree of
 //! elements would have cost more, and a page of a million nested elements would be read for hours.
@@ -22,7 +22,7 @@ pub(super) fn extract_xhtml(xhtml: &str) -> Extract {
     read(&close_raw_elements(xhtml), Page { is_xhtml: true, ..Page::default() })
 }
 
-/// Gives end tags to elements such as `<script/>`, which for the tokenizer would go on.
+/// Gives end tags to elements such as `<script/>`, which for the tokenizer would continue.
 fn close_raw_elements(xhtml: &str) -> String {
     let mut closed = String::with_capacity(xhtml.len());
     let mut rest = xhtml;
@@ -87,7 +87,7 @@ struct Page {
     /// The parts of the text in the main element, and in articles.
     mains: Vec<Range<usize>>,
     article_parts: Vec<Range<usize>>,
-    /// What separates the next word from the text before it.
+    /// The separator between the next word and the text before it.
     gap: Gap,
 }
 
@@ -97,7 +97,7 @@ struct List {
     items: usize,
 }
 
-/// What separates words.
+/// A separator of words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Gap {
     #[default]
@@ -217,7 +217,7 @@ impl Page {
         if self.counts.get(name).is_none_or(|count| *count == 0) {
             return;
         }
-        // What is still open in it ends too.
+        // Elements still open in it end too.
         while let Some(element) = self.open.pop() {
             if let Some(count) = self.counts.get_mut(&element.name) {
                 *count -= 1;

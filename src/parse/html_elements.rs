@@ -1,9 +1,9 @@
 //! The elements of HTML, by what they do to a text.
 
-/// What an element does to the text.
+/// The effect of an element on the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ElementKind {
-    /// It is no part of what people read.
+    /// It is not displayed.
     Skipped,
     Main,
     Article,
@@ -21,7 +21,7 @@ pub(super) enum ElementKind {
     Block,
     LineBreak,
     Image,
-    /// It stands within a paragraph.
+    /// It is within a paragraph.
     Inline,
 }
 
@@ -72,7 +72,7 @@ impl ElementKind {
         !matches!(self, Skipped | Item | Row | Cell | LineBreak | Image | Inline)
     }
 
-    /// Whether its attributes may say that it is no part of what people read.
+    /// Whether its attributes may hide it.
     pub(super) fn may_be_skipped(self) -> bool {
         use ElementKind::{Block, List};
         matches!(self, Block | List { .. })

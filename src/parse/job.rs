@@ -1,4 +1,4 @@
-//! One file: read, told apart, parsed.
+//! One file: read, recognized, parsed.
 
 use super::file::{self, Stamp};
 use super::format::{self, Format};
@@ -18,11 +18,11 @@ pub(super) struct Job {
     pub(super) input: Input,
 }
 
-/// What a file is read from.
+/// The source of a file's bytes.
 #[derive(Debug)]
 pub(super) enum Input {
     Path(PathBuf),
-    /// Bytes that are there: their name, size and time, and the format if it is known.
+    /// Bytes in memory: their name, size and time, and the format if it is known.
     Bytes {
         source: Source,
         bytes: Vec<u8>,
@@ -30,12 +30,12 @@ pub(super) enum Input {
     },
 }
 
-/// What became of a file.
+/// The outcome of a file.
 #[derive(Debug)]
 pub(super) enum Parsed {
     /// The nodes, the file's own last, and its entry in the directory.
     Nodes(Unpacked, Entry),
-    /// It is as it was: its nodes by their addresses.
+    /// It is unchanged: its nodes by their addresses.
     Kept(Vec<String>, Entry),
     /// It could not be read, for this reason.
     Unread(String),

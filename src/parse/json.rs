@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 /// A line of JSON that is longer is broken up, in bytes.
 const MAX_LINE_BYTES: usize = 1000;
 
-/// Reads JSON: as it is, or indented if it has long lines. What is not valid is read as text.
+/// Reads JSON: as it is, or indented if it has long lines. Invalid JSON is read as text.
 pub(super) fn extract(text: String) -> Extract {
     let is_valid = serde_json::from_str::<IgnoredAny>(&text).is_ok();
     if !is_valid {
@@ -25,7 +25,7 @@ fn indented(json: &str) -> String {
     let mut chars = json.chars().peekable();
     let line_end = |out: &mut String, depth: usize| {
         out.push('\n');
-        // What is nested deeper is indented no further, so that the text stays in proportion.
+        // The indentation is limited, so that the text stays in proportion.
         out.extend(std::iter::repeat_n("  ", depth.min(16)));
     };
     while let Some(c) = chars.next() {
@@ -163,7 +163,7 @@ impl Lines {
     }
 }
 
-/// Makes Markdown of a notebook: its text as it is, its code and what that printed in fences.
+/// Makes Markdown of a notebook: its text as it is, its code and its output in fences.
 pub(super) fn notebook(json: &str) -> Result<String, String> {
     let notebook: Notebook =
         serde_json::from_str(json).map_err(|error| format!("not a notebook: {error}"))?;

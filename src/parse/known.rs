@@ -1,4 +1,4 @@
-//! What a store has already, so that an unchanged file is not parsed again.
+//! The nodes that a store has already, so that an unchanged file is not parsed again.
 
 use super::file::Stamp;
 use super::node::Entry;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Default, Debug)]
 pub struct Known(BTreeMap<String, KnownNode>);
 
-/// What is needed of a node.
+/// The needed members of a node.
 #[derive(Debug)]
 struct KnownNode {
     title: String,
@@ -44,8 +44,8 @@ struct KnownLine<'a> {
 }
 
 impl Known {
-    /// Adds a line. Lines that are no documents, or of another partition than the one that is given, are passed over; an
-    /// error is in the words of the JSON parser.
+    /// Adds a line. Lines that are no documents, or of another partition than the one that is given, are
+    /// passed over; an error is in the words of the JSON parser.
     pub fn add(&mut self, line: &str, partition: Option<&str>) -> serde_json::Result<()> {
         let line: KnownLine = serde_json::from_str(line)?;
         if partition.zip(line.partition.as_deref()).is_some_and(|(given, own)| given != own) {
@@ -75,13 +75,13 @@ impl Known {
         })
     }
 
-    /// Whether the node of an address was made of what has this hash.
+    /// Whether the node of an address was made of content with this hash.
     pub(super) fn has_hash(&self, uri: &str, sha256: &str) -> bool {
         self.0.get(uri).is_some_and(|node| node.source_sha256.as_deref() == Some(sha256))
             && self.is_whole(uri)
     }
 
-    /// Whether a directory, whatever is in it, has this hash.
+    /// Whether a directory has this hash, regardless of its children.
     pub(super) fn has_hash_alone(&self, uri: &str, sha256: &str) -> bool {
         self.0.get(uri).is_some_and(|node| node.source_sha256.as_deref() == Some(sha256))
     }

@@ -45,7 +45,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Makes a directory the node of an archive.
+    /// Sets the source of an archive on its directory.
     pub(super) fn set_archive_source(&mut self, source: &Source, mime: &'static str) {
         self.source_sha256.clone_from(&source.sha256);
         self.source_bytes = Some(source.bytes);
@@ -110,7 +110,7 @@ impl TreeLists {
     }
 }
 
-/// The scope of all nodes of a run, as far as it is given.
+/// The given parts of the scope of all nodes of a run.
 #[derive(Clone, Default, Debug)]
 pub struct GivenScope {
     pub partition: Option<String>,

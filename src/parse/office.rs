@@ -46,7 +46,7 @@ struct ParagraphReader<'a> {
     paragraph: String,
     level: Option<u8>,
     is_item: bool,
-    /// The number of open elements whose text is read: in docx, `w:t`; in odt, paragraphs, which notes in them have too.
+    /// The number of open elements whose text is read: in docx, `w:t`; in odt, paragraphs, also those of notes in them.
     reads: usize,
     /// The number of open elements whose text is not read.
     skipped: usize,
@@ -84,7 +84,7 @@ impl ParagraphReader<'_> {
 
     fn start(&mut self, tag: &BytesStart) {
         match tag.name().as_ref() {
-            // A second form of what stands before it, changes that were taken back, remarks.
+            // A second form of the text before it, reverted changes, remarks.
             "mc:Fallback" | "text:tracked-changes" | "office:annotation" | "w:instrText" => self.skipped += 1,
             "w:t" | "text:p" => self.reads += 1,
             "text:h" => {
@@ -247,7 +247,7 @@ pub(super) fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
     Some(value.unwrap_or(Cow::Borrowed(&found.value)).into_owned())
 }
 
-/// Appends what a reference such as `&amp;` or `&#228;` stands for.
+/// Appends the character of a reference such as `&amp;` or `&#228;`.
 fn push_entity(text: &mut String, entity: &BytesRef) {
     match entity.resolve_char_ref() {
         Ok(Some(c)) => text.push(c),

@@ -1,4 +1,4 @@
-//! What is given to parse: a path, an address of the web, standard input.
+//! An operand to parse: a path, a URL, standard input.
 
 use super::file;
 use super::format::{self, Format};
@@ -16,7 +16,7 @@ pub enum Operand {
     Stdin(Box<dyn Read + Send>),
 }
 
-/// What was read of an operand that is no path.
+/// The content of an operand that is no path.
 pub(super) struct Fetched {
     pub(super) source: Source,
     pub(super) bytes: Vec<u8>,
@@ -65,7 +65,7 @@ pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result
         .and_then(|time| rfc2822::parse(&time).ok())
         .map(|time| crate::record::time::rfc3339(time.timestamp().as_millisecond()));
     let source = Source { name: Some(address.to_string()), time, ..Source::default() };
-    // Servers call `text/plain` whatever they do not know.
+    // Servers use `text/plain` for unknown types.
     let format =
         fetched.media_type.and_then(|mime| Format::of_mime(&mime)).filter(|format| *format != Format::Text);
     Ok(Fetched { source, bytes: fetched.bytes, format })

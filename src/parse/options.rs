@@ -9,9 +9,9 @@ use std::ffi::OsString;
 #[derive(Default, Debug)]
 pub struct Options {
     pub scope: GivenScope,
-    /// What need not be parsed again.
+    /// The nodes that need not be parsed again.
     pub known: Known,
-    /// The format of the operands, if it is not to be told by content and name.
+    /// The format of the operands, if it is not to be recognized by content and name.
     pub format: Option<Format>,
     /// Whether archives are opened.
     pub archives: bool,

@@ -3,9 +3,9 @@
 /// A text as a parser of a format gives it.
 #[derive(Default, Debug)]
 pub(super) struct Extract {
-    /// What the document says its title is, if it does.
+    /// The title that the document gives itself, if any.
     pub(super) title: Option<String>,
-    /// What the document says it is about, if it does.
+    /// The description that the document gives itself, if any.
     pub(super) description: Option<String>,
     pub(super) text: String,
     /// The headings, in the order of the text.
@@ -36,7 +36,7 @@ impl Extract {
         self.text.push_str("\n\n");
     }
 
-    /// Takes the title from a heading if the document says none: the first of level 1, or one that the text begins with.
+    /// Takes the title from a heading if the document has none: the first of level 1, or one that begins the text.
     pub(super) fn add_title(&mut self) {
         if self.title.is_none() {
             let is_first = |heading: &Heading| self.text[..heading.start].trim().is_empty();

@@ -46,7 +46,7 @@ pub(super) fn from_pages(text: &str) -> Extract {
     extract
 }
 
-/// A line whose letters stand apart, as those of fixed width do for the parser, with its words together.
+/// A line with its words joined, if the parser spaced their letters apart, as in fixed-width fonts.
 fn without_letter_spacing(line: &str) -> Cow<'_, str> {
     let letters: Vec<&str> = line.split_whitespace().collect();
     if letters.len() < 4 || letters.iter().any(|letter| letter.chars().count() > 1) {

@@ -1,4 +1,4 @@
-//! Reads PDFs in a process of their own, which may use so much memory and time and no more.
+//! Reads PDFs in a process of their own, with bounded memory and time.
 
 use super::outline::Extract;
 use super::pdf;

@@ -80,7 +80,7 @@ impl Pool {
                 let _ = task.result.send(parsed);
             }
         };
-        // Without a thread, the files are told as not read.
+        // Without a thread, the files are reported as unread.
         let _ = thread::Builder::new().name(THREAD_NAME.to_owned()).stack_size(16 << 20).spawn(work);
     }
 }
@@ -89,7 +89,7 @@ fn next(waiting: &Mutex<Receiver<Task>>) -> Option<Task> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-/// A file at which a parser panics is named as not read; the words of the panic are for no user.
+/// A file at which a parser panics is reported as unread; the panic's message is not printed.
 fn silence_panics() {
     static SILENCED: OnceLock<()> = OnceLock::new();
     SILENCED.get_or_init(|| {

@@ -31,7 +31,7 @@ pub(super) fn split(extract: &Extract, title: &str) -> Body {
     if root.tokens <= LIMIT {
         return Body::Leaf(0..extract.text.len());
     }
-    // A heading that stands above all others is the title of the whole.
+    // A heading above all others is the title of the whole.
     if root.children.len() == 1 {
         root.adopt_only_child();
     }
@@ -42,7 +42,7 @@ pub(super) fn split(extract: &Extract, title: &str) -> Body {
     Body::Directory(splitter.sections(&root, 0, Tokens::default(), title))
 }
 
-/// A heading with all that stands below it.
+/// A heading with everything below it.
 #[derive(Default)]
 struct HeadingTree<'a> {
     title: &'a str,
@@ -104,11 +104,11 @@ impl<'a> HeadingTree<'a> {
     }
 }
 
-/// What a directory is made of: the text before its first section, or sections that stand together.
+/// A part of a directory: the text before its first section, or adjacent sections.
 struct Piece<'a, 'b> {
     range: Range<usize>,
     tokens: Tokens,
-    /// Of headings above it that stand in front of it.
+    /// Of the headings above it that precede it.
     carried: Tokens,
     title: &'b str,
     /// The number of sections that have joined.

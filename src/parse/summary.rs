@@ -1,4 +1,4 @@
-//! Abstracts and overviews by rule: first sentences, headings, and the abstracts of what is in a directory.
+//! Abstracts and overviews by rule: first sentences, headings, and the abstracts of a directory's children.
 
 use super::markdown;
 use super::outline::Extract;
@@ -8,8 +8,8 @@ use std::ops::Range;
 /// The greatest lengths of an abstract and an overview, in characters.
 const ABSTRACT_CHARS: usize = 256;
 const OVERVIEW_CHARS: usize = 4000;
-/// The greatest length of the description in an overview, in characters and in words. So the overviews of hits have about
-/// a third of the tokens of their contents (`scripts/bench tree`), and as many hits are right.
+/// The greatest length of the description in an overview, in characters and in words. So the overviews of hits
+/// have about a third of the tokens of their contents (`scripts/bench tree`), and as many hits are right.
 const DESCRIPTION_CHARS: usize = 500;
 const DESCRIPTION_WORDS: usize = 80;
 /// The text, in bytes, that is read for a description.
@@ -17,7 +17,7 @@ const READ_BYTES: usize = 8 * 1024;
 /// The greatest length of a title in a list.
 const LISTED_TITLE_CHARS: usize = 120;
 
-/// What stands in a directory.
+/// A child of a directory.
 #[derive(Clone, Debug)]
 pub(super) struct Child {
     pub(super) name: String,

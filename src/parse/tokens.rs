@@ -1,4 +1,4 @@
-//! The length of a text in tokens, estimated alike for every model.
+//! The length of a text in tokens, estimated in the same way for every model.
 
 /// The greatest length of a node: 1024 tokens.
 pub(super) const LIMIT: Tokens = Tokens(10 * 1024);

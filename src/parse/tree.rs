@@ -1,4 +1,4 @@
-//! The tree of an operand: its nodes in order, each directory after what is in it.
+//! The tree of an operand: its nodes in order, each directory after its children.
 
 use super::file;
 use super::job::{Input, Job, Parsed};
@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 /// The number of files that are parsed ahead, for each thread.
 const AHEAD: usize = 16;
 
-/// What is to be printed, in order.
+/// An item to print, in order.
 #[derive(Debug)]
 pub enum Output {
     Node(Box<Node>),
-    /// Something was not read; the rest goes on.
+    /// Something was not read; parsing continues.
     Unread(Error),
-    /// A file is done, whatever came of it.
+    /// A file is done, successfully or not.
     FileDone,
     Tree(TreeLine),
 }
@@ -36,7 +36,7 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A parser that works on so many files at once.
+    /// A parser that works on this many files at once.
     pub fn new(options: Options, threads: usize) -> Parser {
         let options = std::sync::Arc::new(options);
         Parser { pool: Pool::new(options.clone(), threads), options, threads }
@@ -88,7 +88,7 @@ impl Parser {
     }
 }
 
-/// The tree of one operand, as far as it is printed.
+/// The printed part of the tree of one operand.
 struct Tree<'a> {
     parser: &'a Parser,
     root: &'a Address,
@@ -114,7 +114,7 @@ struct Directory {
     uri: String,
     name: String,
     entries: Vec<Entry>,
-    /// What its file README or index says.
+    /// The abstract of its file README or index.
     about: Vec<String>,
     unread: bool,
 }
@@ -141,7 +141,7 @@ impl<'a> Tree<'a> {
     }
 
     fn directory(&mut self, root: &Path) -> Result<()> {
-        // The addresses of the directories that the walk is in, which is ahead of what is printed.
+        // The addresses of the directories that the walk is in, which is ahead of the output.
         let mut addresses: Vec<Address> = Vec::new();
         // The number of open directories that have no address.
         let mut skipped = 0_usize;
@@ -254,7 +254,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Names what was not read. What is known of it stays an entry of its directory.
+    /// Reports a file that was not read. If it is known, it stays an entry of its directory.
     fn take_unread(&mut self, uri: String, name: &str, source: &str, reason: &str) -> Result<()> {
         (self.sink)(Output::Unread(Error::new(format!("cannot read {source}: {reason}"))))?;
         if let Some(entry) = self.parser.options.known.entry(&uri, name) {

@@ -17,7 +17,7 @@ pub(super) struct Unread {
     pub(super) reason: String,
 }
 
-/// What became of a file and of what is in it.
+/// The outcome of a file and of its contents.
 #[derive(Default, Debug)]
 pub(super) struct Unpacked {
     pub(super) nodes: Vec<Node>,
@@ -93,7 +93,7 @@ impl<'a> Unpacker<'a> {
         Ok(entry)
     }
 
-    /// Adds the nodes of what is in a directory of an archive.
+    /// Adds the nodes of the contents of a directory of an archive.
     fn folder(&mut self, uri: &str, folder: Folder, source: &Source, depth: usize) -> Vec<Entry> {
         let path_of = |name: &str| source.name.as_ref().map(|source| format!("{source}/{name}"));
         for (path, reason) in folder.unread {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// A step of a walk.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A directory begins, which what follows is in.
+    /// A directory begins, which contains the next steps.
     Enter(PathBuf),
     /// The directory that began last ends.
     Leave,
@@ -119,7 +119,7 @@ fn describe(error: &ignore::Error) -> (Option<PathBuf>, String) {
 pub(super) fn segment(name: &OsStr) -> String {
     match name.to_str() {
         Some(text) if !text.chars().any(char::is_control) => text.to_owned(),
-        // A hash tells names from each other that look alike.
+        // A hash distinguishes names that look the same.
         _ => {
             let text: String = name.to_string_lossy().chars().filter(|c| !c.is_control()).collect();
             let hash = Sha256::digest(name.as_bytes());

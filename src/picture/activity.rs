@@ -1,4 +1,4 @@
-//! How many messages there are of each day, and what recall cost: what a calendar shows.
+//! The number of messages of each day and the cost of recall, for a calendar.
 
 use super::markup::{counted, days_of};
 use crate::error::Result;
@@ -77,7 +77,7 @@ impl Activity {
         [counted(total, "message")].into_iter().chain(days).collect()
     }
 
-    /// What is not shown; nothing if everything is.
+    /// Notes of what is not shown; empty if everything is.
     pub(super) fn rest(&self) -> Vec<String> {
         let (scopes, messages) = self.further;
         let further =
@@ -145,8 +145,8 @@ pub(super) fn name_of(scope: &Scope) -> String {
     if scope.partition == scope.instance { scope.partition.clone() } else { scope.to_string() }
 }
 
-/// The weeks above which the name of their month stands, by their place among them: the first of each month, if the name
-/// before it leaves `columns` weeks of space.
+/// The weeks above which the name of their month stands, by their place among them: the first of each month,
+/// if the name before it leaves `columns` weeks of space.
 pub(super) fn months(weeks: &[Date], columns: usize) -> Vec<(usize, String)> {
     let starts = |at: &usize| *at == 0 || weeks[*at].month() != weeks[*at - 1].month();
     let starts: Vec<usize> = (0..weeks.len()).filter(starts).collect();
@@ -193,7 +193,7 @@ fn monday(day: Date) -> Date {
     after(day, -i64::from(day.weekday().to_monday_zero_offset()))
 }
 
-/// The day that is so many days after another.
+/// The day that is this many days after another.
 pub(super) fn after(day: Date, days: i64) -> Date {
     day.saturating_add(Span::new().days(days))
 }

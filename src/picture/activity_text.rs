@@ -27,7 +27,7 @@ const MONTH_COLUMNS: usize = 4;
 const MIN_WEEKS: usize = 8;
 
 impl Activity {
-    /// The calendar of all messages, a row of bars for each scope, and one for what recall cost.
+    /// The calendar of all messages, a row of bars for each scope, and one for the cost of recall.
     pub fn to_text(&self, layout: &Layout) -> String {
         let summary = self.summary();
         let line = summary.join(" · ");

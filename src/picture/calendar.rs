@@ -1,4 +1,4 @@
-//! Activity as an SVG picture: a calendar for each scope, and below them what recall cost in each week.
+//! Activity as an SVG picture: a calendar for each scope, and below them the cost of recall in each week.
 
 use super::activity::{Activity, Days, after, months, name_of};
 use super::markup::{FONTS, beginning, colour, counted, escaped, grouped};
@@ -140,7 +140,7 @@ fn shade(count: usize, greatest: usize) -> usize {
     ((share * SHADES.len() as f64).ceil() as usize).clamp(1, SHADES.len()) - 1
 }
 
-/// What CSS says of the elements.
+/// The CSS of the elements.
 const STYLE: &str = ".heading{font-size:20px;font-weight:600;fill:#1c2430}.name{font-size:14px;font-weight:600;\
     fill:#1c2430}.small{font-size:12px;fill:#5b6675}.tiny{font-size:10px;fill:#5b6675}";
 

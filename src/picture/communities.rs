@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// A move that gains less than this is none: it could go on forever.
+/// The least gain of a move: with smaller ones, moving might never end.
 const MIN_GAIN: f64 = 1e-9;
 
 /// The weighted edges of each node, without loops.

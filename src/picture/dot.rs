@@ -38,7 +38,7 @@ impl Graph {
         dot + "}\n"
     }
 
-    /// A group with its messages. Along time, a group is only a colour, since a cluster would keep its messages together.
+    /// A group with its messages. Along time, a group is only a colour: a cluster would keep its messages together.
     fn cluster(&self, at: usize, group: &Group, arrangement: Arrangement, zone: &TimeZone) -> String {
         let mut dot = String::new();
         let (colour, is_cluster) = (group.colour(at), arrangement == Arrangement::Groups);

@@ -10,7 +10,7 @@ use crate::store::{Select, Store};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// What a graph shows.
+/// The options of a graph.
 #[derive(Clone, Debug)]
 pub struct GraphOptions {
     /// The greatest number of messages.
@@ -51,7 +51,7 @@ pub(super) struct Node {
 pub(super) struct Group {
     /// Whether its messages are near no other.
     pub(super) is_rest: bool,
-    /// At most three that tell it from the others.
+    /// At most three that distinguish it from the others.
     pub(super) words: Vec<String>,
     /// The messages of the selection that belong to it, and those of them that are shown.
     pub(super) messages: usize,
@@ -59,7 +59,7 @@ pub(super) struct Group {
     pub(super) first: i64,
     pub(super) last: i64,
     pub(super) scope: Option<Scope>,
-    /// The node that stands for it best.
+    /// Its most typical node.
     pub(super) example: usize,
 }
 
@@ -134,8 +134,8 @@ impl Graph {
     }
 }
 
-/// How near each unit is to the others of its group: the sum of the similarities, more for a unit with words that tell
-/// the group, since what is near to much is often small talk.
+/// How near each unit is to the others of its group: the sum of the similarities, more for a unit with words
+/// typical of the group, since units near to many others are often small talk.
 fn centrality(sample: &Sample, grouping: &Grouping) -> Vec<f64> {
     let mut central = vec![0.0; sample.units.len()];
     for near in &grouping.near {

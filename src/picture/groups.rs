@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, HashMap};
 /// Two units that follow each other within this time, in milliseconds, belong to one sitting.
 const SITTING: i64 = 30 * 60 * 1000;
 
-/// What following each other counts, as a similarity: less than most neighbours have.
+/// The weight of following each other, as a similarity: less than that of most neighbours.
 const SITTING_WEIGHT: f64 = 0.3;
 
-/// What a link without a score counts.
+/// The weight of a link without a score.
 const LINK_WEIGHT: f64 = 1.0;
 
-/// The greatest number of groups: so many colours can be told apart.
+/// The greatest number of groups: more colours cannot be told apart.
 pub(super) const MAX_GROUPS: usize = 12;
 
 /// The number of records whose links are looked up at once.
@@ -42,7 +42,7 @@ pub(super) struct Grouping {
 pub(super) struct GroupSize {
     /// Whether its units are near no other.
     pub(super) is_rest: bool,
-    /// None, if its texts have no telling word.
+    /// None, if its texts have no typical word.
     pub(super) words: Vec<String>,
     /// The messages of the whole selection that belong to it.
     pub(super) messages: usize,
@@ -54,7 +54,7 @@ pub(super) struct GroupSize {
 }
 
 impl Grouping {
-    /// Finds the groups of a sample of a selection. With `keep_isolated`, the units that belong to none are the last group.
+    /// Finds the groups of a sample of a selection. With `keep_isolated`, units of no group are the last group.
     pub(super) fn find(
         store: &mut dyn Store,
         which: &Select,
@@ -210,7 +210,7 @@ fn sittings(sample: &Sample) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The centre of each group.
+/// The centre of each group, of length 1; `None` if its sum is zero.
 fn centroids(
     of_units: &[Option<Vec<f32>>],
     groups: &[Vec<usize>],

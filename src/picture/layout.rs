@@ -21,7 +21,7 @@ const GAP: f64 = 14.0;
 /// How much nearer than circles around them groups may come, since few reach all around their circle.
 const CROWDING: f64 = 0.92;
 
-/// The steps of a simulation: after so many, nothing moves visibly.
+/// The steps of a simulation: after these, nothing moves visibly.
 const STEPS: usize = 300;
 
 /// The places of all that is drawn, in pixels from the upper left corner.

@@ -1,4 +1,4 @@
-//! What the pictures share: colours, the width of text, and text in markup.
+//! Helpers of all pictures: colours, the width of text, and text in markup.
 
 use crate::view::visible;
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ const COLOURS: [&str; 12] = [
 /// The colour of messages that belong to no group.
 const NO_COLOUR: &str = "#9aa3ae";
 
-/// The colour of a group; of the `rest`, which is none.
+/// The colour of a group, or of the `rest` without groups.
 pub(super) fn colour(group: usize, is_rest: bool) -> &'static str {
     if is_rest { NO_COLOUR } else { COLOURS[group % COLOURS.len()] }
 }
@@ -40,7 +40,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The beginning of a text on one line, of at most so many columns.
+/// The beginning of a text on one line, of at most this many columns.
 pub(super) fn beginning(text: &str, columns: usize) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.width() <= columns {

@@ -7,20 +7,20 @@ use std::collections::HashMap;
 /// The number of nearest units of each that are noted.
 const NEIGHBOURS: usize = 4;
 
-/// The least similarity (the cosine, less what all have in common) of neighbours among 30 units, and how much it rises
-/// with the logarithm of their number: the more there are, the nearer the nearest are by chance. Found by looking at
-/// conversations of 30 to 1500 turns: below it are units that nobody would call related.
+/// The least similarity (the cosine, less the common mean) of neighbours among 30 units, and how much it
+/// rises with the logarithm of their number: the more there are, the nearer the nearest are by chance. Found
+/// by looking at conversations of 30 to 1500 turns: below it are units that nobody would call related.
 const MIN_SIMILARITY: f32 = 0.1;
 const MIN_SIMILARITY_RISE: f32 = 0.05;
 
 /// The numbers of a vector that is made from words.
 const WORD_DIM: usize = 512;
 
-/// The mean of few vectors says more of each than of what they have in common; it counts as if so many more vectors
-/// had the mean 0.
+/// The mean of few vectors says more of each than of what they have in common; it counts as if this many more
+/// vectors had the mean 0.
 const MEAN_PRIOR: f32 = 10.0;
 
-/// The least similarity of neighbours among so many units.
+/// The least similarity of neighbours among this many units.
 pub(super) fn min_similarity(units: usize) -> f32 {
     MIN_SIMILARITY + MIN_SIMILARITY_RISE * (units as f32 / 30.0).max(1.0).ln()
 }
@@ -40,7 +40,7 @@ pub(super) struct Vectors {
     dim: usize,
 }
 
-/// What a vector is made from.
+/// The source of a vector.
 enum Source {
     /// A model's vector of the message.
     Model,
@@ -93,7 +93,7 @@ impl Vectors {
     }
 }
 
-/// The nearest of each of some vectors, among those that may be compared, if near enough; in their order.
+/// The nearest of each of some vectors of length 1, among comparable ones, if near enough; in their order.
 pub(super) fn neighbours(
     vectors: &[Option<Vec<f32>>],
     min_similarity: f32,
@@ -147,8 +147,8 @@ fn word_weights(sample: &Sample) -> HashMap<String, f32> {
     frequent.map(|(key, count)| (key, (1.0 + units / count as f32).ln())).collect()
 }
 
-/// The words of a text as a vector, each at the place, and with the sign, that its hash gives (feature hashing,
-/// Weinberger 2009).
+/// The words of a text as a vector of `WORD_DIM` numbers, each word at the place, and with the sign, of its
+/// hash (feature hashing, Weinberger 2009).
 fn of_words(text: &str, weights: &HashMap<String, f32>) -> Vec<f32> {
     let mut vector = vec![0.0; WORD_DIM];
     let mut keys: Vec<String> = topic_words(text).into_iter().map(|word| word.key).collect();
@@ -185,7 +185,7 @@ pub(super) fn unit_length(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-/// The product of two vectors, summed in lanes that a processor adds at once.
+/// The dot product of two vectors of one dimension, in lanes that a processor adds at once.
 pub(super) fn dot(one: &[f32], other: &[f32]) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];

@@ -1,7 +1,7 @@
 //! A graph as one web page that needs no network: the picture, and a list of the messages that can be searched.
 //!
-//! What was said is text in the page and never script: it is escaped, and the page's policy allows only the script whose
-//! digest it names, and no request.
+//! Messages are text in the page and never script: they are escaped, and the page's policy allows only the
+//! script whose digest it names, and no request.
 
 use super::graph::Graph;
 use super::markup::{FONTS, escaped};

@@ -34,7 +34,7 @@ pub(super) struct Sample {
     pub(super) units: Vec<Vec<usize>>,
     /// The number of messages of the selection.
     pub(super) total: usize,
-    /// One of so many units is in the sample.
+    /// One of this many units is in the sample.
     pub(super) stride: usize,
 }
 

@@ -25,7 +25,7 @@ const ENTRY_HEIGHT: f64 = 58.0;
 /// The characters of a text in a tooltip.
 const TOOLTIP_COLUMNS: usize = 300;
 
-/// What the messages look like.
+/// The legend of the messages.
 const ROLES: &str = "● user ○ others";
 
 /// How far a line may bow, in pixels.
@@ -84,7 +84,7 @@ impl Graph {
         parts.join(" · ")
     }
 
-    /// What is shown, and what is left out; empty if all is shown.
+    /// Notes of what is shown and left out; empty if all is shown.
     pub(super) fn foot(&self) -> String {
         let mut parts = Vec::new();
         if self.nodes.len() < self.total {
@@ -113,7 +113,7 @@ impl Graph {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 
-    /// The groups, one below the other: their colours, words, sizes and days, and the message that stands for each.
+    /// The groups, one below the other: their colours, words, sizes and days, and the most typical message of each.
     fn legend(&self, zone: &TimeZone) -> String {
         let mut out = String::new();
         for (at, group) in self.groups.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Graph {
     }
 }
 
-/// What CSS says of the elements of a picture.
+/// The CSS of the elements of a picture.
 const STYLE: &str = ".heading{font-size:20px;font-weight:600;fill:#1c2430}.note{font-size:13px;fill:#5b6675}\
     .name{font-size:15px;font-weight:600;fill:#1c2430}.small{font-size:12px;fill:#5b6675}.said{fill:#1c2430}\
     .label{font-size:15px;font-weight:600;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:4px;\

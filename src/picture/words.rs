@@ -1,34 +1,34 @@
-//! The words that tell a group from the others.
+//! The words that distinguish a group from the others.
 
 use crate::text::{TopicWord, topic_words};
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of words that name a group, and of those that it gets even if they tell little.
+/// The number of words that name a group, and of those that it gets even if they are weak.
 const WORDS: usize = 3;
 const MIN_WORDS: usize = 2;
 
 /// How much the frequency of a word among all units counts, in units (the prior).
 const PRIOR: f64 = 2.0;
 
-/// What a word that only one unit has counts, compared with others.
+/// The relative weight of a word that only one unit has.
 const ONCE: f64 = 0.6;
 
-/// A word in more than this share of the units of a scope, if it has so many units, tells nothing: people's names are in
-/// each of their messages.
+/// A word in more than this share of the units of a scope, if it has this many units, is no evidence:
+/// people's names are in each of their messages.
 const MAX_SHARE: f64 = 0.3;
 const MIN_SHARED_UNITS: usize = 20;
 
 /// A unit with its group, and the number of its scope.
 pub(super) struct UnitText {
-    /// What the user said, and all that was said.
+    /// The text of the user, and all text.
     pub(super) question: String,
     pub(super) text: String,
     pub(super) group: Option<usize>,
     pub(super) scope: usize,
 }
 
-/// How often a word occurs. A unit in which it occurs `n` times counts `1 + ln n`; what the user said counts twice, since
-/// answers digress.
+/// The frequency of a word. A unit in which it occurs `n` times counts `1 + ln n`; the user's text counts
+/// twice, since answers digress.
 #[derive(Default)]
 struct WordCount {
     all: f64,
@@ -59,7 +59,7 @@ pub(super) fn distinctive(texts: &[UnitText], count: usize) -> Vec<Vec<String>> 
     let mut scored: Vec<(f64, usize, &String)> = Vec::new();
     for (key, word) in words.iter().filter(|(_, word)| !is_common(word)) {
         for (group, inside) in word.by_group.iter().filter(|(group, _)| **group < count) {
-            // A word of one unit tells little.
+            // A word of one unit is weak evidence.
             let factor = if word.units == 1 { ONCE } else { 1.0 };
             scored.push((score(word, *inside, sizes[*group], texts.len()) * factor, *group, key));
         }
@@ -101,7 +101,7 @@ fn counted(texts: &[UnitText]) -> BTreeMap<String, WordCount> {
     words
 }
 
-/// How well a word tells a group, of `size` of all `total` units, in which it counts `inside`.
+/// The weight of a word for a group of `size` of all `total` units, in which it counts `inside`.
 fn score(word: &WordCount, inside: f64, size: usize, total: usize) -> f64 {
     let (size, total) = (size as f64, total as f64);
     let prior = PRIOR * word.all / total;

@@ -58,7 +58,7 @@ const PLACEHOLDERS: [&str; 15] = [
     "sk-none",
 ];
 
-/// Whether a key is none, but a text that fills a field.
+/// Whether a key is a placeholder that only fills a field.
 pub(super) fn is_placeholder(key: &Secret) -> bool {
     let text = key.expose().trim().to_ascii_lowercase();
     let letters = text.strip_prefix("sk-").unwrap_or(&text);

@@ -21,8 +21,8 @@ pub(super) struct ProviderRow {
     pub(super) serves: fn(&str) -> bool,
     /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
     pub(super) searches: fn(&str) -> bool,
-    /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's documents leave
-    /// them out, Anthropic refuses them ("Structured outputs", 2026).
+    /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's
+    /// documents leave them out, Anthropic refuses them ("Structured outputs", 2026).
     pub(super) enforces_lengths: bool,
     /// The member of a request for chat completions that bounds the answer, in tokens.
     pub(super) length_member: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct ProviderRow {
     pub(super) apis: &'static [Api],
 }
 
-/// What bounds an answer everywhere, and what OpenAI has in its place, since its models that reason refuse the other.
+/// The member that limits an answer everywhere, and that of OpenAI, whose reasoning models refuse the other.
 pub(super) const MAX_TOKENS: &str = "max_tokens";
 const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 

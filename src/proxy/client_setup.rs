@@ -1,4 +1,4 @@
-//! How programs that talk to models are told of the proxy's address, besides the variables that most of them read.
+//! The settings that give programs the proxy's address, besides the variables that most of them read.
 
 use crate::record::quote;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Variables with their values.
 type Variables = Vec<(&'static str, String)>;
 
-/// A program that has a way of its own.
+/// A program with settings of its own.
 struct ClientRow {
     name: &'static str,
     /// Its further arguments, which come first; `base` is the address of the proxy with the scope.

@@ -12,8 +12,8 @@ use crate::text::Term;
 use hyper::StatusCode;
 use std::sync::Arc;
 
-/// The search that the part of an address after the question mark asks for, of at most `limit` messages of a scope; with
-/// targets, of documents and memories. Errors begin with the parameter at fault.
+/// The search that the part of an address after the question mark asks for, of at most `limit` messages of a
+/// scope; with targets, of documents and memories. Errors begin with the parameter at fault.
 fn parse(query: &str, scope: &Scope, limit: usize) -> Result<Request<'static>> {
     let flag = |name| match parameter(query, name)?.as_deref() {
         None | Some("false" | "0") => Ok(false),

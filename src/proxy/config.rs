@@ -14,7 +14,7 @@ pub(super) struct ProxyConfig {
     pub(super) clock: Clock,
     /// The diagnostics of the proxy for people.
     pub(super) diagnostics: Diagnostics,
-    /// Replaces the secrets in what is stored.
+    /// Replaces the secrets in stored records.
     pub(super) redactor: Option<Redactor>,
 }
 
@@ -24,12 +24,12 @@ impl ProxyConfig {
         self.settings.integer(key).and_then(|n| usize::try_from(n).ok())
     }
 
-    /// A batch for what comes in.
+    /// A batch for incoming turns.
     pub(super) fn new_batch(&self, options: Options) -> Ingest {
         Ingest::new(Options { redactor: self.redactor.clone(), ..options }, self.clock)
     }
 
-    /// Tells of the secrets that a batch was redacted of.
+    /// Reports the secrets that were redacted in a batch.
     pub(super) fn note_redaction(&self, batch: &Ingest) {
         if let Some(note) = batch.redaction_note() {
             self.diagnostics.note(note);

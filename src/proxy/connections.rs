@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// The wait if no connection can be accepted for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// The number of connections that are accepted before their requests are read, so that the first client does not wait
+/// The number of connections that are accepted before their requests are read: the first client must not wait
 /// for all that connect with it, nor the last one for every answer.
 const ACCEPT_BATCH: usize = 8;
 

@@ -1,9 +1,9 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
-//! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs` bounds the
-//! connections. `guard.rs` allows a request, `route.rs` and `query_parameters.rs` read its address, `request_body.rs` its
-//! body. `response.rs` makes responses, which `request_log.rs` logs. `upstream.rs` relays a request to a provider, with
-//! the headers that `relay_headers.rs` selects. Uses no other wing.
+//! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs`
+//! bounds the connections. `guard.rs` allows a request, `route.rs` and `query_parameters.rs` read its address,
+//! `request_body.rs` its body. `response.rs` makes responses, which `request_log.rs` logs. `upstream.rs` relays
+//! a request to a provider, with the headers that `relay_headers.rs` selects. Uses no other wing.
 
 mod client_stream;
 pub(super) mod date;

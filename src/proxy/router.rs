@@ -54,7 +54,7 @@ impl Router {
     /// Answers a request, unless the guard does.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
         let (head, body) = request.into_parts();
-        // It reports what is wrong by itself.
+        // It reports its errors itself.
         let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
         let parsed = self.parse(&head);
@@ -224,7 +224,7 @@ impl Router {
             let request = request.map_err(bad_request)?;
             match api {
                 Api::Chat => Some(request),
-                // What cannot be read, memory has no part in: the provider judges it.
+                // Memory has no part in an unreadable request: the provider judges it.
                 Api::Messages | Api::Responses => request.for_api(api, &head.headers),
             }
         };

@@ -250,8 +250,8 @@ impl Server {
         }
     }
 
-    /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the process has
-    /// ended, which then leaves a log beside the file.
+    /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
+    /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
         let lost = self.queue.finish().await;
         if !self.backfill.finish().await {

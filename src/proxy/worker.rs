@@ -1,10 +1,10 @@
-//! The store and the embedder that all requests share, and the work that goes on beside requests.
+//! The store and the embedder that all requests share, and the work in the background.
 //!
-//! `store_pool.rs` has the connections for reading, `embedder.rs` the one embedder, `blocking_pool.rs` the threads that
-//! may block. `store_queue.rs` stores turns after they were answered; `backfill.rs` makes vectors and synapses,
-//! `auto_commit.rs` commits sessions by `session_commit.rs`, and `document_jobs.rs` parses the uploads of `spool.rs`, all
-//! of which give way to requests (`foreground.rs`). `degraded.rs` says from their results why memory is degraded, and
-//! `clock_watch.rs` whether the clock is valid. Uses no other wing.
+//! `store_pool.rs` has the connections for reading, `embedder.rs` the one embedder, `blocking_pool.rs` the
+//! threads that may block. `store_queue.rs` stores turns after they were answered; `backfill.rs` makes vectors
+//! and synapses, `auto_commit.rs` commits sessions by `session_commit.rs`, and `document_jobs.rs` parses the
+//! uploads of `spool.rs`, all of which give way to requests (`foreground.rs`). `degraded.rs` says from their
+//! results why memory is degraded, and `clock_watch.rs` whether the clock is valid. Uses no other wing.
 
 mod auto_commit;
 mod backfill;

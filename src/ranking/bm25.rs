@@ -128,7 +128,7 @@ fn are_documents(kinds: &[&RecordKind]) -> bool {
     !kinds.is_empty() && kinds.iter().all(|kind| *kind == &DOCUMENT)
 }
 
-/// The selective tokens of the terms for a search of some kinds, each once; `tells` rejects others.
+/// The selective tokens of the terms for a search of some kinds, each once; `tells` is whether one is selective.
 pub(crate) fn query_tokens<'a, E>(
     terms: &'a [Term],
     occur: Occur,
@@ -143,7 +143,7 @@ pub(crate) fn query_tokens<'a, E>(
         let stem = (!term.within).then(|| terms::stem(text));
         let is_token = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
         // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing in a
-        // section (`-q`), and tells nothing in a conversation.
+        // section (`-q`), and means nothing in a conversation.
         let is_named = are_documents(kinds) && term.tokens.len() == 1;
         let scrap = occur == Occur::Any && text.len() == 1 && !is_named;
         if scrap || tokens.iter().any(is_token) {
@@ -333,7 +333,7 @@ pub(crate) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
     accumulate(tokens, occur, corpus).into_iter().map(scored).collect()
 }
 
-/// The documents that hold all tokens, or any, each with the sum of what its tokens contribute.
+/// The documents that hold all tokens, or any, each with the sum of its tokens' contributions.
 fn accumulate(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<(i64, Matches)> {
     let wanted = if occur == Occur::All { tokens.len() } else { 1 };
     let numbers = || tokens.iter().flat_map(|token| &token.docs).map(|doc| doc.n);
@@ -375,7 +375,7 @@ pub(crate) fn in_order(scored: &[Scored]) -> Vec<i64> {
     order.into_iter().map(|one| one.n).collect()
 }
 
-/// The score of the last of the best `limit` documents, if there are so many.
+/// The score of the last of the best `limit` documents, if there are that many.
 pub(crate) fn reached(scored: &[Scored], limit: usize) -> Option<f64> {
     let mut scores: Vec<f64> = scored.iter().map(|one| one.score).collect();
     let nth = limit.checked_sub(1).filter(|nth| *nth < scores.len())?;

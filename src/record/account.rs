@@ -101,11 +101,11 @@ pub struct RecalledPart {
     pub tokens: u64,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
-    /// What was shown of a document; `None` for other records.
+    /// The shown part of a document; `None` for other records.
     pub document: Option<ShownDocument>,
 }
 
-/// What was shown of a document.
+/// The shown part of a document.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ShownDocument {
     pub uri: String,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// What every address begins with.
+/// The prefix of every address.
 pub const SCHEME: &str = "viking://";
 
 /// The greatest length of an address, in bytes.
@@ -23,13 +23,13 @@ const HOME: &str = "~";
 /// The addresses that belong to one partition, which is named by the segment after these.
 const OWNED: [&[&str]; 2] = [&["user"], &["resources", "users"]];
 
-/// A valid address. Its order is that of its segments, so that what lies below an address follows it at once.
+/// A valid address. Ordered by segments, so that the descendants of an address follow it directly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Address(String);
 
 impl Address {
-    /// Reads an address. A segment that is too long is cut, and gets `_` and 8 digits of its SHA-256. Errors say what is
-    /// wrong, without the address.
+    /// Reads an address. A segment that is too long is cut, and gets `_` and 8 digits of its SHA-256. Errors
+    /// say what is wrong, without the address.
     pub fn parse(text: &str) -> Result<Address> {
         let Some(path) = text.strip_prefix(SCHEME) else {
             return Err(Error::new(format!("expected an address such as {SCHEME}resources/notes")));
@@ -128,7 +128,7 @@ impl Address {
         self.0.strip_prefix(&other.below()).is_some_and(|rest| !rest.is_empty())
     }
 
-    /// Whether it is another address, or lies below it.
+    /// Whether it is at or below another address.
     pub fn is_within(&self, other: &Address) -> bool {
         self == other || self.is_below(other)
     }
@@ -147,8 +147,8 @@ impl Address {
         })
     }
 
-    /// The id of the document that has this address in a partition, in whatever version: a UUID of version 7 of the
-    /// time 0, whose other bits come from SHA-256 over `document`, the partition and the address.
+    /// The id of the document at this address in a partition, the same for all versions: a UUID of version 7
+    /// of the time 0, whose other bits come from SHA-256 over `document`, the partition and the address.
     pub fn document_id(&self, partition: &str) -> String {
         id::derived(0, &["document", partition, &self.0])
     }
@@ -231,7 +231,7 @@ mod tests {
                         prop_assert!(own.len() <= MAX_SEGMENT_BYTES);
                         prop_assert!(own == *given || given.len() > MAX_SEGMENT_BYTES);
                     }
-                    // What is written is read as it is.
+                    // A written address is read unchanged.
                     prop_assert_eq!(&Address::parse(address.as_str()).unwrap(), &address);
                     let parent = address.parent().unwrap();
                     prop_assert_eq!(&parent.join(address.name()).unwrap(), &address);

@@ -26,7 +26,7 @@ pub struct Commit {
     pub archive: Object,
     /// The lines of the memories.
     pub memories: Vec<Object>,
-    /// How it was decided what becomes of the memories.
+    /// The way in which the fate of the memories was decided.
     pub steps: Vec<Object>,
     /// The members that rsv does not know.
     more: Object,
@@ -78,7 +78,7 @@ impl Commit {
         line
     }
 
-    /// The archive as it is stored at a time, in milliseconds since 1970, UTC. Errors if it is none of the session's.
+    /// The archive as it is stored at a time, in milliseconds since 1970, UTC. Errors if it is not the session's.
     pub fn archive_record(&self, now: i64) -> Result<StoredRecord> {
         let mut line = self.archive.clone();
         line.take(EXTRACTED_FROM_MEMBER);
@@ -119,7 +119,7 @@ impl Commit {
     }
 }
 
-/// The address below which a session, an instance of a partition, has its archives. Errors if a name cannot be a segment.
+/// The address above the archives of a session (an instance). Errors if a name cannot be a segment.
 pub fn history(session: &Scope) -> Result<Address> {
     let name = segment(&session.instance);
     Address::home(&session.partition)?.join("sessions")?.join(&name)?.join("history")

@@ -4,8 +4,8 @@ use super::fold::fold;
 use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
 
-/// The characters that a model, a terminal or a reader may treat as a line end: the mandatory breaks (Unicode annex 14),
-/// and the separators of files, groups and records, at which Python breaks lines too.
+/// The characters that a model, a terminal or a reader may treat as a line end: the mandatory breaks (Unicode
+/// annex 14), and the separators of files, groups and records, at which Python breaks lines too.
 pub const LINE_ENDS: [char; 10] =
     ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
 
@@ -20,7 +20,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Reads the member `content` of a message of any client.
+    /// Reads the member `content` of a message of any client. Errors if it is no string, array of parts or null.
     pub fn from_message(message: &Object) -> Result<Content> {
         match message.get("content") {
             None | Some("null") => Ok(Content::Null),
@@ -56,7 +56,7 @@ impl Content {
         }
     }
 
-    /// What it says, in whatever form: the folded text, and the JSON of its parts that have none.
+    /// Its normalized content: the folded text, and the JSON of its parts that have none.
     pub fn folded(&self) -> [String; 2] {
         match self {
             Content::Text(text) => [fold(text), String::new()],

@@ -35,18 +35,17 @@ pub static DOCUMENT: RecordKind = RecordKind {
 pub const URI: &str = "uri";
 /// The member with the digest of all texts.
 const VERSION: &str = "sha256";
-/// The member with the digest of what the document was made from.
+/// The member with the digest of the document's source.
 const SOURCE: &str = "source_sha256";
 /// The member with the position among the documents beside it.
 const POSITION: &str = "order";
-/// The member with the sentences of a hit's content that the question asks for. It follows from the question, and is in no
-/// document that is read.
+/// The member with the sentences of a hit's content that the question asks for. It follows from the question,
+/// and is in no document that is read.
 pub const PASSAGE: &str = "passage";
-/// The value of `made_by` for what no model wrote.
+/// The value of `made_by` for documents that no model wrote.
 pub const BY_RULE: &str = "rule";
 
-/// The members between the scope and the time, in the order in which they are written; `content` is the text of the
-/// record.
+/// The members between the scope and the time, in their written order; `content` is the text of the record.
 const ORDER: [&str; 15] = [
     URI,
     "title",
@@ -141,14 +140,13 @@ fn complete(document: &mut StoredRecord) -> Result<()> {
     Ok(())
 }
 
-/// Whether a version gives way to the stored one: what a rule makes is no better than what a model wrote of the same
-/// source.
+/// Whether a stored version is kept: one by rule does not replace a model's of the same source.
 fn gives_way(new: &StoredRecord, stored: &StoredRecord) -> bool {
     new.is_by_rule() && !stored.is_by_rule() && new.source() == stored.source()
 }
 
-/// Partition, the address in whatever form and the folded content. What has no content of its own has the words of what lies
-/// below it, and says something else with these.
+/// The partition, the normalized address and the folded content; `None` without content, since a directory
+/// has the words of the documents below it.
 fn same_words(document: &StoredRecord) -> Option<Vec<String>> {
     let content = fold(&document.text);
     let address = fold(&document.member_text(URI));
@@ -156,8 +154,8 @@ fn same_words(document: &StoredRecord) -> Option<Vec<String>> {
     (!content.is_empty()).then(|| vec![document.scope.partition.clone(), address, content])
 }
 
-/// What segments of an address have in common that were made of one name in whatever form: its characters but for marks,
-/// blanks and underscores; of one that may be cut, the first.
+/// The key that address segments made of one name in any form share: its characters without marks, blanks and
+/// underscores; of a segment that may be cut, the first of these.
 fn segment_key(folded: &str) -> String {
     const MAX_UNCUT: usize = 50;
     const COMPARED: usize = 16;
@@ -201,12 +199,12 @@ impl StoredRecord {
         Address::parse(&self.member_text(URI))
     }
 
-    /// Sets the digest of what a document was made from.
+    /// Sets the digest of a document's source.
     pub fn set_source(&mut self, sha256: &str) {
         self.members.set_text(SOURCE, sha256);
     }
 
-    /// The level of detail at which a document is shown to models: 1 the overview, else 0 the abstract, else 2 the content.
+    /// The level of detail of a document for models: 1 the overview, else 0 the abstract, else 2 the content.
     pub fn shown_level(&self) -> u8 {
         let has = |member: &str| !self.member_text(member).is_empty();
         if has("overview") {
@@ -229,8 +227,8 @@ impl StoredRecord {
     }
 }
 
-/// The digest of what a directory is made of: SHA-256 over the name of each child, a NUL, its `source_sha256`, and a
-/// line end.
+/// The digest of a directory's children: SHA-256 over the name of each child, a NUL, its `source_sha256`, and
+/// a line end.
 pub fn directory_digest<'a>(children: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut hash = Sha256::new();
     for (name, source_sha256) in children {

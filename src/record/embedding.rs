@@ -37,7 +37,7 @@ pub enum VectorFormat {
 }
 
 impl Embedding {
-    /// Reads an embedding line.
+    /// Reads an embedding line. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Embedding> {
         let vector = read_vector(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
         match line.integer("dim")? {
@@ -65,7 +65,7 @@ impl Embedding {
     }
 }
 
-/// Appends a vector's value.
+/// Appends a vector as JSON.
 pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     match form {
         VectorFormat::Numbers => serde_json::to_writer(out, vector).expect("writing to memory does not fail"),
@@ -78,7 +78,7 @@ pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a vector from its JSON text: finite numbers, or base64 of f32 little-endian.
+/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian.
 pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     let wanted = "an array of numbers, or base64 of 32-bit floats";
     let vector: Vec<f32> = if json.starts_with('"') {

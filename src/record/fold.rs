@@ -2,9 +2,9 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Folds a text: compatibility decomposition (NFKD), letters without case, runs of white space as one blank, none at the
-/// ends, and without characters that are not seen. Stores have digests of folded texts: a change of the rule would let in
-/// what was forgotten before. Unicode keeps these mappings for every character that it has.
+/// Folds a text: compatibility decomposition (NFKD), letters without case, runs of white space as one blank,
+/// none at the ends, and without characters that are not seen. Stores have digests of folded texts: a change
+/// of the rule would let forgotten records in. Unicode keeps these mappings for every character that it has.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut is_after_blank = false;
@@ -23,7 +23,7 @@ pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() {
         text.chars().for_each(|c| push(c.to_ascii_lowercase()));
     } else {
-        // The capital of an ß is none of SS before it is a small letter.
+        // Small letters first: the capital of ß is SS, that of ẞ is not.
         let small = text.nfkd().flat_map(char::to_lowercase);
         small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(push);
     }

@@ -144,8 +144,8 @@ const HIT_KIND: &str = "hit";
 /// The kind of the found record if a hit does not name it.
 const DEFAULT_HIT_RECORD: &str = "message";
 
-/// The members that a search adds. Members of the record with these names, from an earlier search whose hit was stored,
-/// are left out.
+/// The members that a search adds. Members of the record with these names, from a stored hit of an earlier
+/// search, are left out.
 const SEARCH_MEMBERS: [&str; 4] = ["rank", "score", "why", "query"];
 
 /// Appends a record that a search found as one line; `members` come first, with a comma in front.

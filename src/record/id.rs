@@ -13,7 +13,8 @@ pub fn derived(ms: i64, parts: &[&str]) -> String {
     v7(ms, bits)
 }
 
-/// A new id for something without a natural key, such as a trace. With a fixed clock it is derived from `salt`.
+/// A new id for something without a natural key, such as a trace. With a fixed clock it is derived from
+/// `salt`.
 pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     if clock.is_fixed() {
         return Ok(derived(clock.now(), &["fresh", salt]));

@@ -68,7 +68,7 @@ impl Link {
         }
     }
 
-    /// Reads a link line. The ends of a synapse are put in their order.
+    /// Reads a link line. The ends of a synapse are put in their order. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Link> {
         let rel = required(&line, "rel")?;
         check_relation(&rel)?;

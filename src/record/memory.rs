@@ -119,8 +119,8 @@ pub const DERIVED: [&str; 5] = ["confidence", "usage_count", "state", "consolida
 const HEAD: [&str; 9] =
     ["kind", "id", "partition", "instance", "project_id", "content", "timestamp", "created_at", "seq"];
 
-/// Reads a memory line, also as ReasoningBank writes it: with `project_id`, and without `prior`, whose place its
-/// confidence takes. Errors begin with the member at fault.
+/// Reads a memory line, also as ReasoningBank writes it: with `project_id`, and with its confidence in place
+/// of `prior`. Errors begin with the member at fault.
 fn parse(line: Object) -> Result<Draft> {
     let text = |member: &str, what: &str| match line.text(member)? {
         Some(text) if !text.trim().is_empty() => Ok(text),
@@ -223,8 +223,8 @@ fn fixed_parts(memory: &StoredRecord) -> Vec<String> {
     vec![partition, instance, member("title"), memory.text.clone(), member("outcome"), member("prior")]
 }
 
-/// Scope, the folded title and the folded content; of a title whose words, a label before them aside, begin or stand in the
-/// content, nothing. One memory of several says what they say, and is forgotten by itself.
+/// Scope, the folded title and the folded content; an empty title if the content contains it, or its part
+/// after a label. `None` for a consolidated memory: it has the words of others, and is forgotten on its own.
 fn same_words(memory: &StoredRecord) -> Option<Vec<String>> {
     if Origin::of(memory) == Origin::Consolidated {
         return None;

@@ -17,7 +17,7 @@ pub static MESSAGE: RecordKind = RecordKind {
     read: Draft::parse_message,
     write,
     natural_key: Some(natural_key),
-    // What is said again at another time is another message.
+    // The same words at another time are another message.
     same_words: Some(SameWords { key: same_words, at_one_time: true, is_said_anew: |_| false }),
     fixed_parts: Some(fixed_parts),
     indexed: TextSource::Text,
@@ -49,8 +49,8 @@ fn natural_key(record: &StoredRecord) -> Vec<String> {
     vec![scope.partition, scope.instance, record.trace_id.clone(), role, content]
 }
 
-/// Scope, turn, role, the folded text, the parts that have no text, and the time. The turn is the time in a trace that the
-/// suite made, which may follow from the text of the question, else the trace.
+/// Scope, turn, role, the folded text, the parts that have no text, and the time. The turn is the time in a
+/// trace that the suite made, which may follow from the text of the question, else the trace.
 fn same_words(record: &StoredRecord) -> Option<Vec<String>> {
     let content = record.members.get(CONTENT_MEMBER);
     let [text, others] = match content.filter(|json| json.starts_with('[')) {
@@ -211,7 +211,7 @@ pub(super) fn seq(line: &Object) -> Result<Option<u32>> {
         .transpose()
 }
 
-/// The vector of a message line; an empty one, as Reservoir writes it, is none.
+/// The vector of a message line; `None` for an empty one, as Reservoir writes it.
 pub(super) fn vector(line: &Object) -> Result<Option<Vector>> {
     let Some(json) = line.get("embedding").filter(|json| !matches!(*json, "null" | "[]")) else {
         return Ok(None);

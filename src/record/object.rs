@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The length in bytes from which the text of values that are gone is freed, once it is most of the text.
 const RECLAIM_BYTES: usize = 64 * 1024;
 
-/// The room in bytes that a long text has for what is set next, which would move all of it.
+/// The spare bytes of a long text for the next values, which would otherwise move all of it.
 const SPARE_BYTES: usize = 32 * 1024;
 
 /// The bytes of the punctuation of a member: a brace or a comma, two quotation marks, a colon.
@@ -21,8 +21,8 @@ const PUNCTUATION_BYTES: usize = 4;
 /// with forty digits is written unchanged.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
-    /// All names and values, one after the other, with the punctuation of JSON before each; clones share it until one of
-    /// them changes.
+    /// All names and values, one after the other, with the punctuation of JSON before each; clones share it
+    /// until one of them changes.
     text: Arc<String>,
     members: Vec<Member>,
 }
@@ -35,7 +35,7 @@ struct Member {
 }
 
 impl Object {
-    /// An object without members, with room for so many bytes of names and values.
+    /// An object without members, with room for this many bytes of names and values.
     pub fn with_capacity(bytes: usize) -> Object {
         Object { text: Arc::new(String::with_capacity(bytes)), members: Vec::with_capacity(16) }
     }
@@ -110,8 +110,8 @@ impl Object {
         }
     }
 
-    /// Replaces a part of the value of a member, if there is such a member: of a long value, faster than `set`. `range` is
-    /// in bytes of the value, at the borders of characters; what comes of it must be valid JSON text.
+    /// Replaces a part of the value of a member, if there is such a member: of a long value, faster than `set`.
+    /// `range` is in bytes of the value, at the borders of characters; the result must be valid JSON text.
     pub fn replace_within(&mut self, name: &str, range: Range<usize>, json: &str) {
         let Some(at) = self.position(name) else { return };
         let value = self.members[at].value.clone();
@@ -383,7 +383,7 @@ fn push_compact(out: &mut String, json: &str) {
         return out.push_str(json);
     }
     let bytes = json.as_bytes();
-    // Most values have no white space but in texts: what lies between two pieces of it is copied at once.
+    // Most values have white space only in texts: the bytes between two pieces of it are copied at once.
     let (mut kept, mut at) = (0, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -399,15 +399,15 @@ fn push_compact(out: &mut String, json: &str) {
     out.push_str(&json[kept..]);
 }
 
-/// The length of the JSON string at the beginning of a text, in bytes with its quotation marks; of one without an end, that
-/// of the text.
+/// The length of the JSON string at the beginning of a text, in bytes with its quotation marks; of one
+/// without an end, that of the text.
 pub fn string_length(text: &[u8]) -> usize {
     // Fewer bytes are quotation marks than escapes: a program has one at the end of each of its lines.
     let mut at = 1;
     while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
         let before = &text[at..at + found];
         at += found + 1;
-        // After an odd number of backslashes it is escaped. What precedes `before` is a quotation mark.
+        // After an odd number of backslashes it is escaped. A quotation mark precedes `before`.
         if before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0 {
             return at;
         }
@@ -449,7 +449,7 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// Reads the members of an object, whose text has about so many bytes.
+/// Reads the members of an object, whose text has about this many bytes.
 struct Members<'a> {
     bytes: usize,
     /// The names of those that are wanted, if not all are.

@@ -1,4 +1,4 @@
-//! What a scope holds, as one line.
+//! The summary of a scope, as one line.
 
 use super::object::Object;
 use super::scope::Scope;

@@ -1,4 +1,4 @@
-//! What a session holds, as one line.
+//! The summary of a session, as one line.
 
 use super::object::Object;
 use super::role::Role;

@@ -22,7 +22,7 @@ pub static SIGNAL: RecordKind = RecordKind {
     ..RecordKind::PLAIN
 };
 
-/// Its type, what it says, and of which memory: `outcome, negative, of m1`.
+/// Its type, its sign and its memory: `outcome, negative, of m1`.
 fn shown_text(signal: &StoredRecord) -> String {
     let member = |name| signal.member_text(name);
     let sign = if signal.members.get("positive") == Some("true") { "positive" } else { "negative" };
@@ -41,7 +41,7 @@ pub enum SignalType {
     Explicit,
     /// The memory was used.
     Usage,
-    /// What was done by the memory succeeded or failed.
+    /// An attempt that used the memory succeeded or failed.
     Outcome,
 }
 
@@ -182,8 +182,8 @@ impl Draft {
 }
 
 impl Draft {
-    /// A use of a memory on the day of `timestamp` (milliseconds since 1970, UTC), counted in a store: one more than there
-    /// are.
+    /// A use of a memory on the day of `timestamp` (milliseconds since 1970, UTC), counted in a store: one
+    /// more than there are.
     pub fn usage(of: &str, store: &str, timestamp: i64) -> Result<Draft> {
         let day = day_of(timestamp);
         let mut draft = Draft::signal(of, SignalType::Usage, true, timestamp);
@@ -211,7 +211,7 @@ fn merge(stored: Option<&StoredRecord>, new: &StoredRecord) -> Option<StoredReco
     Some(merged)
 }
 
-/// What a prediction such as `usage+` says: the type, and whether it is positive.
+/// Parses a prediction such as `usage+`: the type, and whether it is positive.
 fn prediction_of(text: &str) -> Option<(SignalType, bool)> {
     let (name, sign) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let signal_type = SignalType::named(name).filter(|known| *known != SignalType::Explicit)?;

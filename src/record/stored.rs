@@ -1,4 +1,4 @@
-//! Records: everything in a store that has an id and a time, of whatever kind.
+//! Records: everything in a store that has an id and a time, of any kind.
 //!
 //! A store, the search and the tools know records by this type alone. The particulars of a kind are a row
 //! of the table in `kinds.rs` and the file that the row points to.
@@ -65,7 +65,7 @@ impl StoredRecord {
         self.kind.subject.and_then(|_| self.lookup_key())
     }
 
-    /// The digest of what this version says, if its kind has versions.
+    /// The digest of this version's content, if its kind has versions.
     pub fn version(&self) -> Option<String> {
         self.members.text(self.kind.versions?.version).ok().flatten()
     }
@@ -79,7 +79,7 @@ impl StoredRecord {
         Embedding { of: self.id.clone(), model: model.to_owned(), vector, extra }
     }
 
-    /// The digest of what this version was made from.
+    /// The digest of this version's source.
     pub fn source(&self) -> Option<String> {
         self.members.text(self.kind.versions?.source).ok().flatten()
     }
@@ -104,7 +104,7 @@ impl StoredRecord {
         self.members.text(self.kind.lookup_key?).ok().flatten()
     }
 
-    /// Whether both are the same record under whatever ids: one kind, time and natural key.
+    /// Whether both are the same record, regardless of their ids: one kind, time and natural key.
     pub fn is_same(&self, other: &StoredRecord) -> bool {
         match self.kind.natural_key {
             Some(key) => {
@@ -175,7 +175,7 @@ pub struct RecordKind {
     /// The parts that, with the time, identify a record: a missing id is derived from them, and the same parts
     /// under another id are the same record. `None` if only the id identifies it.
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
-    /// Tells the records that say the same in whatever form. `None` if that does not matter.
+    /// Recognizes the records that say the same in any form. `None` if that does not matter.
     pub same_words: Option<SameWords>,
     /// The parts that never change under one id; `None` if versions of a record may differ.
     pub fixed_parts: Option<fn(&StoredRecord) -> Vec<String>>,
@@ -202,8 +202,8 @@ pub struct RecordKind {
     pub heading: fn(&StoredRecord) -> String,
     /// Whether enrichment may recall it.
     pub recalled: bool,
-    /// The members that are lists of parts, each naming a record by its `id`, with the kind of those records. Parts that
-    /// name what was forgotten are left out when a record is read.
+    /// The members that are lists of parts, each naming a record by its `id`, with the kind of those records.
+    /// Parts that name forgotten records are left out when a record is read.
     pub part_lists: &'static [(&'static str, &'static str)],
 }
 
@@ -234,31 +234,30 @@ impl RecordKind {
     };
 }
 
-/// The version to store, given the one that exists, if there is one, and a new one; `None` to keep what exists.
+/// The version to store, given the one that exists, if there is one, and a new one; `None` to keep the existing one.
 pub type MergeRule = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
 
-/// Which records say the same, in whatever Unicode form and case and with whatever white space.
+/// The records that say the same, ignoring Unicode form, case and white space.
 #[derive(Clone, Copy, Debug)]
 pub struct SameWords {
     /// The parts that such records have in common; `None` if the record says nothing.
     pub key: fn(&StoredRecord) -> Option<Vec<String>>,
     /// Whether they have their time in common.
     pub at_one_time: bool,
-    /// Whether a record was written as such, and not made of what others say, so that it may say again what was forgotten
-    /// before.
+    /// Whether a record was written as such, not derived from others, so that it may repeat forgotten words.
     pub is_said_anew: fn(&StoredRecord) -> bool,
 }
 
 /// How versions of a record differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions {
-    /// The member with the digest of what a version says. A vector names the version that it was made of.
+    /// The member with the digest of a version's content. A vector names the version that it was made of.
     pub version: &'static str,
-    /// The member with the digest of what a version was made from.
+    /// The member with the digest of a version's source.
     pub source: &'static str,
     /// The member with its position among the records beside it.
     pub order: &'static str,
-    /// Whether a new version, the first, gives way to the stored one.
+    /// Whether the new version (the first argument) loses to the stored one.
     pub gives_way: fn(&StoredRecord, &StoredRecord) -> bool,
 }
 
@@ -386,7 +385,7 @@ impl Draft {
         }
     }
 
-    /// The text for its vector, whatever its scope.
+    /// The text for its vector, regardless of its scope.
     pub fn embedded_text(self) -> Option<String> {
         let record = StoredRecord {
             kind: self.kind,

@@ -60,7 +60,7 @@ pub fn utc(ms: i64) -> Option<DateTime> {
     civil::date(1970, 1, 1).at(0, 0, 0, 0).checked_add(SignedDuration::from_millis(ms)).ok()
 }
 
-/// Checks that a number of milliseconds can be written as a date.
+/// Errors unless a number of milliseconds is in the years 1 to 9999, which can be written as dates.
 pub fn checked(ms: i64) -> Result<i64> {
     if REPRESENTABLE_MILLIS.contains(&ms) {
         return Ok(ms);
@@ -104,8 +104,8 @@ pub fn year_and_month(ms: i64) -> (i64, u8) {
     (time.year().into(), time.month().unsigned_abs())
 }
 
-/// Reads RFC 3339 (`2026-11-21T07:03:00Z`, `2026-11-21 09:03:00.5+02:00`), a date (midnight UTC), or a
-/// whole number of milliseconds.
+/// Reads RFC 3339 (`2026-11-21T07:03:00Z`, `2026-11-21 09:03:00.5+02:00`), a date (midnight UTC), or a whole
+/// number of milliseconds. Errors for other texts.
 pub fn parse(text: &str) -> Result<i64> {
     let text = text.trim();
     if let Ok(ms) = text.parse::<i64>() {

@@ -8,7 +8,7 @@ use super::{Scope, digest};
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 
-/// A record that is gone, named by digests alone.
+/// A removed record, named only by digests.
 ///
 /// Of two tombstones of one record, the later holds; of two at the same time, the one with the greater state.
 #[derive(Clone, PartialEq, Debug)]
@@ -85,7 +85,7 @@ impl Tombstone {
         }
     }
 
-    /// The tombstones to write for such a record: that of it, after what `before` goes on keeping out.
+    /// The tombstones to write for such a record: its own, after those that `before` still keeps out.
     pub fn for_removal(
         record: &StoredRecord,
         state: TombstoneState,
@@ -96,8 +96,8 @@ impl Tombstone {
         before.and_then(|before| before.of_other_words(&own)).into_iter().chain([own])
     }
 
-    /// The tombstone of a link that is forgotten at a time, or just after an earlier tombstone of it; its scope is that of
-    /// the record from which the link leads.
+    /// The tombstone of a link that is forgotten at a time, or just after an earlier tombstone of it; its
+    /// scope is that of the record from which the link leads.
     pub fn of_link(link: &Link, scope: Scope, at: i64, before: Option<&Tombstone>) -> Tombstone {
         Tombstone {
             of: link.digest(),
@@ -121,9 +121,9 @@ impl Tombstone {
         Tombstone { state: TombstoneState::Returned, timestamp, ..self.clone() }
     }
 
-    /// The tombstone that goes on keeping out the words of this one where another of the same record takes its place, as
-    /// after a version that says something else: the same under a digest of its own. `None` where there is nothing to keep
-    /// out, or the other does.
+    /// The tombstone that still keeps out the words of this one where another of the same record takes its
+    /// place, as after a version that says something else: the same under a digest of its own. `None` where
+    /// there is nothing to keep out, or the other does.
     pub fn of_other_words(&self, other: &Tombstone) -> Option<Tombstone> {
         let is_other = match other.folded() {
             Some(folded) => self.folded() != Some(folded),
@@ -144,8 +144,8 @@ impl Tombstone {
         (self.timestamp, self.state) > (other.timestamp, other.state)
     }
 
-    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC). What was
-    /// forgotten of one source may come in from another later.
+    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC).
+    /// A record forgotten from one source may come in from another later.
     pub fn keeps_out(&self, time: i64, source: Option<&str>) -> bool {
         match self.state {
             TombstoneState::Forgotten => {
@@ -165,13 +165,13 @@ impl Tombstone {
             || self.keeps_out_words(record, digests)
     }
 
-    /// Whether it is of a forgotten directory, which has the words of what lies below it: a new version of that comes in once
-    /// something lies there.
+    /// Whether it is of a forgotten directory, which has the words of its descendants: a new version comes in
+    /// once it has one.
     pub fn is_of_directory(&self, record: &StoredRecord) -> bool {
         self.state == TombstoneState::Forgotten && record.kind.versions.is_some() && record.is_directory()
     }
 
-    /// Whether it keeps out a record of whatever id that says in some form what was forgotten.
+    /// Whether it keeps out a record of any id with the forgotten words in any form.
     fn keeps_out_words(&self, record: &StoredRecord, digests: &RecordDigests) -> bool {
         let is_same = digests.folded.is_some() && self.folded() == digests.folded;
         let is_said_anew = record.kind.same_words.is_some_and(|words| (words.is_said_anew)(record));
@@ -179,17 +179,17 @@ impl Tombstone {
         self.state == TombstoneState::Forgotten && is_same && !is_later
     }
 
-    /// The digest of what the forgotten record says ([`RecordDigests::folded`]). Tombstones of earlier releases have none.
+    /// The digest of the forgotten words ([`RecordDigests::folded`]). Tombstones of earlier releases have none.
     pub fn folded(&self) -> Option<String> {
         self.extra.text(FOLDED).ok().flatten()
     }
 
-    /// The digest of what the forgotten version was made from.
+    /// The digest of the forgotten version's source.
     fn source(&self) -> Option<String> {
         self.extra.text(SOURCE).ok().flatten()
     }
 
-    /// Reads a tombstone line.
+    /// Reads a tombstone line. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Tombstone> {
         let state = required(&line, "state")?;
         let also = line.text("also")?.map(|also| checked("also", also)).transpose()?;
@@ -230,13 +230,13 @@ impl Tombstone {
     }
 }
 
-/// What a tombstone of a link is of.
+/// The kind in the tombstone of a link.
 const LINK: &str = "link";
 
-/// The member with the digest of what the forgotten version was made from.
+/// The member with the digest of the forgotten version's source.
 const SOURCE: &str = "source_sha256";
 
-/// The member with the digest of what the forgotten record says. Releases before pass it on as one that they do not know.
+/// The member with the digest of the forgotten words. Earlier releases pass it on as an unknown member.
 const FOLDED: &str = "folded";
 
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.
@@ -294,8 +294,8 @@ impl StoredRecord {
         }
     }
 
-    /// The digest of what it says, in whatever form and under whatever id: SHA-256 over `folded`, its kind, and the parts
-    /// that records have in common which say the same, as in [`identity_digest`]. `None` if its kind has no such parts.
+    /// The digest of its normalized words, regardless of its id: SHA-256 over `folded`, its kind, and the parts that
+    /// records have in common which say the same, as in [`identity_digest`]. `None` if its kind has no such parts.
     pub fn folded_digest(&self) -> Option<String> {
         let parts = (self.kind.same_words?.key)(self)?;
         let parts: Vec<&str> =
@@ -303,8 +303,8 @@ impl StoredRecord {
         Some(digest::of(&parts))
     }
 
-    /// The digest of its content, whatever its id: SHA-256 over the parts of its natural key and its time
-    /// (milliseconds since 1970), as in [`identity_digest`]. `None` for a kind without a natural key.
+    /// The digest of its content, regardless of its id: SHA-256 over the parts of its natural key and its
+    /// time (milliseconds since 1970), as in [`identity_digest`]. `None` for a kind without a natural key.
     pub fn natural_digest(&self) -> Option<String> {
         let parts = self.kind.natural_key?(self);
         let time = self.timestamp.to_string();

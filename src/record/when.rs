@@ -11,9 +11,9 @@ const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// Reads a time, in milliseconds since 1970: a whole number of milliseconds, RFC 3339, a date, a span of time before now
-/// (`2d`, `3 hours`), or words (`yesterday`, `last monday`, `14:00`). Times without an offset are in the zone of `now`. A
-/// day begins at midnight. A weekday or a day of the year that is still to come is the one before it.
+/// Reads a time, in milliseconds since 1970: a whole number of milliseconds, RFC 3339, a date, a span of time before
+/// now (`2d`, `3 hours`), or words (`yesterday`, `last monday`, `14:00`). Times without an offset are in the zone of
+/// `now`. A day begins at midnight. A future weekday or day of the year is the one before it. Errors for other texts.
 pub fn parse(text: &str, now: &Zoned) -> Result<i64> {
     let text = text.trim();
     if let Ok(ms) = text.parse::<i64>() {

@@ -5,8 +5,8 @@ use std::ops::Range;
 /// The length from which a run of base64 is a file, unless the secret is most of it.
 const MIN_FILE_BYTES: usize = 512;
 
-/// Tells what stands in a file in base64, of parts of a text in their order. A run of base64 is measured once, however many
-/// parts stand in it.
+/// Recognizes parts of a text, given in their order, that are within a file in base64. A run of base64 is
+/// measured once, however many parts are in it.
 pub(super) struct Base64Files<'a> {
     bytes: &'a [u8],
     /// The run that was measured last.
@@ -18,9 +18,9 @@ impl<'a> Base64Files<'a> {
         Base64Files { bytes: text.as_bytes(), run: 0..0 }
     }
 
-    /// Whether a part of the text stands in a file in base64.
+    /// Whether a part of the text is within a file in base64.
     pub(super) fn contain(&mut self, part: &Range<usize>) -> bool {
-        // Base64 in lines, as in mail, has no longer runs than its lines; a secret of its own does not stand in one.
+        // Base64 in lines, as in mail, has no longer runs than its lines; a separate secret is in none of them.
         let before = part.start.checked_sub(1).and_then(|at| self.run_at(at));
         let begin = before.map_or(part.start, |run| run.start);
         let end = self.run_at(part.end).map_or(part.end, |run| run.end);

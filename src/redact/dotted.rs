@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The parts of a token. In base64, since no number begins otherwise, the number of a bot begins with one of three letters:
-/// <https://discord.com/developers/docs/reference#authentication>.
+/// The parts of a token. In base64, since no number begins otherwise, the number of a bot begins with one of
+/// three letters: <https://discord.com/developers/docs/reference#authentication>.
 const DISCORD: &str = "discord-bot-token";
 /// `pat`, 14 letters and digits, a dot, and 64 hexadecimal digits:
 /// <https://airtable.com/developers/web/guides/personal-access-tokens>.

@@ -37,7 +37,7 @@ pub(super) fn find<'a>(rules: &'a Rules, text: &str) -> Vec<Finding<'a>> {
     found
 }
 
-/// Whether a value of JSON may have a secret; quickly, and rather too often than too rarely.
+/// Whether a value of JSON may have a secret; fast; false positives are allowed.
 pub(super) fn may_be_in(rules: &Rules, json: &str) -> bool {
     rules.may_match(json) || card::may_be_in(json) || dotted::may_be_in(json) || hides_letters(json)
 }
@@ -64,7 +64,7 @@ pub(super) fn replace<'a>(text: &'a str, found: &[Finding]) -> Cow<'a, str> {
     Cow::Owned(replaced)
 }
 
-/// What stands in place of a secret.
+/// The placeholder of a secret.
 pub(super) fn mark(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }

@@ -71,7 +71,7 @@ pub(super) fn numbered(name: String, number: usize) -> String {
 
 /// The fewest bytes of a secret that are known as its beginning.
 const MIN_CUT_BYTES: usize = 8;
-/// The most: what is longer is known by its shape.
+/// The greatest length: a longer one is known by its shape.
 const MAX_CUT_BYTES: usize = 512;
 
 /// Secrets, of which a text may have the beginning alone.
@@ -93,8 +93,8 @@ impl<'a> CutSecrets<'a> {
         CutSecrets { secrets, beginnings }
     }
 
-    /// The value with a mark for the beginning of a secret where a text was cut off within it, as titles and abstracts are;
-    /// `None` if there is none.
+    /// The value with a mark for the beginning of a secret where a text was cut off within it, as titles and
+    /// abstracts are; `None` if there is none.
     pub(super) fn without(&self, json: &str) -> Option<String> {
         let (mut replaced, mut end) = (String::new(), 0);
         for range in strings(json) {

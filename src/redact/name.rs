@@ -64,7 +64,7 @@ fn is_password_word(word: &str) -> bool {
         || word.ends_with("pass") && !OTHERS.contains(&word)
 }
 
-/// The words before `token` of what is no secret.
+/// The words before `token` in names of no secret.
 const COUNTED: [&str; 20] = [
     "csrf",
     "xsrf",
@@ -88,7 +88,7 @@ const COUNTED: [&str; 20] = [
     "lex",
 ];
 
-/// Whether a key is one that opens something, and none of a table or a map.
+/// Whether a key is a credential, and no key of a table or a map.
 fn is_key(name: &str, before: &str) -> bool {
     const OPENING: [&str; 48] = [
         "api",

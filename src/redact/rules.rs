@@ -1,4 +1,4 @@
-//! The rules by which secrets are known.
+//! The rules that recognize secrets.
 
 use super::name::NameClass;
 use super::setting::NameRun;
@@ -43,7 +43,7 @@ struct Keyword {
     begins_word: bool,
 }
 
-/// What a secret of one kind looks like.
+/// The rule for secrets of one kind.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) kind: String,
@@ -62,7 +62,7 @@ enum Matcher {
     Name,
 }
 
-/// What distinguishes a secret from what stands for one.
+/// The check that distinguishes a secret from a placeholder.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Check {
     /// The lowest entropy in bits a character.
@@ -108,8 +108,8 @@ impl Rules {
             let read = text.and_then(|text| own_rules(&text));
             rules.extend(read.map_err(|error| error.at(file.display()))?);
         }
-        // Every text that is stored is scanned: a DFA takes a third of the time that the other kinds take. With small letters
-        // alone it is half as large.
+        // Every text that is stored is scanned: a DFA takes a third of the time that the other kinds take.
+        // With small letters alone it is half as large.
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA));
         let keywords = builder.build(keywords);
@@ -131,8 +131,7 @@ impl Rules {
         may_match
     }
 
-    /// The secrets in a text with their rules, in no order but that those which say more of a secret come before those that
-    /// go by what stands before it.
+    /// The secrets in a text with their rules: matches of patterns first, then those found by a keyword.
     pub(super) fn find<'a>(&'a self, text: &str) -> Vec<(Range<usize>, &'a Rule)> {
         let mut by_context = Vec::new();
         let mut candidates = BTreeSet::new();
@@ -165,7 +164,7 @@ impl Rules {
         found
     }
 
-    /// Visits the keywords in a text, each with the position of a rule that it stands for.
+    /// Visits the keywords in a text, each with the position of its rule.
     fn visit_keywords(&self, text: &str, mut visit: impl FnMut(usize, Range<usize>) -> ControlFlow<()>) {
         for found in self.keywords.find_overlapping_iter(&text.to_ascii_lowercase()) {
             let of_pattern = &self.rules_of_keyword[found.pattern().as_usize()];
@@ -180,7 +179,7 @@ impl Rules {
 }
 
 impl Keyword {
-    /// Whether a keyword that stands at a place in some case is this one.
+    /// Whether the keyword at a place, in any case, is this one.
     fn is_at(&self, bytes: &[u8], place: &Range<usize>) -> bool {
         self.word.is_none_or(|word| bytes[place.clone()] == *word.as_bytes())
             && (!self.begins_word || begins_word(&bytes[..place.start]))
@@ -228,7 +227,7 @@ impl Check {
         }
     }
 
-    /// What a name must say, of whose value this is the check.
+    /// The class of names whose values this checks.
     fn class(self) -> Option<NameClass> {
         match self {
             Check::Entropy(_) => None,
@@ -248,7 +247,7 @@ impl Check {
 }
 
 fn is_unlike_placeholder(secret: &str, min_entropy: f64) -> bool {
-    /// The shortest secret that a rule finds by what stands before it.
+    /// The shortest secret that a rule finds by the text before it.
     const MIN_CHARS: usize = 12;
     /// The entropy from which on a secret has a digit.
     const WITH_DIGIT: f64 = 3.0;
@@ -265,8 +264,8 @@ fn begins_word(before: &[u8]) -> bool {
     }
 }
 
-/// Compiles a pattern that comes with rsv. Its letters and digits are those of ASCII, as in Gitleaks: a key also begins after
-/// a letter of another script, and the pattern is a hundredth as large.
+/// Compiles a pattern that comes with rsv. Its letters and digits are those of ASCII, as in Gitleaks: a key
+/// also begins after a letter of another script, and the pattern is a hundredth as large.
 fn built_in(pattern: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
 }
@@ -291,7 +290,7 @@ fn own_rules(text: &str) -> Result<Vec<Rule>> {
     lines(text).map(rule).collect()
 }
 
-/// The last line of an error of a pattern, which says what is wrong; those before show the place.
+/// The last line of an error of a pattern, which has the cause; those before show the place.
 fn in_a_line(error: &regex::Error) -> Error {
     let text = error.to_string();
     Error::new(text.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned())
@@ -332,8 +331,8 @@ mod tests {
         assert!((0..rules.rules.len()).all(|at| all.contains(&at)));
     }
 
-    /// Whether nothing stands after a repetition without a bound that must follow it: a match that fails there would be
-    /// looked for again from each opening before it.
+    /// Whether nothing must follow an unbounded repetition: a match that fails there would be looked for
+    /// again from each opening before it.
     fn is_linear(pattern: &Hir) -> bool {
         match pattern.kind() {
             HirKind::Concat(parts) => parts.iter().enumerate().all(|(at, part)| {

@@ -36,8 +36,8 @@ struct Assignment {
     end: usize,
 }
 
-/// The names that follow each other without a blank or a quote between them. Each of their values may be as long as all of
-/// them, so that only the first ones count: no file of settings has more.
+/// The names that follow each other without a blank or a quote between them. Each of their values may be as
+/// long as all of them, so that only the first ones count: no file of settings has more.
 #[derive(Default)]
 pub(super) struct NameRun {
     end: usize,
@@ -80,7 +80,7 @@ fn begins_with_pass(name: &str) -> bool {
     begins_with("pass") && !["passw", "passp", "passc"].into_iter().any(begins_with)
 }
 
-/// The name, with the word before it if it has one word and stands in a sentence: `API key`.
+/// The name, with the word before it if it has one word and is in a sentence: `API key`.
 fn with_word_before(text: &str, name: &Range<usize>) -> Range<usize> {
     let bytes = text.as_bytes();
     let is_word = bytes[name.clone()].iter().all(u8::is_ascii_alphabetic);
@@ -97,7 +97,7 @@ pub(super) fn may_be_at(text: &str, word: &Range<usize>) -> bool {
         .is_some_and(|assignment| class_of(&text[with_word_before(text, &assignment.name)]).is_some())
 }
 
-/// Whether a value is the secret that the name beside it in an object of JSON says.
+/// Whether a value is the secret implied by the name beside it in an object of JSON.
 pub(super) fn class_of_member(name: &str, value: &str) -> Option<NameClass> {
     let class = class_of(name)?;
     is_secret(value, Place::Quoted, class).then_some(class)
@@ -180,8 +180,8 @@ fn is_long_sign(bytes: &[u8]) -> bool {
     bytes.get(signs) == Some(&b'=')
 }
 
-/// The length up to the value of a member or an attribute beside the name: `"name": "PASSWORD", "value": `, also on lines of
-/// their own.
+/// The length up to the value of a member or an attribute beside the name: `"name": "PASSWORD", "value": `,
+/// also on lines of their own.
 fn member_value(bytes: &[u8]) -> Option<usize> {
     // In JSON, a line end is a backslash and a letter.
     let is_escaped = |at: usize| at.checked_sub(1).is_some_and(|before| bytes[before] == b'\\');
@@ -208,7 +208,7 @@ fn takes_a_word(bytes: &[u8], name: &Range<usize>) -> bool {
         || memchr::memmem::find(before, b"login ").is_some()
 }
 
-/// The value after a sign, and how it stands there.
+/// The value after a sign, and how it is written.
 fn value(text: &str, assignment: &Assignment, class: NameClass) -> Option<(Range<usize>, Place)> {
     let bytes = text.as_bytes();
     let limit = match class {
@@ -256,7 +256,7 @@ fn value(text: &str, assignment: &Assignment, class: NameClass) -> Option<(Range
     text.is_char_boundary(at + length).then_some((at..at + length, place))
 }
 
-/// The length of what stands without quotes after a sign, and how it stands there.
+/// The length of an unquoted value after a sign, and how it is written.
 fn unquoted(text: &str, assignment: &Assignment, at: usize, rest: &[u8]) -> (usize, Place) {
     let bytes = text.as_bytes();
     // In a list of settings, and in a query, one sign alone is between two of them.
@@ -301,7 +301,7 @@ fn before_punctuation(bytes: &[u8]) -> usize {
             .count()
 }
 
-/// Whether a line begins with a name, or with what stands before one in files of settings.
+/// Whether a line begins with a name, or with a prefix of names in files of settings.
 fn begins_line(text: &str, name: usize) -> bool {
     let before = &text.as_bytes()[name.saturating_sub(MAX_NAME_BYTES)..name];
     let line = match before.iter().rposition(|byte| *byte == b'\n') {
@@ -340,7 +340,7 @@ fn type_length(bytes: &[u8]) -> usize {
     0
 }
 
-/// The length of a scheme before what authorizes a request, with the blank after it.
+/// The length of a scheme before the credentials of a request, with the blank after it.
 fn scheme_length(bytes: &[u8]) -> usize {
     const SCHEMES: [&[u8]; 12] = [
         b"Bearer ",

@@ -1,8 +1,8 @@
-//! Whether what a name or an address says to be a secret is one, and not a placeholder, code, or a word.
+//! Whether the value of a name or in an address is a secret, and not a placeholder, code, or a word.
 
 use super::words::Words;
 
-/// How a value stands in a text.
+/// The context of a value in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// Between quotes.
@@ -56,7 +56,7 @@ pub(super) fn is_password(value: &str, place: Place) -> bool {
     }
 }
 
-/// Whether a password in an address is one, and no word that stands for it, nor the port before an address of mail.
+/// Whether a password in an address is one, and no placeholder, nor the port before an address of mail.
 pub(super) fn is_address_password(value: &str, user: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     const USUAL: [&str; 13] = [
@@ -73,7 +73,7 @@ pub(super) fn is_address_password(value: &str, user: &str) -> bool {
         && !is_format(value)
 }
 
-/// Whether a value is what `printf` or Python puts another in place of.
+/// Whether a value is a format specifier of `printf` or Python.
 fn is_format(value: &str) -> bool {
     value.starts_with("%(") || value.len() == 2 && value.starts_with('%')
 }
@@ -90,7 +90,7 @@ pub(super) fn is_token(value: &str, place: Place) -> bool {
         && (is_uuid(value) || pieces(value).any(is_random) || has_many_signs(value))
 }
 
-/// Whether text stands for a secret that is to be filled in, or that was taken out.
+/// Whether a text is a placeholder for a secret to fill in, or for a redacted one.
 fn is_placeholder(value: &str) -> bool {
     static WORDS: Words = Words::of(&[
         "your",
@@ -133,7 +133,7 @@ fn is_placeholder(value: &str) -> bool {
         || value.strip_prefix("$env:").is_some_and(is_variable)
 }
 
-/// Words that name a secret, and are none.
+/// Words that name a secret without being one.
 static NAMES: Words = Words::of(&[
     "passw",
     "pwd",
@@ -257,7 +257,7 @@ fn is_app_password(value: &str) -> bool {
             .all(|(at, byte)| if at % 5 == 4 { byte == b' ' } else { byte.is_ascii_lowercase() })
 }
 
-/// Whether a piece is so many hexadecimal digits that no word or number is.
+/// Whether a piece is hexadecimal, and longer than a word or a number.
 fn is_hex(piece: &str) -> bool {
     piece.len() >= 16
         && piece.bytes().all(|byte| byte.is_ascii_hexdigit())

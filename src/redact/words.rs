@@ -1,4 +1,4 @@
-//! Several words that are looked for at once.
+//! A search for several words at once.
 
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;

@@ -93,10 +93,10 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     best.into_iter().map(hit).collect()
 }
 
-/// The relevance of each candidate: the likelihood that it is related to the question at all, which its score, relative
-/// to the best one, does not tell. It is the position of its cosine between the least similarity (0) and 1, plus half
-/// of the share of the question's words that it holds; without a vector, that share alone. A neighbour is as relevant
-/// as the record next to it.
+/// The relevance of each candidate: the likelihood that it is related to the question at all, which its
+/// score, relative to the best one, does not show. It is the position of its cosine between the least
+/// similarity (0) and 1, plus half of the share of the question's words that it holds; without a vector, that
+/// share alone. A neighbour is as relevant as the record next to it.
 fn relevance(evidence: &Evidence, around: &[(usize, &Around)], min_similarity: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
         Some(cosine) => {

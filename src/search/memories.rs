@@ -41,7 +41,7 @@ pub(super) fn run_with_memories(
         let lowest = hits.last().map_or(0.0, |hit| hit.score);
         qualify(store, &mut hits, rule)?;
         let hits = Hit::best(hits, options.limit);
-        // What was not fetched scores at most this.
+        // Records that were not fetched score at most this.
         let bound = lowest * weights::CONSOLIDATED;
         let are_best = !has_consolidated
             || limit >= MAX_FETCHED_FOR_BOOST

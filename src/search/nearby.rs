@@ -1,4 +1,4 @@
-//! What is near where nothing was found: messages in other scopes, scopes with a similar name.
+//! Suggestions where nothing was found: messages in other scopes, scopes with a similar name.
 
 use crate::embed;
 use crate::error::Result;
@@ -88,7 +88,7 @@ pub(super) fn is_in_words(question: &str) -> bool {
     !question.contains('"') && question.split_whitespace().nth(1).is_some()
 }
 
-/// How a person finds what has not all of the words.
+/// A hint how to find messages with only some of the words.
 pub(super) fn by_meaning_too(has_model: bool) -> String {
     let first = "a message must contain all of these words; to search by meaning too,";
     if has_model {

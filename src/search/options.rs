@@ -51,7 +51,7 @@ pub struct Options<'a> {
     pub limit: usize,
     /// None of a lower score.
     pub min_score: Option<f64>,
-    /// Of records of one kind and role that say the same, white space around it aside, only the best.
+    /// Of records of one kind and role with the same trimmed text, only the best.
     pub deduplicate: bool,
     /// Whether the links of the hits are followed.
     pub link: bool,
@@ -64,7 +64,7 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// At most `limit` hits, whatever they are.
+    /// At most `limit` hits of any score.
     pub fn new(limit: usize) -> Options<'static> {
         Options {
             limit,

@@ -5,7 +5,7 @@ use crate::record::Address;
 use crate::store::Select;
 use crate::text::Occur;
 
-/// What a question goes by.
+/// The ranking of a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ranking {
     /// By words, all of which a hit has.
@@ -54,13 +54,13 @@ impl Method {
     }
 }
 
-/// What is searched for, where, and by what.
+/// The questions, the records to search, and the ranking.
 #[derive(Clone)]
 pub struct Request<'a> {
     /// One question; in the tree any number, of whose scores a node has the best.
     pub questions: Vec<String>,
-    /// The records that are searched. In the tree its instance and its subtrees do not count, and its kinds are documents
-    /// or memories; if it has none, documents, and memories for a target at or below those of the partition.
+    /// The records that are searched. In the tree its instance and its subtrees do not count, and its kinds are
+    /// documents or memories; if it has none, documents, and memories for a target at or below those of the partition.
     pub which: Select,
     /// Without one, by all words; in the tree `Auto`, since a question rarely has all of its words in one document.
     pub ranking: Option<Ranking>,
@@ -70,8 +70,8 @@ pub struct Request<'a> {
     pub options: Options<'a>,
     /// The least confidence of memories; `None` for the floor of the memory's origin.
     pub min_confidence: Option<f64>,
-    /// If there are any, the tree of contexts is searched: the addresses at and below which hits lie. One that belongs to
-    /// another partition has none.
+    /// If there are any, the tree of contexts is searched: the addresses at and below which hits lie. One
+    /// that belongs to another partition has none.
     pub targets: Vec<Address>,
     /// The way through the tree.
     pub method: Method,

@@ -27,7 +27,7 @@ pub struct Answer {
 }
 
 impl Request<'_> {
-    /// Runs the search by a ranking, that of the request aside. Errors if a question has nothing to search for.
+    /// Runs the search by a ranking, instead of the request's. Errors if a question has nothing to search for.
     pub fn run(&self, store: &mut dyn Store, by: &mut By, prior: PriorRule) -> Result<Answer> {
         let Request { which, options, .. } = self;
         let memories = MemoryRule { prior, min_confidence: self.min_confidence };
@@ -47,8 +47,8 @@ impl Request<'_> {
         Ok(Answer { hits, steps: Vec::new(), by_meaning })
     }
 
-    /// Adds to hits in the tree what is only known there, and leaves them the texts of a level of detail; others stay as
-    /// they are.
+    /// Adds to hits the members known only in the tree, and keeps the texts of a level of detail; others
+    /// stay.
     pub fn describe(
         &self,
         store: &mut dyn Store,
@@ -69,7 +69,7 @@ impl Request<'_> {
 pub struct Searcher<'a> {
     settings: &'a Settings,
     diagnostics: &'a Diagnostics,
-    /// What came of loading the model.
+    /// The result of loading the model.
     embedder: Option<Result<Embedder>>,
     /// The scopes whose records were given vectors before they were searched, outside the tree or in it.
     filled: Vec<(Scopes, bool)>,
@@ -87,8 +87,8 @@ impl<'a> Searcher<'a> {
         Searcher { embedder, ..self }
     }
 
-    /// Answers a request by its ranking; by words where no model can be used and words will do, which a note says unless
-    /// there is no model at all.
+    /// Answers a request by its ranking; by words where no model can be used and words will do, which a note
+    /// says unless there is no model at all.
     pub fn run(&mut self, store: &mut dyn Store, request: &Request) -> Result<Answer> {
         let Searcher { settings, diagnostics, .. } = *self;
         let prior = PriorRule::from_settings(settings);
@@ -109,9 +109,9 @@ impl<'a> Searcher<'a> {
         request.run(store, &mut by, prior)
     }
 
-    /// Visits the hits of a request, each with up to `reach` records before and after it, as `around` returns them, and
-    /// whether the search went by meaning. Hits that have all words are visited one by one as far as can be, so that very
-    /// many need little memory. With `explain`, hits have the parts of their scores.
+    /// Visits the hits of a request, each with up to `reach` records before and after it, as `around` returns
+    /// them, and whether the search went by meaning. Hits that have all words are visited one by one as far
+    /// as can be, so that very many need little memory. With `explain`, hits have the parts of their scores.
     pub fn visit(
         &mut self,
         store: &mut dyn Store,
@@ -168,7 +168,7 @@ impl<'a> Searcher<'a> {
         })
     }
 
-    /// Lets words do from now on. Errors with what went wrong unless they will; a note tells it, if there is to be one.
+    /// Falls back to words, with a note if a model was wanted. Errors with `why` if the request allows no words.
     fn fall_back(&mut self, why: Error, store: &mut dyn Store, request: &Request) -> Result<()> {
         let is_auto = request.ranking() == Ranking::Auto;
         if !is_auto && request.fallback.is_none() {

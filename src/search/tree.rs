@@ -3,8 +3,8 @@
 //! The nodes below the targets that words and meaning find have a score of their own, as in every search; these are the
 //! candidates. A flat search ranks them by it. A recursive search goes down from the targets and from the best
 //! directories, and a node's score takes in that of the directory above it (`recursion.rs`). Both need one retrieval of
-//! the store, however deep the tree is. The steps say how each candidate got its score, and why those that are no hits
-//! are none.
+//! the store, however deep the tree is. The steps say how each candidate got its score, and why it is no hit,
+//! if it is none.
 
 mod candidates;
 mod passage;
@@ -29,9 +29,9 @@ use candidates::{Candidate, candidates};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-/// Searches in the tree: the hits, best first, ties by address, and the steps that lead to them. With `link`, the hits are
-/// followed by the documents and memories of the partition that are linked to them, at most `limit` in all. Errors if a
-/// question has nothing to search for.
+/// Searches in the tree: the hits, best first, ties by address, and the steps that lead to them. With `link`,
+/// the hits are followed by the documents and memories of the partition that are linked to them, at most
+/// `limit` in all. Errors if a question has nothing to search for.
 pub(super) fn run(
     store: &mut dyn Store,
     by: &mut By,
@@ -103,10 +103,10 @@ fn of_kind(request: &Request, kind: &'static RecordKind) -> Select {
     }
 }
 
-/// The targets of a request, by what lies there.
+/// The targets of a request, by the kinds of records there.
 #[derive(Default)]
 struct Targets {
-    /// Those that have documents, of which none lies below another.
+    /// Those that have documents, none below another.
     addresses: Vec<Address>,
     /// Those of them that are documents with others below them.
     directories: HashSet<Address>,
@@ -139,7 +139,7 @@ impl Targets {
         }
         targets.documents = match &targets.addresses[..] {
             [] => None,
-            // An index finds what lies below one address.
+            // An index finds the descendants of one address.
             [target] if leaves == 0 => Some(Below::new(target, None)),
             targets => Some(Below::within(targets)),
         };
@@ -147,7 +147,7 @@ impl Targets {
     }
 }
 
-/// Those of some addresses that lie below no other of them, each once, in order.
+/// The addresses that are below no other of them, each once, in order.
 fn outermost(addresses: &[Address]) -> Vec<&Address> {
     let mut sorted: Vec<&Address> = addresses.iter().collect();
     sorted.sort();
@@ -244,8 +244,8 @@ fn choose(mut found: Vec<Candidate>, options: &Options, steps: &mut Vec<Step>) -
 }
 
 impl StoredRecord {
-    /// The place of a record in the tree of contexts: the address of a document; that of a memory, else the address that
-    /// follows from its partition, its category and its id.
+    /// The place of a record in the tree of contexts: the address of a document; that of a memory, else the
+    /// address that follows from its partition, its category and its id.
     pub fn tree_address(&self) -> Option<Address> {
         if self.kind == &DOCUMENT {
             return self.address().ok();

@@ -7,8 +7,8 @@ use crate::store::{Around, Select, Store};
 use crate::text::Occur;
 use std::collections::{HashMap, HashSet};
 
-/// The number of hits that are read together with their neighbours: so few that a store starts no thread for them, whose
-/// memory very many hits need.
+/// The number of hits that are read together with their neighbours: so few that a store starts no thread for
+/// them, whose memory very many hits need.
 const PAGE: usize = 32;
 
 /// Visits the hits of a question by its words, best first, without following links; a store that can holds only some of
@@ -81,7 +81,7 @@ pub(super) fn visit_by_words(
         let ids: Vec<&str> = page.iter().map(|outline| outline.id.as_str()).collect();
         let records = store.get(&ids, which)?.into_iter().map(|record| (record.id.clone(), record));
         let mut records: HashMap<String, StoredRecord> = records.collect();
-        // A record that was removed meanwhile is no hit any more.
+        // A record that was removed meanwhile is not a hit.
         let hits = page.into_iter().filter_map(|HitOutline { id, score, why, parts }| {
             Some(Hit { record: records.remove(&id)?, score, why, parts })
         });
@@ -92,8 +92,8 @@ pub(super) fn visit_by_words(
     Ok(())
 }
 
-/// The neighbours of each hit in its collection, whatever selection found the hits: up to `reach` records before it and
-/// as many after it, nearest first. Each record is given once, and no hit is among them.
+/// The neighbours of each hit in its collection, regardless of the selection of the hits: up to `reach` records
+/// before it and as many after it, nearest first. Each record is given once, and no hit is among them.
 pub(super) fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
     Neighbours::of(hits.iter().map(|hit| &hit.record.id), reach).read(store, hits)
 }

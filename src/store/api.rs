@@ -36,8 +36,7 @@ pub trait Store: Records + Vectors + Links + State + Maintenance + Send {
     ) -> Result<Evidence>;
 
     /// Visits the best `limit` records in which the terms occur, ignoring case and accents. Best first; ties by time,
-    /// newest first, then by id. A store that can holds only some of them at once. Ends with the visitor's error, if it
-    /// returns one.
+    /// newest first, then by id. Need not hold all at once. Ends with the visitor's error, if any.
     fn visit_found(
         &mut self,
         terms: &[Term],
@@ -48,9 +47,9 @@ pub trait Store: Records + Vectors + Links + State + Maintenance + Send {
     ) -> Result<()>;
 
     /// The best `limit` records by the cosine of their vector of `model` with `vector`, filtered before they are
-    /// ranked. The score is that cosine, -1 to 1, computed from the vector as it is stored, of whatever length; it is 0
-    /// if either is zero. Best first; ties by time, newest first, then by id. No hits for a model that the store does
-    /// not know; errors if its vectors have another dimension.
+    /// ranked. The score is that cosine, -1 to 1, computed from the stored vector, of any length; it is 0 if
+    /// either is zero. Best first; ties by time, newest first, then by id. No hits for a model that the store
+    /// does not know; errors if its vectors have another dimension.
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>>;
 
     /// The neighbours of each of these records: up to `reach` records of the selection before it in its collection, and
@@ -94,14 +93,14 @@ pub trait Records {
         Ok(summaries.into_values().collect())
     }
 
-    /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by timestamp, seq
-    /// and id, those about other records last; then their embeddings; then the links with both ends in the selection.
-    /// Ends with the visitor's error, if it returns one. Damage of the store is an error, unless the walk is to go around
-    /// it: then it is returned.
+    /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by
+    /// timestamp, seq and id, those about other records last; then their embeddings; then the links with both
+    /// ends in the selection. Ends with the visitor's error, if it returns one. Damage of the store is an
+    /// error, unless the walk is to go around it: then it is returned.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>>;
 }
 
-/// What is removed, and kept out from then on.
+/// Records or a link to remove, and to keep out from then on.
 #[derive(Clone, Copy, Debug)]
 pub enum Removal<'a> {
     /// Records, with the records about them, their vectors, links and index entries. Their tombstones have this state.
@@ -209,14 +208,14 @@ pub trait State {
     /// name.
     fn scopes(&mut self, instance: Option<&str>) -> Result<Vec<(Scope, u64)>>;
 
-    /// The scope of the record that has this id, whatever its kind.
+    /// The scope of the record of any kind that has this id.
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;
 
-    /// Whether each of some records was forgotten and would be kept out, whatever its id is and in whatever form it says
-    /// what was forgotten.
+    /// Whether each of some records was forgotten and would be kept out, under any id and in any form of the
+    /// forgotten words.
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>>;
 
-    /// The numbers of the last changes. What is walked later has all changes up to them.
+    /// The numbers of the last changes. A later walk has all changes up to them.
     fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState>;
 }
 
@@ -228,8 +227,8 @@ pub trait Maintenance {
         Ok(())
     }
 
-    /// Clears the rest of removed records from the store's files; waits some seconds for readers of old snapshots. Returns
-    /// false if a reader is still active then; the next writer tries again.
+    /// Clears the rest of removed records from the store's files; waits some seconds for readers of old
+    /// snapshots. Returns false if a reader is still active then; the next writer tries again.
     fn erase(&mut self) -> Result<bool> {
         Ok(true)
     }
@@ -240,8 +239,8 @@ pub trait Maintenance {
         Ok(false)
     }
 
-    /// Returns the unused bytes of the store's file to the file system. Errors if other programs keep using the store for
-    /// some seconds.
+    /// Returns the unused bytes of the store's file to the file system. Errors if other programs keep using
+    /// the store for some seconds.
     fn compact(&mut self) -> Result<()> {
         Ok(())
     }
@@ -262,8 +261,8 @@ pub trait Maintenance {
         Ok(0)
     }
 
-    /// The messages that another program wrote into the same database and that cannot be read, so that they are left out
-    /// everywhere: the reasons for the first `most`, and the number of all.
+    /// The messages that another program wrote into the same database and that cannot be read, so that they
+    /// are left out everywhere: the reasons for the first `most`, and the number of all.
     fn unreadable(&mut self, _most: usize) -> Result<(Vec<Error>, usize)> {
         Ok((Vec::new(), 0))
     }
@@ -272,13 +271,13 @@ pub trait Maintenance {
 /// The state of a store's file. A database server looks after its own.
 #[derive(Debug, Default)]
 pub struct FileState {
-    /// What is wrong with it, in words.
+    /// Its errors, in words.
     pub errors: Vec<String>,
     /// The number of unused bytes in it.
     pub unused_bytes: u64,
 }
 
-/// What follows from the records of a store.
+/// The derived data of a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Derived {
     /// All of it: indexes, marks and counts.

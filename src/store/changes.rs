@@ -1,10 +1,10 @@
-//! The numbers of the changes of a store, and what has the last ones.
+//! The numbers of the changes of a store, and the witnesses of the last ones.
 
 use super::select::Mark;
 use crate::record::identity_digest;
 use serde::{Deserialize, Serialize};
 
-/// The numbers of the last changes. What is written later gets greater numbers, whatever its time is.
+/// The numbers of the last changes. Later changes get greater numbers, whatever the times of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ChangeNumbers {
     pub records: i64,
@@ -27,7 +27,7 @@ impl ChangeNumbers {
     }
 }
 
-/// What has one of the numbers. If something else has the same number in a store, its history is another.
+/// The holder of one of the numbers. If a store has another holder of that number, its history differs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Witness {
     pub part: String,
@@ -36,7 +36,7 @@ pub struct Witness {
     digest: String,
 }
 
-/// The number of the last changes of each part that are witnesses: one that was removed later is none any more.
+/// The number of the last changes of each part that are witnesses: a later removal ends one.
 pub(super) const WITNESSES: usize = 8;
 
 /// The hexadecimal digits of a witness's digest.
@@ -55,8 +55,8 @@ pub struct ChangeState {
     /// The id of the store.
     pub store: String,
     pub numbers: ChangeNumbers,
-    /// A mark of the records that are there: as long as it stays the same, none has come or gone. `None` if there are
-    /// records without numbers.
+    /// A mark of the existing records: as long as it stays the same, none has come or gone. `None` if there
+    /// are records without numbers.
     pub mark: Option<Mark>,
     /// Those of the last numbers, and of the numbers that were asked for.
     pub witnesses: Vec<Witness>,

@@ -1,4 +1,4 @@
-//! Cursors: places between two changes of a store, from which an export goes on.
+//! Cursors: places between two changes of a store, from which an export continues.
 
 use super::api::Store;
 use super::changes::{ChangeNumbers, ChangeState, Witness};
@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cursor {
     store: String,
-    /// What the export writes; another selection would have left out other changes.
+    /// The selection of the export; another one would have left out other changes.
     selection: String,
     numbers: ChangeNumbers,
     witnesses: Vec<Witness>,
@@ -24,14 +24,14 @@ const EXPORT_ALL: &str =
     "leave out --new-since once; an import of the whole export changes nothing that is there";
 
 impl Cursor {
-    /// The cursor after all changes of now.
+    /// The cursor after all present changes.
     pub fn now(store: &mut dyn Store, selection: &str) -> Result<Cursor> {
         let ChangeState { store, numbers, mut witnesses, .. } = store.change_state(&[])?;
         witnesses.sort_by(|one, other| (&one.part, one.n).cmp(&(&other.part, other.n)));
         Ok(Cursor { store, selection: selection.to_owned(), numbers, witnesses })
     }
 
-    /// Reads a cursor from a file; none if there is no file.
+    /// Reads a cursor from a file; none if there is no file. Errors if the file is no cursor.
     pub fn read(file: &Path) -> Result<Option<Cursor>> {
         let text = match fs::read_to_string(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -51,7 +51,7 @@ impl Cursor {
     /// The numbers of the last changes before it. Errors if it is not one of this store and selection.
     pub fn changed_since(&self, store: &mut dyn Store, selection: &str) -> Result<ChangeNumbers> {
         let now = store.change_state(&self.witnesses)?;
-        // What changed together may have one number, and part of it a later one since.
+        // Changes made together may share a number, and some may have a later one since.
         let is_other = |existing: &Witness| {
             let same_number = |witness: &&Witness| witness.part == existing.part && witness.n == existing.n;
             self.witnesses.iter().any(|witness| same_number(&witness))

@@ -205,9 +205,9 @@ impl Evidence {
         self.candidates.iter().map(score).collect()
     }
 
-    /// The weight of the words. Memories are few, and asked for in other words: the best one by words may only share a
-    /// common word with the question. So words count as much as the share of the question that some memory holds, unless
-    /// nothing is known but words.
+    /// The weight of the words. Memories are few, and asked for in other words: the best one by words may
+    /// only share a common word with the question. So words count as much as the share of the question that
+    /// some memory holds, unless nothing is known but words.
     fn words_weight(&self) -> f64 {
         let is_compared = self.candidates.iter().any(|one| one.similarity.is_some());
         if !is_compared || self.candidates.iter().any(|one| one.record.kind != &MEMORY) {

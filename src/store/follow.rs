@@ -6,8 +6,8 @@ use super::select::{Mark, Select};
 use crate::record::StoredRecord;
 use std::collections::HashMap;
 
-/// How much earlier than the last record a new one may be dated, in milliseconds: a turn is stored when it has ended, and
-/// another may have begun later and ended sooner.
+/// How much earlier than the last record a new one may be dated, in milliseconds: a turn is stored when it
+/// has ended, and another may have begun later and ended sooner.
 const MAX_DELAY_MILLIS: i64 = 60 * 60 * 1000;
 
 /// Watches a selection.

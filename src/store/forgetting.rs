@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 pub enum Forgotten {
     /// They are kept out.
     KeepOut,
-    /// They are stored again, and their tombstones become `returned`, dated `at` (milliseconds since 1970, UTC) or later.
+    /// They are stored again; their tombstones become `returned`, dated `at` (milliseconds since 1970, UTC) or later.
     Return { at: i64 },
 }
 
@@ -24,11 +24,11 @@ pub struct WriteRules {
     pub source: WriteSource,
 }
 
-/// Where what is written comes from.
+/// The origin of written records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WriteSource {
-    /// It is new: a version follows the one that is stored, whatever its time, and a record is refused that takes the
-    /// place of records which are missing, or replaced already.
+    /// It is new: a version follows the stored one, regardless of its time, and a record is refused that
+    /// takes the place of records which are missing, or replaced already.
     Local,
     /// Another store has it: of two versions the later one holds, then the one with the greater digest.
     #[default]
@@ -65,7 +65,7 @@ pub(super) fn blocking<T: TombstoneLookup + ?Sized>(
     Ok(named)
 }
 
-/// Whether a record of this id, of whatever kind, was forgotten.
+/// Whether a record of this id, of any kind, was forgotten.
 pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T) -> Result<bool, T::Error> {
     for kind in kinds() {
         let existing = tombstones.of(&identity_digest(kind.name, id))?;
@@ -79,7 +79,7 @@ pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T
 /// New tombstones of one kind and scope, by the digests of the records to remove.
 pub(super) struct Targets<'a> {
     by_identity: HashMap<&'a str, &'a Tombstone>,
-    /// By what their records say, as it was written and in whatever form.
+    /// By the words of their records, as written and normalized.
     by_content: HashMap<String, &'a Tombstone>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Targets<'a> {
 /// The tombstones of a batch: those that hold from now on, and the outcome of each.
 #[derive(Clone, Default)]
 pub(super) struct Received {
-    /// The newest of each record, if it replaces the stored one, and those that keep out the words of others; by digest.
+    /// The newest of each record that replaces the stored one, and those that keep out the words of others; by digest.
     pub(super) newer: Vec<Tombstone>,
     /// By digest.
     written: HashMap<String, WriteOutcome>,

@@ -109,7 +109,7 @@ pub(super) fn replaced_already(record: &StoredRecord, id: &str) -> WriteOutcome 
     WriteOutcome::Refused(format!("{member}: {id} is archived already"))
 }
 
-/// The reason to refuse a vector with another dimension than the others of its model.
+/// Describes the mismatch between the dimension of a vector and that of its model, if any.
 pub(super) fn dimension_mismatch(model: &str, dim: usize, known: usize) -> Option<String> {
     (dim != known).then(|| format!("embedding: has {dim} numbers, but those of {model} have {known}"))
 }

@@ -19,8 +19,9 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
     }
 }
 
-/// Opens a store for a tool that only reads. If the store that a flag names is missing, prints a note, since nothing
-/// else would show a misspelt name. So it does for messages that cannot be read, and if others can read the store: only a tool that writes takes their rights.
+/// Opens a store for a tool that only reads. Prints a note if the store that a flag names is missing, since
+/// nothing else would show a misspelt name; also for unreadable messages, and if others can read the store:
+/// only a tool that writes takes their rights.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let mut store = open(&place, OpenMode::Existing)?;

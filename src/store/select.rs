@@ -47,12 +47,12 @@ pub struct Below {
 }
 
 impl Below {
-    /// The addresses below one, down to so many levels.
+    /// The addresses below one, down to this many levels.
     pub fn new(address: &Address, levels: Option<usize>) -> Below {
         Below { prefixes: vec![address.below()], roots: Vec::new(), levels }
     }
 
-    /// The addresses at or below any of some, of which none lies below another.
+    /// The addresses at or below any of some, none of which is below another.
     pub fn within(addresses: &[Address]) -> Below {
         Below {
             prefixes: addresses.iter().map(Address::below).collect(),
@@ -61,7 +61,7 @@ impl Below {
         }
     }
 
-    /// The prefix, if they lie below a single address.
+    /// The prefix, if they are below a single address.
     pub(super) fn only_prefix(&self) -> Option<&str> {
         match &self.prefixes[..] {
             [prefix] if self.roots.is_empty() => Some(prefix),
@@ -94,7 +94,7 @@ pub(super) fn end_of_prefix(prefix: &str) -> String {
     format!("{}0", prefix.trim_end_matches('/'))
 }
 
-/// Records that are left out of a selection, whatever conditions they meet.
+/// Records that are excluded from a selection, regardless of its conditions.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Except {
     /// Every record of these traces.
@@ -146,7 +146,7 @@ impl Select {
         *self == Select::records(self.kinds.clone(), self.scopes.clone())
     }
 
-    /// Whether a record meets every condition, kind, scope and lookup key aside.
+    /// Whether a record meets every condition except kind, scope and lookup key.
     pub(super) fn admits(&self, record: &StoredRecord) -> bool {
         self.trace_id.as_ref().is_none_or(|trace| *trace == record.trace_id)
             && (self.roles.is_empty() || record.role.is_some_and(|role| self.roles.contains(&role)))
@@ -175,7 +175,7 @@ pub struct Walk {
     pub links: bool,
     /// Whether the records have their texts. A store that can reads none if they have not.
     pub texts: bool,
-    /// Whether what can be read of a damaged store is visited, whatever cannot. What came before the damage was found is
+    /// Whether the readable records of a damaged store are visited. Records before the damage was found are
     /// not visited again.
     pub recover: bool,
     /// Leaves out the records of traces that have got no record since, if the store can; none, if a record was removed

@@ -45,7 +45,7 @@ pub struct Uncommitted {
     pub more: usize,
 }
 
-/// The uncommitted messages of a session, at most so many.
+/// The uncommitted messages of a session, at most this many.
 pub fn uncommitted(store: &mut dyn Store, session: &Scope, most: usize) -> Result<Uncommitted> {
     let archives = archives(store, session)?;
     let covered: HashSet<String> =
@@ -64,8 +64,8 @@ pub fn uncommitted(store: &mut dyn Store, session: &Scope, most: usize) -> Resul
     Ok(found)
 }
 
-/// The sessions whose last message ends no archive, with the times of these messages, in milliseconds since 1970, UTC. A
-/// scope is a session if the account of its last turn says so; with `all`, each is.
+/// The sessions whose last message ends no archive, with the times of these messages, in milliseconds since
+/// 1970, UTC. A scope is a session if the account of its last turn says so; with `all`, each is.
 pub fn open_sessions(store: &mut dyn Store, all: bool) -> Result<Vec<(Scope, i64)>> {
     let mut open = Vec::new();
     let scopes: Vec<Scope> = store.scopes(None)?.into_iter().map(|(scope, _)| scope).collect();

@@ -28,9 +28,9 @@ pub struct LinkState {
 /// The records that are compared with others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Compare {
-    /// The first so many unlinked records.
+    /// The first unlinked records, this many.
     Unlinked(usize),
-    /// The last so many unlinked records.
+    /// The last unlinked records, this many.
     Newest(usize),
     /// All records, as if none were linked.
     All,

@@ -23,7 +23,7 @@ pub(super) trait WriteTarget {
     /// Its tombstones; `None` if it has none.
     fn tombstones(&self) -> Option<&Self::Tombstones>;
 
-    /// What has the id of a record; if nothing has, what has its natural key.
+    /// The holder of the id of a record, or else of its natural key.
     fn holder(&self, record: &StoredRecord) -> Result<Holder<'_>, Self::Error>;
 
     /// The name of the kind of the record that has this id; empty for a kind that this process does not know.
@@ -44,14 +44,14 @@ pub(super) trait WriteTarget {
     /// Whether no document lies below a directory that was forgotten.
     fn is_empty_directory(&self, directory: &StoredRecord) -> Result<bool, Self::Error>;
 
-    /// Adds a link, unless it cannot be or another stands in its way: to look for these first would cost nearly as much.
+    /// Adds a link, unless it is impossible or conflicts with another: checking that first would cost nearly as much.
     fn add_link(&mut self, link: &Link) -> Result<AddedLink, Self::Error>;
 
     /// Makes a change that was decided.
     fn apply(&mut self, change: Change<'_>) -> Result<(), Self::Error>;
 }
 
-/// What holds the id or the natural key of a record.
+/// The holder of the id or the natural key of a record.
 pub(super) enum Holder<'a> {
     /// Nothing.
     Nothing,
@@ -83,7 +83,7 @@ pub(super) enum Owner<'a> {
     Unknown,
 }
 
-/// What came of adding a link.
+/// The outcome of adding a link.
 pub(super) enum AddedLink {
     New,
     /// It was there.
@@ -232,7 +232,7 @@ fn decide_new<'a, T: WriteTarget>(
     Ok(Decision::new(WriteOutcome::New, change).after(returned))
 }
 
-/// Decides on a record of which another version is there, or the same.
+/// Decides on a record of which the same or another version exists.
 fn decide_existing<'a, T: WriteTarget>(
     record: &'a StoredRecord,
     existing: &StoredRecord,
@@ -259,7 +259,7 @@ fn decide_existing<'a, T: WriteTarget>(
     decide_same(record, record.id.clone(), store)
 }
 
-/// Decides on a record that is there under an id: at most its vector is new.
+/// Decides on a record that exists under an id: at most its vector is new.
 fn decide_same<'a, T: WriteTarget>(
     record: &'a StoredRecord,
     id: String,

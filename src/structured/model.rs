@@ -18,7 +18,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Takes the provider's address, keys and limits from the settings. Nothing is opened yet.
+    /// Takes the provider's address, keys and limits from the settings, and opens nothing. Errors name the setting.
     pub fn new(name: &str, settings: &Settings, clock: Clock, diagnostics: &Diagnostics) -> Result<Model> {
         Ok(Model {
             recipient: Recipient::new(name, settings)?,

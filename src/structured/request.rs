@@ -5,17 +5,17 @@ use super::schema::Schema;
 use crate::chat::{self, fence};
 use crate::record::{Object, quote};
 
-/// What a model is asked for.
+/// A request to a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {
     /// The name of the schema: letters, digits, `_`.
     pub name: &'static str,
     pub schema: Schema,
-    /// What to do. It describes the answer too, for providers that ignore the schema.
+    /// The instructions. They describe the answer too, for providers that ignore the schema.
     pub instructions: String,
     /// The name of the tags around the data.
     pub tag: &'static str,
-    /// What to do it with, one object a line.
+    /// The data for it, one object a line.
     pub data: Vec<Object>,
     pub temperature: Option<f64>,
 }

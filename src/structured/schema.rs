@@ -9,11 +9,11 @@ const UNENFORCED_LENGTH: usize = 2000;
 /// ("Structured model outputs", 2026).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Schema {
-    /// A text of at least one character and at most so many, below 2000.
+    /// A text of at least one character and at most this many, below 2000.
     Text(usize),
     /// One of these texts.
     Choice(Vec<String>),
-    /// A list of at most so many.
+    /// A list of at most this many.
     List(Box<Schema>, usize),
     /// An object with these members, in this order.
     Object(Vec<(&'static str, Schema)>),

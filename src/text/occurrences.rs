@@ -3,8 +3,8 @@
 use super::terms::{Term, fold, stem, words};
 use std::ops::Range;
 
-/// The parts of a text, in bytes, that match any of the terms: in their order, without overlaps. Case, accents and width
-/// do not matter, as in a search.
+/// The parts of a text, in bytes, that match any of the terms: in their order, without overlaps. Case,
+/// accents and width do not matter, as in a search.
 pub fn occurrences(terms: &[Term], text: &str) -> Vec<Range<usize>> {
     let folded = Folded::new(text);
     let mut found = Vec::new();

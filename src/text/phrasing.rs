@@ -1,5 +1,5 @@
-//! How the words of a question stand in a text: whether neighbours are neighbours there too. An index by words does not
-//! tell it, so the texts of a few candidates are read.
+//! The positions of the words of a question in a text: whether neighbours are neighbours there too. An index
+//! by words does not tell it, so the texts of a few candidates are read.
 
 use super::stop_words::is_stop_word;
 use super::terms::{beginning, fold, stem, words};
@@ -56,7 +56,7 @@ impl Phrasing {
         phrasing
     }
 
-    /// What a text has of the question.
+    /// The parts of the question that a text has.
     pub fn coverage(&self, text: &str) -> Coverage {
         let folded = fold(text);
         let mut coverage = Coverage::default();
@@ -95,7 +95,7 @@ impl Phrasing {
     }
 }
 
-/// The words of a question that a text has, stop words aside, and the pairs of neighbours.
+/// The words of a question that a text has, except stop words, and the pairs of neighbours.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Coverage {
     words: BTreeSet<usize>,
@@ -116,8 +116,8 @@ impl Coverage {
     }
 }
 
-/// The rarity of each word, stop words aside, and of each pair of a question: their inverse document frequency among some
-/// texts, as in BM25.
+/// The rarity of each word, except stop words, and of each pair of a question: their inverse document
+/// frequency among some texts, as in BM25.
 pub struct Idf {
     words: BTreeMap<usize, f64>,
     pairs: BTreeMap<Pair, f64>,
@@ -129,8 +129,8 @@ impl Idf {
         share(&self.words, &text.words)
     }
 
-    /// The share of the pairs of neighbouring words of the question that are neighbours in a text, in either order, from
-    /// 0 to 1; of a question without pairs, 0.
+    /// The share of the pairs of neighbouring words of the question that are neighbours in a text, in either
+    /// order, from 0 to 1; of a question without pairs, 0.
     pub fn share_of_pairs(&self, text: &Coverage) -> f64 {
         share(&self.pairs, &text.pairs)
     }
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn neighbours_of_a_question_are_looked_for_in_either_order() {
         let phrasing = Phrasing::of("The garbage collection of Tables");
-        // No text has a pair of its own, so that all count alike: of the pairs of the question, "of tables" and "the
-        // garbage" count, and "of the" would not.
+        // No text has an exclusive pair, so that all count alike: of the pairs of the question, "of tables"
+        // and "the garbage" count, and "of the" would not.
         let none_is_rare = phrasing.idf(&[]);
         for (text, pairs) in [
             ("", 0.0),

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 
-/// Words that tell nothing about the topic of a question, and that are in most messages: looking them up would cost
-/// more than all others together.
+/// Words that say nothing about the topic of a question, and that are in most messages: looking them up would
+/// cost more than all others together.
 const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
     get got had has have he her him his how i if in into is it its just like me my no not of on or our out say said \
     she should so some tell than that the their them then there these they this to too up us was we were what when \

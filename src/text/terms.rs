@@ -135,7 +135,7 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The position of the first character that is a letter or a digit, or that is none.
+/// The position of the first character that is a letter or a digit if `wanted`, else of the first other one.
 fn find_alphanumeric(text: &str, wanted: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -155,7 +155,7 @@ fn find_alphanumeric(text: &str, wanted: bool) -> Option<usize> {
     }
 }
 
-/// What a byte of a text is.
+/// The class of a byte of a text.
 #[derive(Clone, Copy)]
 enum Byte {
     /// A letter or a digit of ASCII.
@@ -266,8 +266,8 @@ impl Term {
     }
 
     /// The terms of a question, each once, in their order. Words between double quotes are one term: the opening quote
-    /// begins a word, the closing one ends a word. An unpaired quote stands for itself. The end of a very long question
-    /// is ignored.
+    /// begins a word, the closing one ends a word. An unpaired quote is literal. The end of a very long
+    /// question is ignored.
     pub fn parse(question: &str) -> Vec<Term> {
         let folded = fold(beginning_of_question(question));
         let mut terms = Vec::new();

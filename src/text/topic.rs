@@ -25,7 +25,7 @@ const MIN_LETTERS: usize = 3;
 /// One word of a text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopicWord {
-    /// The same for all words of a stem, whatever their case and accents.
+    /// The same for all words of a stem, ignoring case and accents.
     pub key: String,
     /// As it stands in the text; of a script without spaces two adjacent characters.
     pub word: String,

@@ -34,7 +34,7 @@ pub(super) struct CountingRule {
     pub(super) percent: usize,
     /// Of a text's bytes, the most tokens that it can have.
     pub(super) bound: usize,
-    /// The tokens around a message, its role aside.
+    /// The tokens around a message, except its role.
     pub(super) message: usize,
     /// The tokens at the beginning of the request and of the answer.
     pub(super) request: usize,

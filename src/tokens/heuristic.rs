@@ -38,10 +38,10 @@ struct Weights {
     blanks: u32,
 }
 
-// Fitted by least squares of the relative error over pieces of 600 characters: English chat, manual pages in English,
-// German, French, Russian, Chinese and Japanese, Rust, Python, C, shell, Markdown and JSON, and the Declaration of Human
-// Rights in 18 languages. Cyrillic, Han and kana are as in the latter, since prose has more words than manuals. Chat,
-// code, Markdown and JSON are off by 4 to 10 % (one standard deviation).
+// Fitted by least squares of the relative error over pieces of 600 characters: English chat, manual pages in
+// English, German, French, Russian, Chinese and Japanese, Rust, Python, C, shell, Markdown and JSON, and the
+// Declaration of Human Rights in 18 languages. Cyrillic, Han and kana are as in the latter, since prose has
+// more words than manuals. Chat, code, Markdown and JSON are off by 4 to 10 % (one standard deviation).
 
 const CL100K: Weights = Weights {
     words: [85, 109, 170, 277],
@@ -184,7 +184,7 @@ impl Weights {
     }
 }
 
-/// What a character counts as.
+/// The class of a character.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Latin,

@@ -105,8 +105,8 @@ const SOURCE_MEMBERS: [&str; 10] = [
     "file_data",
 ];
 
-/// The tokens of a part of a message that is an image, a sound (`sound` tokens a second) or a file; `None` for
-/// text, and for what is not known.
+/// The tokens of a part of a message that is an image, a sound (`sound` tokens a second) or a file; `None`
+/// for text, and for unknown types.
 pub(super) fn tokens(part: &Object, images: Images, sound: usize) -> Option<usize> {
     let text = |object: &Object, member| object.text(member).ok().flatten();
     let kind = text(part, "type")?;

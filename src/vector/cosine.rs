@@ -12,7 +12,7 @@ pub(crate) struct Quantized {
 }
 
 impl Quantized {
-    /// The code of a vector of any length.
+    /// The code of a vector of any length (norm).
     pub(crate) fn new(vector: &[f32]) -> Quantized {
         let rotated = rotate(vector);
         let scale = largest(&rotated) / 15.0;
@@ -27,7 +27,7 @@ impl Quantized {
     }
 }
 
-/// The number of bytes in the code of so many numbers.
+/// The number of bytes in the code of this many numbers.
 pub(crate) fn width(dim: usize) -> usize {
     dim.div_ceil(2)
 }
@@ -46,7 +46,7 @@ pub(crate) struct QuantizedQuery {
 }
 
 impl QuantizedQuery {
-    /// Prepares a vector of any length.
+    /// Prepares a vector of any length (norm).
     pub(crate) fn new(vector: &[f32]) -> QuantizedQuery {
         let rotated = rotate(vector);
         let scale = largest(&rotated) / 127.0;

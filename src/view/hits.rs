@@ -18,7 +18,7 @@ pub struct HitFormat {
     pub has_context: bool,
 }
 
-/// Who hits are printed for.
+/// The reader of printed hits.
 #[derive(Clone, Debug)]
 pub enum HitStyle {
     /// Programs, as JSON lines.
@@ -28,7 +28,7 @@ pub enum HitStyle {
     Reservoir(ReservoirLines),
 }
 
-/// A hit with what is printed around it.
+/// A hit with the messages printed around it.
 #[derive(Clone, Debug)]
 pub struct RankedHit<'a> {
     /// From 1.
@@ -37,7 +37,7 @@ pub struct RankedHit<'a> {
     /// The messages before it, the nearest first.
     pub before: &'a [Arc<StoredRecord>],
     pub after: &'a [Arc<StoredRecord>],
-    /// What stands out in its text.
+    /// The ranges that stand out in its text.
     pub matched: &'a [Range<usize>],
 }
 

@@ -9,8 +9,8 @@ use std::fmt::Write;
 /// The columns of two dates and the space around them.
 const DATES_COLUMNS: usize = 2 + 16 + 3 + 16;
 
-/// One line for each scope: `garden/desk  12 messages  3.4 KB  2026-11-01 07:03 to 2026-11-21 07:03`; on narrow terminals
-/// the dates stand below.
+/// One line for each scope: `garden/desk  12 messages  3.4 KB  2026-11-01 07:03 to 2026-11-21 07:03`; on
+/// narrow terminals the dates stand below.
 pub fn scopes(summaries: &[ScopeSummary], layout: &Layout) -> String {
     let rows: Vec<(String, String, String)> = summaries
         .iter()

@@ -71,7 +71,7 @@ fn age(ms: i64) -> String {
     }
 }
 
-/// The beginning of a line that fits into so many columns.
+/// The beginning of a line that fits into this many columns.
 fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -84,8 +84,8 @@ fn cut(text: &str, width: usize) -> String {
     format!("{}…", text.chars().take_while(fits).collect::<String>().trim_end())
 }
 
-/// The text of a document: its content, else its overview, else its abstract; or that of a level of detail, 0 to 2, else
-/// of the nearest level above.
+/// The text of a document: its content, else its overview, else its abstract; or that of a level of detail, 0
+/// to 2, else of the nearest level above.
 pub fn document(document: &StoredRecord, level: u8) -> String {
     let texts = [document.text.clone(), document.member_text("overview"), document.member_text("abstract")];
     let texts = texts.into_iter().skip(usize::from(2 - level.min(2)));

@@ -35,7 +35,7 @@ pub(in crate::proxy) struct AiChatApi {
     spool: Spool,
 }
 
-/// A turn that is enriched, and what its client is told.
+/// An enriched turn, and the context for its client.
 struct StartedTurn {
     turn: ActiveTurn,
     enriched: Enriched,
@@ -90,7 +90,7 @@ impl AiChatApi {
         let user = names.user(body.user_id.as_deref()).map_err(bad_request)?;
         let chat = body.into_turn(user, &self.config).map_err(bad_request)?;
         let request = chat.request(headers, keys, &self.config, client).map_err(bad_request)?;
-        // A turn that is refused after all was only read for, in what is the user's own.
+        // A turn that is refused later has only read the user's own records.
         let begun = self.pipeline.begin(request);
         let (begun, trouble, session) =
             tokio::join!(begun, self.check_document(&chat), self.check_session(&chat));
@@ -127,8 +127,8 @@ impl AiChatApi {
         }
     }
 
-    /// Whether the document that a turn is about is there. Returns why nothing can be found in it yet. Errors if the user
-    /// has no such document.
+    /// Whether the document that a turn is about exists. Returns why nothing can be found in it yet. Errors
+    /// if the user has no such document.
     async fn check_document(&self, chat: &ChatTurn) -> Result<Option<String>, HttpResponse> {
         let Some(doc_id) = chat.body.doc_id.clone() else { return Ok(None) };
         let user = chat.scope.partition.clone();
@@ -196,7 +196,7 @@ struct EventRelay {
     pipeline: Arc<TurnPipeline>,
     context: ChatContext,
     filter: Option<MoodFilter>,
-    /// What was shown so far.
+    /// The text shown so far.
     message: String,
     sender: Sender<Bytes>,
 }

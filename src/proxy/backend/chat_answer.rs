@@ -1,4 +1,4 @@
-//! What the chat backend answers: the context of an answer, and its events.
+//! The answers of the chat backend: their context, and their events.
 
 use super::user_scope::documents_of;
 use crate::chat;
@@ -10,7 +10,7 @@ use crate::search::tree::Step;
 const SEMANTIC: &str = "semantic";
 const DOCUMENT: &str = "document";
 
-/// What is known of an answer before the provider has given it.
+/// The members of an answer that are known before the provider answers.
 pub(super) struct ChatContext {
     session_id: String,
     /// The pieces, as JSON.

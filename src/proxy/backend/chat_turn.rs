@@ -1,4 +1,4 @@
-//! A request of the chat backend: what its body says, and the turn that it becomes.
+//! A request of the chat backend: its body, and the turn that it becomes.
 
 use super::mood;
 use super::user_scope::{USER_ID, documents_of};
@@ -100,8 +100,8 @@ impl ChatTurn {
         &self.body.message
     }
 
-    /// The request for the pipeline: the same that rsv-enrich gets with `--session`. `client` lives as long as the client
-    /// waits.
+    /// The request for the pipeline: the same that rsv-enrich gets with `--session`. `client` lives as long
+    /// as the client waits.
     pub(super) fn request(
         &self,
         headers: &HeaderMap,
@@ -138,7 +138,7 @@ impl ChatTurn {
     }
 }
 
-/// The settings of turns of the chat backend: what is recalled by settings of its own. Errors name the setting.
+/// The settings of turns of the chat backend, with its own settings of recall. Errors name the setting.
 pub(in crate::proxy) fn settings_of_turns(settings: &Settings) -> Result<Settings> {
     let mut of_turns = settings.clone();
     let mut set = |key, from, value: &str| of_turns.set_override(key, from, value);

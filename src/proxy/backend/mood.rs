@@ -1,8 +1,8 @@
-//! The mood that a model gives in the last line of its answer, `mood: word`, which is no part of what it says.
+//! The mood that a model gives in the last line of its answer, `mood: word`, which is not shown.
 
 /// The mood of an answer that gives none.
 pub(super) const NEUTRAL: &str = "neutral";
-/// What asks the model for its mood.
+/// The instruction that asks the model for its mood.
 pub(super) const REQUEST: &str =
     "End your answer with a line of its own that gives your mood in one word, such as: mood: cheerful";
 
@@ -14,7 +14,7 @@ const MAX_MOOD_CHARS: usize = 32;
 #[derive(Default)]
 pub(super) struct MoodFilter {
     held: String,
-    /// Whether what is held back goes on with a line of which the beginning was shown.
+    /// Whether the text held back continues a line whose beginning was shown.
     is_within_line: bool,
 }
 

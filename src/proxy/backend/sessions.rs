@@ -133,7 +133,7 @@ impl SessionsApi {
     }
 }
 
-/// A number in a query. Errors if it is none.
+/// A number in a query. Errors if it is not a number.
 fn number(query: &str, name: &str, default: usize) -> Result<usize> {
     match parameter(query, name)? {
         None => Ok(default),
@@ -143,7 +143,7 @@ fn number(query: &str, name: &str, default: usize) -> Result<usize> {
     }
 }
 
-/// What a session holds; `None` if it has no message.
+/// The summary of a session; `None` if it has no message.
 fn summary(store: &mut dyn Store, scope: &Scope) -> Result<Option<SessionSummary>> {
     Ok(store::sessions(store, &Scopes::One(scope.clone()))?.pop())
 }
@@ -169,7 +169,7 @@ fn of_message(message: &StoredRecord) -> Object {
     entry
 }
 
-/// What a commit did; `None` if there was nothing to commit.
+/// The answer to a commit; `None` if there was nothing to commit.
 fn of_commit(scope: &Scope, commit: Option<&Commit>) -> Object {
     let mut body = Object::default();
     body.set_text("session_id", &scope.instance);

@@ -1,8 +1,8 @@
 //! Receives a file that a form uploads (multipart/form-data), piece by piece, into the spool.
 //!
 //! The parser bounds fields and the whole form, but keeps a header, or what comes before the first part, until its end
-//! is there, and takes all that has arrived before it looks at any of it. So it gets one piece at a time, and no more once
-//! too many bytes have led to nothing.
+//! is there, and takes all that has arrived before it looks at any of it. So it gets one piece at a time, and
+//! no more once too many bytes have yielded no field.
 
 use super::user_scope::USER_ID;
 use crate::error::{self, Context, Error};
@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 /// The field that has the file.
 const FILE_FIELD: &str = "file";
-/// A form may be so many bytes longer than its file.
+/// A form may be this many bytes longer than its file.
 const FORM_BYTES: u64 = 64 << 10;
 /// The longest value of another field, in bytes.
 const MAX_FIELD_BYTES: u64 = 4096;
@@ -33,11 +33,11 @@ const MAX_FIELD_BYTES: u64 = 4096;
 const MAX_PARTS: usize = 32;
 /// The longest boundary between the parts, in bytes (RFC 2046, 5.1.1).
 const MAX_BOUNDARY_BYTES: usize = 70;
-/// The parser gets pieces of so many bytes.
+/// The parser gets pieces of this many bytes.
 const PIECE_BYTES: usize = 8 << 10;
-/// The number of bytes, beyond one piece, that may lead to nothing: those of a header, or before the first part.
+/// The number of bytes, beyond one piece, that may yield no field: those of a header, or before the first part.
 const MAX_HEADER_BYTES: usize = 24 << 10;
-/// The pieces of a file are gathered up to so many bytes before they are written.
+/// The pieces of a file are gathered up to this many bytes before they are written.
 const WRITE_BYTES: usize = 256 << 10;
 
 /// Where and how an upload is received.
@@ -77,7 +77,7 @@ impl std::fmt::Display for BrokenBody {
     }
 }
 
-/// The number of bytes that the parser got since something came out of it.
+/// The number of bytes that the parser got since its last output.
 #[derive(Clone, Default)]
 struct Unparsed(Arc<AtomicUsize>);
 
@@ -91,7 +91,7 @@ impl Unparsed {
 }
 
 impl Receiver<'_> {
-    /// Receives a form with one file. Whatever is wrong, nothing of it is kept.
+    /// Receives a form with one file. After an error nothing of it is kept.
     pub(super) async fn receive(&self, head: &Parts, body: Incoming) -> Result<ReceivedForm, HttpResponse> {
         let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let boundary = multer::parse_boundary(kind).ok();

@@ -12,7 +12,7 @@ const USER_HEADER: &str = "x-user-id";
 /// The member, the field and the parameter that name the user.
 pub(super) const USER_ID: &str = "user_id";
 
-/// What a request says of its user, its body aside.
+/// The names of the user in a request, except in its body.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::proxy) struct UserNames {
     /// By the path, or a header.

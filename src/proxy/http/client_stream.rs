@@ -1,8 +1,8 @@
 //! A connection to a client that notices when the client leaves, but not when it only ends its own sending.
 //!
 //! Both look alike on the wire: the client will send nothing more (FIN). A client on this machine has a row in the
-//! system's table of sockets: as long as a process holds the socket, the answer is awaited. Of a client on another
-//! machine nothing can be known, and it counts as gone.
+//! system's table of sockets: as long as a process holds the socket, the answer is awaited. The state of a
+//! client on another machine is unknown, and it counts as gone.
 
 use std::fs;
 use std::io::{self, IoSlice};

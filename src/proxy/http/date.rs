@@ -1,6 +1,6 @@
-//! Keeps connections from hyper as long as it cannot date their responses. hyper reads the system's clock whenever it
-//! polls a connection, and panics if no date of HTTP, which are from 1970 to 9999, says what it shows. Before 1970 it
-//! goes on with the last date of its thread, if there was one.
+//! Keeps connections from hyper as long as it cannot date their responses. hyper reads the system's clock
+//! whenever it polls a connection, and panics if HTTP cannot express the time, which is limited to 1970 to
+//! 9999. Before 1970 it continues with the last date of its thread, if there was one.
 
 use super::response;
 use crate::record::Clock;
@@ -41,7 +41,7 @@ pub(in crate::proxy) async fn serve_while_valid(connection: impl Future<Output =
     .await;
 }
 
-/// Answers with 503 whatever a client sends, and waits at most `limit` until it has hung up.
+/// Answers every request of a client with 503, and waits at most `limit` until it has hung up.
 pub(in crate::proxy) async fn refuse(mut stream: impl AsyncRead + AsyncWrite + Unpin, limit: Duration) {
     let status = StatusCode::SERVICE_UNAVAILABLE;
     let body = response::openai_error_body(status, "clock", NO_DATE);

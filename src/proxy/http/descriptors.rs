@@ -1,5 +1,5 @@
-//! The descriptors that the proxy may have. A turn needs several, and the usual soft limit of 1,024 is for programs that
-//! call `select`. Clients and answers of providers wait for each other's, so that none fails for lack of them.
+//! The descriptors that the proxy may have. A turn needs several, and the usual soft limit of 1,024 is for programs
+//! that call `select`. Clients and answers of providers wait for each other's, so that none fails for lack of them.
 
 use crate::http::{self, MAX_IDLE_TIME};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 /// The descriptors that are neither connections of clients nor answers of providers: of the store, of models, of event
 /// loops, and idle connections to providers.
 const RESERVE: u64 = 128;
-/// The clients that ask providers: one for turns, one for all else.
+/// The HTTP clients for providers: one for turns, one for all else.
 const CLIENTS: usize = 2;
 
 /// The limits that follow from the limit of descriptors.
@@ -25,7 +25,7 @@ pub struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// Shares what there is, after raising the limit: clients are at most `max_clients`.
+    /// Shares the descriptors, after raising the limit: clients are at most `max_clients`.
     pub(in crate::proxy) fn claim(max_clients: usize) -> ConnectionLimits {
         raise_limit();
         let descriptors = current_limit().current;

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// A connection on which every error has a body, and no write waits for ever.
-// By hand: futures-util has no adapter that replaces what is written.
+// By hand: futures-util has no adapter that replaces written data.
 pub(in crate::proxy) struct ErrorBodies<S> {
     stream: S,
     /// Whether the next bytes that are read begin a request.

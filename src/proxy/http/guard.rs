@@ -168,8 +168,8 @@ impl Guard {
     }
 }
 
-/// Whether an address reaches this machine while browsers do not know that it does: they leave `Sec-Fetch-Site` out, so
-/// that the request of an image cannot be told from that of another program.
+/// Whether an address reaches this machine while browsers do not know that it does: they leave
+/// `Sec-Fetch-Site` out, so that the request of an image looks like that of another program.
 fn is_loopback_alias(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_unspecified(),

@@ -67,7 +67,7 @@ pub(in crate::proxy) fn readable(mut passing: RelayRequest) -> RelayRequest {
     passing
 }
 
-/// The part of a client's request that is relayed where its body is written anew.
+/// The part of a client's request that is relayed where its body is rewritten.
 pub(in crate::proxy) fn caller(head: &Parts, keys: CallerKeys) -> Caller {
     let encodings = head.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let mut headers = passing(head, Bytes::new()).headers;

@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// The time limit for the whole body, as a multiple of that for one piece; and the bytes for each of which that arrived
-/// it may take a second more, so that a long body may come over a slow line.
+/// The time limit for the whole body, as a multiple of that for one piece; and the number of bytes that
+/// extend it by a second, so that a long body may come over a slow line.
 const TOTAL_TIMEOUT_FACTOR: u32 = 10;
 const BYTES_PER_SECOND: u64 = 16 << 10;
 
@@ -32,7 +32,7 @@ impl BodyTimer {
         BodyTimer { started: Instant::now(), idle_timeout, received: 0 }
     }
 
-    /// Notes a piece that arrived, of so many bytes.
+    /// Notes a piece that arrived, of this many bytes.
     pub(in crate::proxy) fn note(&mut self, bytes: usize) {
         self.received += bytes as u64;
     }
@@ -91,7 +91,7 @@ pub(in crate::proxy) async fn read(
 /// The members that a request is relayed by: its model and, to be taken out, what a client may not send to rsv.
 const RELAYED_BY: [&str; 2] = ["model", "rsv"];
 
-/// As `parse`, for a request that is relayed: of a long body next to nothing is kept.
+/// As `parse`, for a request that is relayed: almost nothing of a long body is kept.
 pub(in crate::proxy) fn parse_to_relay(bytes: &[u8]) -> error::Result<Object> {
     parse_with(bytes, |text| Object::parse_only(text, &RELAYED_BY))
 }

@@ -32,8 +32,8 @@ struct ErrorMessage {
     is_anthropic: bool,
 }
 
-/// The headers of every response, by which a browser takes it for nothing else than it says it is, and shows it to no
-/// page of another origin that may not read it.
+/// The headers of every response: a browser must not guess another content type, nor show it to a page of
+/// another origin that may not read it.
 pub(super) const SAFETY_HEADERS: [(&str, &str); 2] =
     [("x-content-type-options", "nosniff"), ("cross-origin-resource-policy", "same-origin")];
 
@@ -71,7 +71,7 @@ where
     response
 }
 
-/// Adds the provider's headers to a response whose body is written anew.
+/// Adds the provider's headers to a response whose body is rewritten.
 pub(in crate::proxy) fn with_provider_headers(
     mut response: HttpResponse,
     headers: &HeaderMap,
@@ -170,8 +170,8 @@ pub(in crate::proxy) fn bad_request(error: &Error) -> HttpResponse {
     self::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string())
 }
 
-/// The response to a request that failed. A provider's refusal keeps its own status, and its body if the client knows its
-/// shape.
+/// The response to a request that failed. A provider's refusal keeps its own status, and its body if the
+/// client knows its shape.
 pub(in crate::proxy) fn failure(failure: &Failure) -> HttpResponse {
     let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let refusal =

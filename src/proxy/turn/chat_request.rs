@@ -44,8 +44,8 @@ pub(in crate::proxy) struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Parses a request for chat completions. `keys` are the caller's; `client` lives as long as the client waits. Errors
-    /// name the member or the header at fault.
+    /// Parses a request for chat completions. `keys` are the caller's; `client` lives as long as the client
+    /// waits. Errors name the member or the header at fault.
     pub(in crate::proxy) fn parse(
         head: &Parts,
         body: &[u8],

@@ -147,7 +147,7 @@ impl OllamaApi {
         Ok(recorder.stream(upstream::relayed(answered)))
     }
 
-    /// Relays a request to Ollama, but for its member `rsv`.
+    /// Relays a request to Ollama without its `rsv` member.
     pub(in crate::proxy) async fn relay(&self, name: &str, head: &Parts, bytes: Bytes) -> HttpResponse {
         let passing = relay_headers::passing(head, ollama_format::without_rsv(bytes));
         self.relay_passing(name, head.uri.query(), passing).await

@@ -24,7 +24,7 @@ impl OllamaMethod {
         }
     }
 
-    /// The member of an answer that has what was said: what is without it is none.
+    /// The member of an answer that has the message: an object without it is no answer.
     pub(super) fn answer_member(self) -> &'static str {
         match self {
             OllamaMethod::Chat => "message",
@@ -88,8 +88,8 @@ impl OllamaMethod {
         Ok(answer)
     }
 
-    /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is missing, as it
-    /// is after an error.
+    /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is
+    /// missing, as it is after an error.
     pub(super) fn to_response(self, bytes: &[u8]) -> (Object, bool) {
         let (mut text, mut thinking, mut calls) =
             (GrowingText::default(), GrowingText::default(), Vec::new());

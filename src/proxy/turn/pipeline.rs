@@ -86,7 +86,7 @@ impl TurnPipeline {
     }
 
     /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard error, and
-    /// the turn goes on without it.
+    /// the turn continues without it.
     pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
         let caller = request.caller.clone();
         let (turn, enriched) = match self.begin(request).await {
@@ -276,7 +276,7 @@ impl TurnPipeline {
         let mut embedder = self.embedder.get();
         let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        // Where there is no model, nothing is linked by it.
+        // Without a model there are no vectors to link.
         let has_model = embedder.is_ok() || degraded.is_some();
         let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
         let memory = Memory { store, embedder: embedder.as_mut().ok(), link_newest, diagnostics, degraded };

@@ -1,6 +1,6 @@
-//! Recognises a turn that a client sends again after an error or a timeout. Equal messages in the same scope, in whatever
-//! Unicode form, case or white space, are the same turn until a client has received its answer. Such a turn keeps its trace id and its timestamp, so that the
-//! user's message is stored once.
+//! Recognizes a turn that a client sends again after an error or a timeout. Messages in the same scope that
+//! are equal in folded form are the same turn until a client has received its answer. Such a turn keeps its
+//! trace id and its timestamp, so that the user's message is stored once.
 
 use crate::record::{Content, Object, Scope};
 use rustc_hash::FxHasher;
@@ -14,7 +14,7 @@ const RETRY_WINDOW: Duration = Duration::from_secs(600);
 /// The number of turns that are remembered.
 const MAX_TURNS: usize = 4096;
 
-/// What tells turns apart: their scope, and a hash of their messages, which may be long. A client that makes two turns
+/// The key of a turn: its scope, and a hash of its messages, which may be long. A client that makes two turns
 /// with one hash harms only itself.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct TurnKey {

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How a body came to its end.
+/// The way in which a body ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum BodyEnd {
     /// All of it was passed on.
@@ -29,7 +29,7 @@ pub(super) struct End {
 
 /// The end of a body.
 pub(super) enum Last {
-    /// What is left of it.
+    /// The rest of it.
     Rest,
     /// Bytes in place of a line that has not ended.
     Bytes(Bytes),
@@ -47,8 +47,8 @@ struct Lines {
     is_over: bool,
 }
 
-/// Passes the lines of a body on, or its pieces if it has none, and gathers it. When the body has ended, or was dropped,
-/// `on_end` gets what was gathered and how it ended, once.
+/// Passes the lines of a body on, or its pieces if it has none, and gathers it. When the body has ended, or
+/// was dropped, `on_end` gets what was gathered and how it ended, once.
 // By hand: futures-util can inspect the pieces of a stream, but does not say that one was dropped before its end.
 pub(super) struct Tee<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> {
     inner: B,
@@ -58,7 +58,7 @@ pub(super) struct Tee<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> {
     lines: Option<Lines>,
     /// None once the body has ended.
     on_end: Option<F>,
-    /// A task for which the end waits, and what is left to be sent then.
+    /// A task for which the end waits, and the rest to be sent then.
     after: Option<JoinHandle<()>>,
     last: Option<Result<Bytes, BoxedError>>,
 }
@@ -85,14 +85,14 @@ impl Lines {
 }
 
 impl<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> Tee<B, F> {
-    /// Gathers at most `limit` bytes. All are passed on as they come; with `is_last` by lines, up to the first for which it
-    /// holds.
+    /// Gathers at most `limit` bytes. All are passed on as they come; with `is_last` by lines, up to the
+    /// first for which it holds.
     pub(super) fn new(inner: B, limit: usize, is_last: Option<fn(&[u8]) -> bool>, on_end: F) -> Tee<B, F> {
         let lines = is_last.map(|is_last| Lines { unfinished: Vec::new(), is_last, is_over: false });
         Tee { inner, limit, gathered: Vec::new(), lines, on_end: Some(on_end), after: None, last: None }
     }
 
-    /// Gathers a piece, and returns what is to be passed on of it and of those before it.
+    /// Gathers a piece, and returns the bytes to pass on of it and of those before it.
     fn pass(&mut self, piece: Bytes) -> Bytes {
         let Some(lines) = &mut self.lines else {
             self.gather(&piece);
@@ -108,7 +108,7 @@ impl<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> Tee<B, F> {
         self.gathered.extend_from_slice(&piece[..remaining.min(piece.len())]);
     }
 
-    /// Takes what is left of the line that has not ended, and gathers it.
+    /// Takes the rest of the unfinished line, and gathers it.
     fn take_rest(&mut self) -> Vec<u8> {
         let rest = self.lines.take().map(|lines| lines.unfinished).unwrap_or_default();
         self.gather(&rest);
@@ -146,7 +146,7 @@ where
         loop {
             if self.on_end.is_none() {
                 if let Some(task) = &mut self.after {
-                    // Whether it was stored is no matter of the answer.
+                    // The answer does not depend on whether it was stored.
                     let _ = ready!(Pin::new(task).poll(context));
                     self.after = None;
                 }

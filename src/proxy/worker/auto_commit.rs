@@ -1,4 +1,4 @@
-//! Commits sessions by themselves, in the background: after so many turns or tokens, or when nothing more is said.
+//! Commits sessions by themselves, in the background: after a number of turns or tokens, or when nothing more is said.
 
 use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
@@ -23,8 +23,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(300);
 const MAX_MESSAGES: usize = 20_000;
 /// The number of commits that may be made at a time.
 const MAX_RUNNING: u32 = 1;
-/// How long the end of the proxy waits for a commit: by rule one takes milliseconds, and one by a model that is cut off is
-/// made again by the next proxy.
+/// How long the end of the proxy waits for a commit: by rule one takes milliseconds, and one by a model that
+/// is cut off is made again by the next proxy.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of times that a model is tried for a commit before it is made by rule.
 const MODEL_ATTEMPTS: usize = 3;
@@ -52,13 +52,13 @@ pub(in crate::proxy) struct AutoCommit {
 
 #[derive(Default)]
 struct CommitState {
-    /// When sessions will have been idle for so long that they are committed; one task awaits this for each.
+    /// The time at which each session will have been idle long enough to be committed; one task awaits it.
     idle_at: HashMap<Scope, Instant>,
     /// The sessions that are about to be looked at.
     waiting: HashSet<Scope>,
     /// Why the last commits of sessions failed.
     failures: BTreeMap<Scope, String>,
-    /// Whether no commit is begun any more.
+    /// Whether commits have stopped.
     is_ending: bool,
 }
 
@@ -72,7 +72,7 @@ enum Occasion {
 }
 
 impl AutoCommit {
-    /// Commits by `commits` what `queue` stores.
+    /// Commits the sessions that `queue` stores, by `commits`.
     pub(in crate::proxy) fn new(
         config: &Arc<ProxyConfig>,
         blocking: &BlockingPool,
@@ -111,7 +111,7 @@ impl AutoCommit {
         failure.or_else(|| self.commits.model_failure())
     }
 
-    /// Has the sessions committed when they are idle that an earlier proxy left.
+    /// Commits the sessions that an earlier proxy left once they are idle.
     pub(in crate::proxy) fn resume(self: &Arc<AutoCommit>) {
         if let Some(idle) = self.rule.idle {
             let own = self.clone();
@@ -241,7 +241,7 @@ impl AutoCommit {
         Ok(())
     }
 
-    /// Whether a session has so many uncommitted turns, or tokens in them.
+    /// Whether a session has this many uncommitted turns, or tokens in them.
     fn is_due(&self, found: &Uncommitted) -> bool {
         let turns = found.messages.iter().filter(|message| message.role == Some(Role::User)).count();
         if self.rule.turns.is_some_and(|most| turns >= most) {

@@ -21,7 +21,7 @@ const BATCH_MESSAGES: usize = 8;
 /// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed --pending`
 /// does all.
 const ROUND_MESSAGES: usize = 256;
-/// The time for which the backfill goes on after the last request.
+/// The time for which the backfill continues after the last request.
 const SHUTDOWN_WORK: Duration = Duration::from_secs(8);
 /// The longest wait for the backfill when the proxy ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);

@@ -28,7 +28,7 @@ const MAX_PARSERS: usize = 2;
 /// The most memory of a parser, in bytes, and its longest time.
 const MEMORY_BYTES: u64 = 2 << 30;
 const TIME_LIMIT: Duration = Duration::from_secs(300);
-/// A parser may print so many times the length of its file, and so many bytes more.
+/// A parser may print this many times the length of its file, and this many bytes more.
 const OUTPUT_FACTOR: u64 = 16;
 const OUTPUT_BYTES: u64 = 64 << 20;
 /// The most that is read of what a parser says of a file that it cannot read, in bytes.
@@ -278,7 +278,7 @@ fn limit_resources(child: Option<u32>, bytes: u64) {
 #[cfg(not(target_os = "linux"))]
 fn limit_resources(_child: Option<u32>, _bytes: u64) {}
 
-/// Whether a parser has printed a document; the last line, which ends the tree, is none.
+/// Whether a parser has printed a document, beside the last line, which ends the tree.
 fn has_documents(lines: &Path) -> bool {
     let mut begin = Vec::new();
     let read = File::open(lines).and_then(|file| file.take(64).read_to_end(&mut begin));

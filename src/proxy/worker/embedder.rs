@@ -131,7 +131,7 @@ impl SharedEmbedder {
         }
     }
 
-    /// The vectors of texts.
+    /// Embeds `texts`: one vector of length 1 each, in order. Errors if the model cannot be loaded.
     pub(in crate::proxy) fn embed(&self, texts: &[&str], side: InputType) -> Result<Vec<Vec<f32>>> {
         self.get()?.embed(texts, side)
     }

@@ -38,7 +38,7 @@ pub(in crate::proxy) struct SessionCommits {
     model_failure: Mutex<Option<String>>,
 }
 
-/// What follows where the model is of no use.
+/// The consequence of a failure of the model.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::proxy) enum ModelFailure {
     /// The commit fails, and may be tried again.
@@ -65,7 +65,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SessionCommits {
-    /// Commits what is in the store, with the one embedder.
+    /// Commits sessions of the store, with the one embedder.
     pub(in crate::proxy) fn new(
         config: &Arc<ProxyConfig>,
         stores: &Arc<StorePool>,
@@ -109,7 +109,7 @@ impl SessionCommits {
         }
     }
 
-    /// Makes the commit of what is not committed. No connection is kept while a model is asked.
+    /// Makes the commit of the uncommitted messages. No connection is kept while a model is asked.
     fn prepare(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
         let ProxyConfig { settings, diagnostics, clock, .. } = &*self.config;
         let found = store::uncommitted(&mut *self.stores.open_to_serve()?, session, MAX_MESSAGES)?;

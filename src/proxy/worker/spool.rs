@@ -1,9 +1,9 @@
 //! The spool directory: uploaded files until they are parsed and stored, and why some could not be.
 //!
-//! An upload is a directory of the name of its document: `state.json`, the file itself in `file/`, and what is made of
-//! it. It is written under a name that begins with a dot and renamed when it is whole; `state.json` is replaced by a
-//! rename too. The process that works on an upload holds a lock on the file `lock` in it, so that several may use one
-//! spool, and another takes over the work of one that was killed.
+//! An upload is a directory of the name of its document: `state.json`, the file itself in `file/`, and its
+//! parsed tree. It is written under a name that begins with a dot and renamed when it is whole; `state.json`
+//! is replaced by a rename too. The process that works on an upload holds a lock on the file `lock` in it, so
+//! that several may use one spool, and another takes over the work of one that was killed.
 //!
 //! Each store has a spool of its own (`Settings::spool_directory`): an upload is stored where it was accepted for.
 
@@ -26,7 +26,7 @@ const MAX_NAME_BYTES: usize = file_name::MAX_BYTES;
 /// The name of a file that has none.
 const DEFAULT_NAME: &str = "upload";
 
-/// What has become of an upload. One that is stored is no longer in the spool.
+/// The state of an upload. One that is stored is not in the spool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::proxy) enum UploadState {
@@ -119,7 +119,7 @@ impl Spool {
         uploads.filter_map(|path| read_state(&path).ok()).filter(|upload| upload.user_id == user_id).collect()
     }
 
-    /// Removes an upload. Whoever works on it finds that it is gone.
+    /// Removes an upload. Its worker finds it gone.
     pub(in crate::proxy) fn remove(&self, doc_id: &str) -> io::Result<()> {
         let Ok(spool) = &self.0 else { return Ok(()) };
         let hidden = spool.join(format!(".{doc_id}.removed"));
@@ -140,7 +140,7 @@ impl Spool {
         above.into_iter().flat_map(directories_in).filter(is_waiting).collect()
     }
 
-    /// Claims the uploads that no process works on, and removes what was left of those that were never finished.
+    /// Claims the uploads that no process works on, and removes the remains of unfinished ones.
     pub(super) fn claim_all(&self) -> Vec<ClaimedUpload> {
         let mut claimed = Vec::new();
         for path in self.directories() {

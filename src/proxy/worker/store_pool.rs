@@ -12,8 +12,8 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// The greatest number of turns that read the store at the same time, and the least of a file: more than there are
-/// processors would only take those from the writer, for which other turns wait.
+/// The greatest number of turns that read the store at the same time, and the least of a file: more readers
+/// than processors would only slow the writer down, for which other turns wait.
 const MAX_READERS: usize = 4;
 const MIN_READERS: usize = 2;
 
@@ -28,7 +28,7 @@ pub(in crate::proxy) struct StorePool {
 
 #[derive(Default)]
 struct PoolState {
-    /// What waits for a reader, in the order of `since`.
+    /// The jobs that wait for a reader, in the order of `since`.
     jobs: VecDeque<Job>,
     readers: usize,
     /// The connections that no reader uses.
@@ -37,15 +37,15 @@ struct PoolState {
     is_closed: bool,
 }
 
-/// What a reader does with its connection.
+/// The work of a reader with its connection.
 type Work = dyn FnOnce(&StorePool, &mut Connection) + Send;
 
 /// Work of a reader.
 struct Job {
     run: Box<Work>,
-    /// What its request keeps as long as it waits.
+    /// Alive as long as its request waits.
     awaited: Weak<()>,
-    /// When its request came, which may have waited for something else before.
+    /// The arrival of its request, which may have waited for something else before.
     since: Instant,
 }
 
@@ -108,8 +108,8 @@ impl StorePool {
         examined.await.context("a task of the proxy panicked")?
     }
 
-    /// Runs `work` with a connection on a thread that may block. If nobody waits for it any more when its turn comes, it
-    /// is not begun.
+    /// Runs `work` with a connection on a thread that may block. If nobody waits for it any more when its
+    /// turn comes, it is not begun.
     pub(in crate::proxy) async fn with_store<T: Send + 'static>(
         self: &Arc<StorePool>,
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
@@ -134,11 +134,11 @@ impl StorePool {
         done.context("a task of the proxy panicked")?
     }
 
-    /// Queues a job, with a thread for it if there may be one more: a thread that goes on with the next job is cheaper
-    /// than one that has to be woken for it.
+    /// Queues a job, with a thread for it if there may be one more: a thread that continues with the next job
+    /// is cheaper than one that has to be woken for it.
     fn start(self: &Arc<StorePool>, job: Job) {
         let mut state = self.state();
-        // What is left of requests that gave up may be long.
+        // The jobs of requests that gave up may be many.
         state.jobs.retain(Job::is_awaited);
         let place = state.jobs.partition_point(|earlier| earlier.since <= job.since);
         state.jobs.insert(place, job);
@@ -156,7 +156,7 @@ impl StorePool {
         state.idle.clear();
     }
 
-    /// Does what is queued, until nothing is.
+    /// Does the queued jobs, until there are none.
     fn work(&self) {
         let mut connection = self.state().idle.pop();
         loop {

@@ -234,7 +234,7 @@ impl StoreQueue {
 
     /// Writes the turns that wait, until none does or the proxy has ended.
     fn work(&self) {
-        // By hand: a success starts the delays anew, which a delay of backon cannot do.
+        // By hand: a success resets the delays, which a delay of backon cannot do.
         let mut backoff = MIN_BACKOFF;
         while let Some(turns) = self.next_batch() {
             match self.write(&turns) {

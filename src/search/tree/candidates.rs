@@ -1,10 +1,10 @@
 //! The nodes that words and meaning find below the targets, with their own scores.
 //!
-//! The own score of a node is that of every hybrid search, and a part for the way in which it has the words of the
-//! question: for the neighbours among them that are neighbours in its texts, and for those in its title and its headings.
-//! An author puts there what a section is about, and a term of several words names one thing. What few candidates have
-//! counts more. A directory without a text of its own repeats what lies below it, and answers less. `scripts/bench tree`
-//! measures the worth of each, and of the ways through the tree.
+//! The own score of a node is that of every hybrid search, and a part for the way in which it has the words of
+//! the question: for the neighbours among them that are neighbours in its texts, and for those in its title and
+//! its headings. An author puts there what a section is about, and a term of several words names one thing.
+//! Words that few candidates have count more. A directory without a text of its own repeats its descendants,
+//! and answers less. `scripts/bench tree` measures the worth of each, and of the ways through the tree.
 
 use super::step::{Exclusion, Step};
 use crate::error::Result;
@@ -71,7 +71,7 @@ pub(super) fn candidates(
     Ok(found)
 }
 
-/// Adds to scores for the way in which the words of a question stand in each text.
+/// Adds to the scores for the positions of a question's words in each text.
 fn add_phrasing(question: &str, hits: &mut [Hit]) {
     let phrasing = Phrasing::of(question);
     let text = |hit: &Hit| hit.record.indexed_text().unwrap_or_default().into_owned();
@@ -94,7 +94,7 @@ fn add_phrasing(question: &str, hits: &mut [Hit]) {
     }
 }
 
-/// Whether a document only tells what lies below it.
+/// Whether a document only summarizes its descendants.
 fn is_outline(hit: &Hit) -> bool {
     hit.record.is_directory() && hit.record.text.trim().is_empty()
 }

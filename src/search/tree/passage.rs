@@ -1,10 +1,10 @@
-//! The passage of a document for a question: the sentences of its content that have those words of the question which the
-//! text shown of the document lacks.
+//! The passage of a document for a question: the sentences of its content that have those words of the
+//! question which the text shown of the document lacks.
 //!
-//! An overview is written before anyone asks, and may leave out the one sentence that is needed. This is a summary with
-//! regard to a question (Tombros and Sanderson, 1998), by greedy maximum coverage: of the sentences, the one that adds
-//! most words and neighbouring pairs of words comes first, as long as there is room. It follows from the question and the
-//! version of the document alone, so that later requests of a turn show the same.
+//! An overview is written before anyone asks, and may leave out the one sentence that is needed. This is a
+//! summary with regard to a question (Tombros and Sanderson, 1998), by greedy maximum coverage: of the sentences,
+//! the one that adds most words and neighbouring pairs of words comes first, as long as there is room. It follows
+//! from the question and the version of the document alone, so that later requests of a turn show the same.
 
 use crate::ranking::weights;
 use crate::record::{DOCUMENT, PASSAGE, StoredRecord};
@@ -13,7 +13,7 @@ use crate::text::{Coverage, Phrasing};
 /// The greatest length of a passage, in characters. With it, the overviews of the first hits take about a third of the
 /// tokens of their contents (`scripts/bench tree`).
 const MAX_CHARS: usize = 480;
-/// What stands between sentences that are no neighbours.
+/// The mark between sentences that are not adjacent.
 const GAP: &str = " … ";
 
 /// Sets the passage of a document for a question; other records stay as they are.
@@ -75,7 +75,7 @@ fn passage(document: &StoredRecord, question: &Phrasing) -> Option<String> {
     (!passage.is_empty()).then_some(passage)
 }
 
-/// The beginnings of lines that go on no paragraph: those of lists, tables and quotations.
+/// The beginnings of lines that continue no paragraph: those of lists, tables and quotations.
 const ITEM_MARKS: [&str; 5] = ["- ", "* ", "+ ", "| ", "> "];
 const CODE_FENCE: &str = "```";
 
@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(passage_of(question, "About the garden.", content).as_deref(), wanted, "{question}");
         }
         assert_eq!(passage_of("potash weekly", "Potash weekly.", content), None);
-        // The words are there, but not beside one another.
+        // The words occur, but not adjacent.
         let wanted = Some("Give them potash weekly.".to_owned());
         assert_eq!(passage_of("potash weekly", "Weekly news of potash.", content), wanted);
     }

@@ -35,7 +35,7 @@ impl Ord for Waiting {
 }
 
 /// Gives the candidates their scores, and marks those whose directory was visited. The targets have the best own score
-/// of all, so that what lies near to them is not behind what lies deep.
+/// of all, so that nodes near them do not rank behind deep ones.
 pub(super) fn descend(
     targets: &[Address],
     candidates: &mut [Candidate],
@@ -81,8 +81,8 @@ pub(super) fn descend(
     }
 }
 
-/// Whether no candidate that was not visited can come before the last of the first hits. No directory has a better score
-/// than `best_own`.
+/// Whether no candidate that was not visited can come before the last of the first hits. No directory has a
+/// better score than `best_own`.
 fn is_final(candidates: &[Candidate], best_own: f64, last: Option<&usize>) -> bool {
     let Some(last) = last else { return true };
     let unvisited = candidates.iter().filter(|one| !one.is_visited);

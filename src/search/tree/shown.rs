@@ -1,4 +1,4 @@
-//! What is shown of a hit: a level of detail, a reason in words, and the addresses that it is linked with.
+//! The presentation of a hit: a level of detail, a reason in words, and the linked addresses.
 
 use super::passage::set_passage;
 use crate::error::Result;
@@ -58,8 +58,8 @@ pub fn match_reason(hit: &Hit) -> String {
     reason
 }
 
-/// Adds to each hit of some questions what is only known in the tree: its address, its passage, its `match_reason`, and as
-/// `relations` up to five addresses that it is linked with.
+/// Adds to each hit of some questions the members known only in the tree: its address, its passage, its
+/// `match_reason`, and as `relations` up to five addresses that it is linked with.
 pub fn describe(store: &mut dyn Store, questions: &[String], hits: &mut [Hit]) -> Result<()> {
     let mut related = related(store, hits)?;
     let phrasing = Phrasing::of(&questions.join(" "));

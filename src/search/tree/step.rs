@@ -17,12 +17,12 @@ pub enum Step {
         /// Whether of those that say the same only the best is a hit.
         deduplicate: bool,
     },
-    /// A directory with this score is visited; so many of its children are candidates, or lead to some.
+    /// A directory with this score is visited; this many of its children are candidates, or lead to some.
     Directory { uri: Address, score: f64, children: usize },
-    /// A node has a score: its own, or, below a directory with the score `parent`, `OWN_SHARE` of it and the rest of that.
+    /// A node has a score: its own, or, below a directory scored `parent`, `OWN_SHARE` of it and the rest of that.
     Candidate { uri: Address, own: f64, parent: Option<f64>, score: f64 },
-    /// Something is no hit. The score is known if it was visited, its own score if it was found at all, and of a duplicate
-    /// the better one that says the same.
+    /// Something is no hit. The score is known if it was visited, its own score if it was found at all, and
+    /// of a duplicate the better one that says the same.
     Excluded {
         uri: Address,
         reason: Exclusion,
@@ -41,7 +41,7 @@ pub enum Step {
 pub enum Exclusion {
     /// Nothing is stored at or below the target.
     Missing,
-    /// It is a target, whose hits lie below it.
+    /// It is a target, with hits below it.
     Target,
     /// The search ended before its directory was visited.
     Unvisited,

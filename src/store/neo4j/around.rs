@@ -22,7 +22,7 @@ const POSITION_BYTES: usize = 16;
 /// itself, and the nearness of its vector.
 type Neighbour = (usize, bool, ListedRecord, Option<f64>, Option<Vec<f64>>);
 
-/// The vector of a model with which the neighbours of the first so many records are compared.
+/// The vector of a model with which the neighbours of the first records, this many, are compared.
 #[derive(Clone, Copy)]
 pub(super) struct MeasureFirst<'a> {
     pub(super) model: &'a str,

@@ -1,4 +1,4 @@
-//! What exists of the records of a batch, and the changes of the graph that follow from it.
+//! The existing records of a batch, and the changes of the graph that follow from them.
 
 use super::changes::VectorLabels;
 use super::error::{DbError, DbResult};
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A collection by the name of its kind, and its scope.
 pub(super) type CollectionKey = (&'static str, Scope);
 
-/// The natural key of a record, whatever its id: its kind, its time, and the parts of its own key.
+/// The natural key of a record, regardless of its id: its kind, its time, and the parts of its own key.
 pub(super) type NaturalKey = (&'static str, i64, Vec<String>);
 
 /// A link by its ends and its relation: from, rel, to.
@@ -59,7 +59,7 @@ pub(super) struct Batch {
     /// The tombstones that may keep out its records.
     pub(super) tombstones: Tombstones,
     pub(super) has_tombstones: bool,
-    /// The forgotten directories of the batch below which nothing lies.
+    /// The forgotten directories of the batch without descendants.
     pub(super) empty_directories: Vec<StoredRecord>,
     /// The models that lost vectors earlier in the transaction.
     pub(super) shrunk: BTreeSet<String>,
@@ -388,7 +388,7 @@ impl Batch {
         }
     }
 
-    /// Adds a vector of a record that is there.
+    /// Adds a vector of an existing record.
     fn add_vector(&mut self, embedding: &Embedding, late: bool) {
         let Some(Some(StoredRecord { kind, scope, timestamp, .. })) = self.records.get(&embedding.of) else {
             return;

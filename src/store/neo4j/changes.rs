@@ -44,7 +44,8 @@ pub(super) const SCHEMA: [&str; 15] = [
     "CREATE INDEX rsv_record_number IF NOT EXISTS FOR (r:RsvRecord) ON (r.n)",
 ];
 
-/// Tombstones are found by what their records say in whatever form. A release before kept the digest with the other members.
+/// Tombstones are found by their records' words in any form. A release before kept the digest with the other
+/// members.
 pub(super) const M007_FOLDED: &str = r#"
     MATCH (t:RsvTombstone) WHERE t.extra CONTAINS '"folded":"'
     SET t.folded = split(split(t.extra, '"folded":"')[1], '"')[0]"#;
@@ -68,7 +69,8 @@ pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";
 
-/// The existing records of a batch, and whether there are any tombstones: one row of lists. It is read after `n` is known, while the lock is held.
+/// The existing records of a batch, and whether tombstones exist, as one row; read under the lock, after `n`
+/// is known.
 macro_rules! existing {
     () => {
         "CALL (n) {
@@ -179,8 +181,8 @@ pub(super) const REGULARIZE: &str = "
 pub(super) const ADOPT: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
     SET m{labels} SET m += row.properties";
-/// Takes one more number for all rows of a statement, while the writers' lock is held: what changes in its place keeps
-/// its own number.
+/// Takes one more number for all rows of a statement, while the writers' lock is held: nodes that change in
+/// place keep their own numbers.
 macro_rules! numbered_rows {
     () => {
         "MATCH (store:RsvStore {one: true}) SET store.n = store.n + 1 WITH store.n AS n UNWIND $rows AS row "
@@ -218,7 +220,7 @@ pub(super) const ADD_TALLIES: &str = "
 pub(super) const DELETE_TALLIES: &str = "MATCH (t:RsvTally) DELETE t";
 pub(super) const PUT_TOMBSTONES: &str =
     concat!(numbered_rows!(), "MERGE (t:RsvTombstone {of: row.of}) SET t = row SET t.n = n");
-/// Hides nodes that rsv did not write: what they say was forgotten.
+/// Hides nodes that rsv did not write: their words were forgotten.
 pub(super) const HIDE: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element SET m:RsvDouble";
 /// A Reservoir that imported its own export holds every message twice. One of each two is taken over.

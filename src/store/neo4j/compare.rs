@@ -88,8 +88,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Compares unlinked vectors, ordered by number, with the others, or with the neighbours that the index found; `None` if the index may have
-/// missed some.
+/// Compares unlinked vectors, ordered by number, with the others, or with the neighbours that the index
+/// found; `None` if the index may have missed some.
 pub(super) fn compare(
     vectors: &[Vector],
     which: Compare,

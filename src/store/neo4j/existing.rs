@@ -64,7 +64,7 @@ pub(super) fn is_replaceable(record: &StoredRecord, may_return: bool) -> bool {
     record.kind.versions.is_some() || may_return && !record.kind.part_lists.is_empty()
 }
 
-/// Those directories below which nothing lies.
+/// The directories without descendants.
 fn empty(transaction: &mut Transaction, directories: &[&StoredRecord]) -> DbResult<Vec<StoredRecord>> {
     let mut empty = Vec::new();
     for directory in directories {
@@ -199,12 +199,12 @@ struct Wanted<'a> {
     /// Vectors, by the id of their record and their model.
     vectors: Vec<(&'a str, &'a str)>,
     links: Vec<&'a Link>,
-    /// The ends of links of a relation, if those of the relation are to be read whatever their other ends are.
+    /// The ends of links of a relation, if all its links there are to be read, regardless of the other ends.
     ends: BTreeSet<(Cow<'a, str>, &'a str)>,
 }
 
 impl<'a> Wanted<'a> {
-    /// What a batch names; with `parts`, records that have parts are to be compared too.
+    /// The names in a batch; with `parts`, records that have parts are to be compared too.
     fn new(batch: &'a [Record], parts: bool) -> Wanted<'a> {
         let mut requested = Wanted::default();
         for record in batch {

@@ -1,4 +1,4 @@
-//! The writers' lock, and the values that are read with it: the next numbers, and the models.
+//! The writers' lock, and the values read under it: the next numbers, and the models.
 
 use super::changes;
 use super::error::DbResult;

@@ -15,14 +15,14 @@ use crate::record::{Hit, RecordKind, Scopes};
 use crate::store::select::Select;
 use crate::vector::QuantizedQuery;
 
-/// Comparing at most so many vectors one by one is faster than querying the index.
+/// Comparing at most this many vectors one by one is faster than querying the index.
 const MAX_COMPARED: i64 = 500;
 
 /// In collections of at most this size results are verified: if the 8-bit numbers of the index do not prove that all
 /// others are farther, the vectors are compared one by one.
 const MAX_VERIFIED: i64 = 2000;
 
-/// The index returns nearly all of the nearest, so so many times the wanted number is fetched, and at least
+/// The index returns nearly all of the nearest, so this many times the wanted number is fetched, and at least
 /// `MIN_FETCHED`.
 const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;

@@ -58,8 +58,8 @@ impl Records for Neo4j {
 }
 
 impl Neo4j {
-    /// The number of the last change of any kind, since no index yields that of the last record. The messages of another
-    /// program have no numbers.
+    /// The number of the last change of any kind, since no index yields that of the last record. The messages
+    /// of another program have no numbers.
     fn read_mark(&self) -> DbResult<Option<Mark>> {
         if self.has_unadopted()? {
             return Ok(None);

@@ -19,8 +19,8 @@ use crate::store::forgetting::{Received, Targets};
 use crate::store::select::Select;
 use std::collections::BTreeSet;
 
-/// Removes records, whose number it returns too; with a state and a time, they get tombstones of that state, and of that
-/// time or a later one.
+/// Removes records, whose number it returns too; with a state and a time, they get tombstones of that state,
+/// and of that time or a later one.
 pub(super) fn of_ids(
     transaction: &mut Transaction,
     ids: &[&str],
@@ -64,8 +64,8 @@ fn add_tombstones(
     Ok(())
 }
 
-/// Adds those tombstones of a batch that are newer than what there is, and removes their records. Takes the writers'
-/// lock.
+/// Adds the tombstones of a batch that are newer than the stored ones, and removes their records. Takes the
+/// writers' lock.
 pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, Batch)> {
     let mut existing = Batch::default();
     (existing.next, existing.models) = lock(transaction, 0)?;

@@ -1,5 +1,5 @@
-//! Makes anew all that follows from the records of the graph: the words in the index, the counts of collections, words,
-//! models and vectors, the marks of what waits for a vector or for its links, the relationships of trees, and the sums.
+//! Rebuilds all that follows from the records of the graph: the words in the index, the counts of collections, words,
+//! models and vectors, the marks of unembedded and unlinked records, the relationships of trees, and the sums.
 
 use super::error::DbResult;
 use super::fulltext;

@@ -45,7 +45,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
 /// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
 const FIRST: i64 = 6;
 
-/// The statements of each step from the schema of a release to the next, only ever added to: the first is that from `FIRST`.
+/// The statements of each step from the schema of a release to the next, append-only: the first is that from `FIRST`.
 const MIGRATIONS: [&[&str]; 1] = [&[changes::M007_FOLDED]];
 
 const _: () = assert!(FIRST + MIGRATIONS.len() as i64 == VERSION);

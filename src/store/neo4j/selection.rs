@@ -10,7 +10,7 @@ pub(super) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The conditions of a selection, kinds aside, as parameters.
+/// The conditions of a selection except its kinds, as parameters.
 pub(super) fn select_params(which: &Select) -> Params {
     let until = [which.until, which.before.as_ref().map(|position| position.timestamp)];
     let until = until.into_iter().flatten().min().unwrap_or(i64::MAX);

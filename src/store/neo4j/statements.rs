@@ -6,9 +6,9 @@
 //! for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. The labels of rsv begin with `Rsv`:
 //! `RsvRecord` for every record, in addition to the label of its kind; `RsvMessage` for the messages among them;
 //! `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one, `RsvUnlinkedN` for
-//! vectors that are not compared with others yet; `RsvDouble` for messages of Reservoir that rsv ignores, since it
-//! has the same message or was told to forget it; `RsvTombstone` for tombstones; `RsvNode` for the documents of
-//! a tree, which `CHILD_OF` links to those above them.
+//! vectors that are not compared with others yet; `RsvDouble` for messages of Reservoir that rsv ignores,
+//! since it has the same message or has forgotten it; `RsvTombstone` for tombstones; `RsvNode` for the
+//! documents of a tree, which `CHILD_OF` links to those above them.
 
 use crate::record::{MESSAGE, RecordKind, Scopes, TextSource};
 use crate::store::select::Select;
@@ -49,8 +49,8 @@ macro_rules! regular {
     };
 }
 
-/// Whether the message `m` is one of rsv or a regular one. Behind `OR` the server would plan each of these conditions by
-/// itself, which takes it longer than the rest of a statement; `CASE` is a single one.
+/// Whether the message `m` is one of rsv or a regular one. Behind `OR` the server would plan each of these
+/// conditions by itself, which takes it longer than the rest of a statement; `CASE` is a single one.
 const READABLE: &str =
     concat!("CASE WHEN m:RsvRecord THEN true WHEN m:RsvDouble THEN false ELSE ", regular!(), " END");
 /// The condition of every selection on the time of `m`. It is always given, so that an index that ends in the time is
@@ -229,8 +229,8 @@ pub(super) const TOMBSTONES: &str = concat!(
      WITH m ORDER BY m.timestamp, m.of RETURN ",
     tombstone!()
 );
-/// The tombstones of records with these digests: of their kind and id, and of what they say, as it was written and in whatever
-/// form.
+/// The tombstones of records with these digests: of their kind and id, and of their words, as written and
+/// normalized.
 pub(super) const TOMBSTONES_BY_DIGEST: &str = concat!(
     "CALL () {
        UNWIND $of AS digest MATCH (m:RsvTombstone {of: digest}) RETURN m
@@ -709,7 +709,7 @@ fn conditions(statement: &str, which: &Select) -> String {
         .replace("{backward}", &order(" DESC"))
 }
 
-/// The conditions that occur in any of some selections of records of some kinds, kinds and scopes aside.
+/// The conditions except kinds and scopes that occur in any of some selections of records of some kinds.
 fn admitted(which: &[Select], kinds: &[&RecordKind]) -> String {
     let readable = if kinds.contains(&&MESSAGE) { READABLE } else { "m:RsvRecord" };
     let asked =

@@ -22,7 +22,7 @@ impl Neo4j {
     }
 }
 
-/// Makes all sums anew from the records; returns whether any differed.
+/// Rebuilds all sums from the records; returns whether any differed.
 pub(super) fn rebuild(transaction: &mut Transaction) -> DbResult<bool> {
     lock(transaction, 0)?;
     let before = collected(transaction.rows(statements::ALL_TALLIES, Params::new())?)?;

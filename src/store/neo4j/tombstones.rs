@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub(super) struct Contents {
     /// As it was written.
     also: BTreeSet<String>,
-    /// In whatever form.
+    /// In any form.
     folded: BTreeSet<String>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Contents {
 #[derive(Default)]
 pub(super) struct Tombstones {
     by_identity: HashMap<String, Tombstone>,
-    /// The identity digests of those that name what their record says, as it was written or in whatever form, by that digest.
+    /// The identity digests of the tombstones that name their record's words, as written or normalized, by that digest.
     by_content: HashMap<String, Vec<String>>,
 }
 
@@ -187,7 +187,7 @@ pub(super) fn all_forgotten(server: &Server) -> DbResult<HashSet<String>> {
     Ok(forgotten)
 }
 
-/// Leaves the parts out of records that name what is forgotten. The server is asked only about parts that are there.
+/// Removes the parts of records that name forgotten records. The server is asked only if there are parts.
 pub(super) fn drop_forgotten_parts(server: &Server, records: Vec<&mut StoredRecord>) -> DbResult<()> {
     let named: BTreeSet<String> = records.iter().flat_map(|record| record.part_digests()).collect();
     let named: Vec<&str> = named.iter().map(String::as_str).collect();

@@ -98,7 +98,7 @@ impl Neo4j {
             if !row.get::<bool>("regular")? {
                 regularized.push(regular_row(row, &message)?);
             }
-            // A vector in another form is made anew.
+            // A vector in another form is embedded again.
             if let Ok(Some(_)) = row.get::<Option<Vec<f64>>>("vector") {
                 let numbers = row.vector("vector")?;
                 let model = reservoir_model(numbers.len()).ok();

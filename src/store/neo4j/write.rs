@@ -26,7 +26,7 @@ const REMOVED_AT_ONCE: usize = 10_000;
 /// The number of stems in a row.
 const STEMS: usize = 50;
 
-/// Up to so many rows are combined with those of other statements, since a round trip takes longer than the work.
+/// Up to this many rows are combined with those of other statements, since a round trip takes longer than the work.
 const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
@@ -55,8 +55,8 @@ impl Neo4j {
         Ok(written)
     }
 
-    /// Removes records with their vectors, links and index entries; returns their number. They get tombstones of a state,
-    /// and of a time or a later one. Many are removed in several transactions.
+    /// Removes records with their vectors, links and index entries; returns their number. They get tombstones
+    /// of a state, and of a time or a later one. Many are removed in several transactions.
     pub(super) fn remove_records(&self, ids: &[&str], state: TombstoneState, at: i64) -> DbResult<u64> {
         let mut removed = 0;
         for ids in ids.chunks(REMOVED_AT_ONCE) {
@@ -135,8 +135,8 @@ impl Neo4j {
     }
 }
 
-/// The number of first records of a batch of which none takes the place of one that others before it are, or name: what
-/// is written for these would outlive it.
+/// The number of first records of a batch of which none takes the place of one that others before it are, or
+/// name: data written for these would outlive it.
 fn independent(batch: &[Record], rules: WriteRules) -> usize {
     let mut named: BTreeSet<Cow<str>> = BTreeSet::new();
     let may_return = matches!(rules.forgotten, Forgotten::Return { .. });
@@ -181,7 +181,7 @@ impl Batch {
         let fewer = counts.vectors.iter().filter(|(_, count)| **count < 0);
         shrunk.extend(fewer.map(|(name, _)| name.clone()));
         let ids = |ids: Vec<String>| ids.into_iter().map(|id| Params::new().with("id", id)).collect();
-        // What uses an index goes before what deletes many nodes: see `REMOVE_RECORDS`.
+        // Statements that use an index go before those that delete many nodes: see `REMOVE_RECORDS`.
         let mut steps = vec![
             (changes::PUT_TOMBSTONES.to_owned(), new.tombstones.into_values().collect()),
             (changes::REMOVE_DOUBLES.to_owned(), ids(new.forgotten)),

@@ -1,6 +1,5 @@
 //! The numbers of changes: every record, embedding, link and tombstone has one that is greater than those before it and
-//! is never used again, so that what changed since a time has greater numbers than all that was there. What changes
-//! gets a new row.
+//! is never used again, so that later changes have greater numbers. A change inserts a new row.
 //!
 //! SQLite numbers the rows of tables by `AUTOINCREMENT`, and keeps the last numbers in its table `sqlite_sequence`. The
 //! table of links has no row numbers of its own, so that the links of a record are together; its last number is kept

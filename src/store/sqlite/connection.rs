@@ -92,7 +92,7 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Opened,
     })
 }
 
-/// Why no file can be created beside a store, if that has a remedy of its own: SQLite says only that it cannot open one.
+/// Why no file can be created beside a store, if that has a remedy: SQLite says only that it cannot open one.
 fn creation_error(path: &Path) -> Option<(ErrorKind, String)> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let error = tempfile::Builder::new().tempfile_in(directory.unwrap_or(Path::new("."))).err()?;
@@ -337,9 +337,9 @@ fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Waits before a retry; false after the timeout, or if the file system refuses locks, which SQLite takes for a lock that
-/// another program holds. The waits are short, with jitter: SQLite's own backoff grows, so that the latest process would
-/// win.
+/// Waits before a retry; false after the timeout, or if the file system refuses locks, which SQLite takes for
+/// a lock that another program holds. The waits are short, with jitter: SQLite's own backoff grows, so that
+/// the latest process would win.
 fn pause(attempt: i32) -> bool {
     if are_locks_refused() {
         if attempt >= REFUSALS {

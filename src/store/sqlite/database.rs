@@ -157,7 +157,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Errors if the file is not at its path any more: what is written would be lost.
+    /// Errors if the file has left its path: writes would be lost.
     pub(super) fn check_origin(&self) -> Result<()> {
         match &self.origin {
             Some(origin) if file_at(&origin.path) != Some(origin.file) => Err(StoreError::new(

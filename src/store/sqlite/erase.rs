@@ -1,9 +1,9 @@
 //! Clears the rest of removed records from the file and its write-ahead log.
 //!
-//! SQLite overwrites deleted content (`secure_delete`), except in one place: when it moves the cells of a b-tree page, the
-//! unallocated gap between the cell pointers and the cells keeps the old bytes. So a transaction that removes records
-//! also clears these gaps. The log is emptied as soon as no process reads an old snapshot from it; until then the store
-//! has the fact `erase`, and every writer tries.
+//! SQLite overwrites deleted content (`secure_delete`), except in one place: when it moves the cells of a
+//! b-tree page, the unallocated gap between the cell pointers and the cells keeps the old bytes. So a
+//! transaction that removes records also clears these gaps. The log is emptied as soon as no process reads an
+//! old snapshot from it; until then the store has the fact `erase`, and every writer tries.
 
 use super::connection;
 use super::error::is_busy;

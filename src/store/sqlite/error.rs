@@ -61,8 +61,8 @@ pub(super) fn describe(error: &rusqlite::Error) -> (ErrorKind, String) {
     (kind, cause.to_owned())
 }
 
-/// The kind and the wording of an error of which SQLite does not say what the system said: the last failure of a system
-/// call on this thread was that of SQLite's, since it has done nothing since but clean up.
+/// The kind and the wording of an error for which SQLite does not report the system's: the last failed system
+/// call on this thread is SQLite's, which has only cleaned up since.
 fn described_by_system(error: &rusqlite::Error) -> Option<(ErrorKind, String)> {
     use rusqlite::ffi::{
         SQLITE_IOERR_CHECKRESERVEDLOCK, SQLITE_IOERR_LOCK, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_SHMLOCK,

@@ -20,7 +20,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Every record of a selection, collection aside.
+    /// Every record of a selection, except by collection.
     pub(super) fn records(which: &Select) -> Source {
         Source {
             tables: TABLES,
@@ -87,7 +87,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The conditions of a selection, scope aside.
+    /// The conditions of a selection except the scope.
     pub(super) fn new(which: &Select) -> Filter {
         let is_selective = is_selective(which);
         let mut filter = Filter { sql: String::new(), values: Vec::new(), is_selective };

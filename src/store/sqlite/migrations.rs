@@ -1,5 +1,5 @@
-//! The steps from the schema of a release to that of a later one. Steps are only added; tests/fixtures has a store of each
-//! schema since the first that is opened, and a test opens every one.
+//! The steps from the schema of a release to that of a later one. Steps are only added; tests/fixtures has a
+//! store of each schema since the first that is opened, and a test opens every one.
 
 use super::{repair, schema, wal};
 use rusqlite::Connection;
@@ -10,7 +10,7 @@ type Migration = fn(&Connection) -> rusqlite::Result<()>;
 /// The first is that from `OLDEST`.
 const MIGRATIONS: [Migration; 2] = [m011_pools, m012_folded];
 
-/// The number of steps, the first ones, after which the word index is made anew.
+/// The number of steps, the first ones, after which the word index is rebuilt.
 const REINDEXED: usize = 1;
 
 const _: () = assert!(schema::OLDEST + MIGRATIONS.len() as i32 == schema::VERSION);
@@ -30,7 +30,7 @@ fn m011_pools(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Tombstones are found by what their records say in whatever form.
+/// Tombstones are found by the words of their records in any form.
 fn m012_folded(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "ALTER TABLE tombstone ADD COLUMN folded TEXT AS (extra ->> '$.folded') VIRTUAL;

@@ -43,8 +43,8 @@ struct Generations {
     scanned: FxHashMap<i64, ScannedRecords>,
 }
 
-/// Records that a search scans, in the order of their numbers. What tells that most of them hold none of its words lies
-/// side by side: each record itself is elsewhere in the memory.
+/// Records that a search scans, in the order of their numbers. The trigrams that rule most of them out lie
+/// side by side; each record itself is elsewhere in memory.
 pub(super) type ScannedRecords = Arc<Vec<ScannedRecord>>;
 
 /// A record that a search scans.
@@ -93,7 +93,7 @@ impl RecordCache {
         cache
     }
 
-    /// The record that has a number, of which a snapshot of the connection knows that it is there.
+    /// The record that has a number, which must exist in the connection's snapshot.
     pub(super) fn read(
         &self,
         connection: &Connection,

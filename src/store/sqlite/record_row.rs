@@ -23,7 +23,7 @@ impl RecordRow {
     }
 }
 
-/// The part of a record that the word index needs: what a selection asks of it, and its length.
+/// The part of a record that the word index needs: the columns of a selection, and its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DocMeta {
     pub(super) n: i64,

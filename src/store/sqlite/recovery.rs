@@ -1,5 +1,5 @@
-//! What can be read of a damaged file: its pages (`raw_pages.rs`) and rows (`raw_rows.rs`), without SQLite, copied into
-//! another file (`recover.rs`).
+//! Reads a damaged file without SQLite: its readable pages (`raw_pages.rs`) and rows (`raw_rows.rs`), copied
+//! into another file (`recover.rs`).
 
 pub(super) mod raw_pages;
 mod raw_rows;

@@ -1,5 +1,5 @@
-//! Makes anew all that follows from the records: their derived columns, the indexes by words and by meaning, the marks of
-//! what waits for a vector or for its links, and the sums. What only they refer to is removed.
+//! Rebuilds all that follows from the records: their derived columns, the indexes by words and by meaning,
+//! the marks of unembedded and unlinked records, and the sums. Dangling references are removed.
 
 use super::collections;
 use super::collections::CollectionRow;
@@ -38,7 +38,7 @@ pub(super) fn sums(connection: &mut Connection) -> rusqlite::Result<Vec<String>>
 
 /// Repairs a file; returns in words what was wrong and what was done.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
-    // What is damaged must not keep the rest from being mended.
+    // Damaged rows must not prevent the repair of the rest.
     connection.pragma_update(None, "foreign_keys", false)?;
     let repaired = repair_all(connection);
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -130,8 +130,8 @@ fn mend_columns(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(mended)
 }
 
-/// Indexes the words of all records; returns their number. Collections that fill a segment go first, one by one, and the
-/// small ones together: once a pool has a segment, no record with a number before its end may be added.
+/// Indexes the words of all records; returns their number. Collections that fill a segment go first, one by one,
+/// and the small ones together: once a pool has a segment, no record with a number before its end may be added.
 pub(super) fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
     for table in WORDS {
         connection.execute(&format!("DELETE FROM {table}"), [])?;

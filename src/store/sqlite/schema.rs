@@ -23,12 +23,12 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", VERSION)
 }
 
-/// A collection is a kind in a scope. `record` has one row for each record of any kind: `members` are the members
-/// without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells whether there is a text
-/// to embed. A number is never reused, so that the word index has the records of a collection up to the number
-/// `collection.indexed_up_to`; `newest` is at least the number of its newest record. A pool (`word_index.rs`) is a row of
-/// `collection` too, whose name of a kind is none. The index by time has the collection too, so that a walk over one kind
-/// reads no rows of others.
+/// A collection is a kind in a scope. `record` has one row for each record of any kind: `members` are the
+/// members without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells whether
+/// there is a text to embed. A number is never reused, so that the word index has the records of a collection
+/// up to the number `collection.indexed_up_to`; `newest` is at least the number of its newest record. A pool
+/// (`word_index.rs`) is a row of `collection` too, whose name of a kind is none. The index by time has the
+/// collection too, so that a walk over one kind reads no rows of others.
 const RECORDS: &str = "
     CREATE TABLE collection (
       n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
@@ -63,9 +63,9 @@ const WORDS: &str = "
       segment INTEGER NOT NULL REFERENCES segment, slot INTEGER NOT NULL, PRIMARY KEY (segment, slot)
     ) STRICT, WITHOUT ROWID;";
 
-/// The vectors, with the numbers of their changes (`changes.rs`); their index (`code_page.rs`), with the pending codes and the checksum of each collection's part; and
-/// the records without a vector (`unembedded.rs`). An index has no foreign keys to records: its entries are found by
-/// their record alone.
+/// The vectors, with the numbers of their changes (`changes.rs`); their index (`code_page.rs`), with the
+/// pending codes and the checksum of each collection's part; and the records without a vector
+/// (`unembedded.rs`). An index has no foreign keys to records: its entries are found by their record alone.
 const VECTORS: &str = "
     CREATE TABLE model (
       n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL, vectors INTEGER NOT NULL DEFAULT 0
@@ -94,8 +94,8 @@ const VECTORS: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX unembedded_time ON unembedded (model, timestamp);";
 
-/// The links, with the numbers of their changes; the records whose vectors are not compared yet, and the rule by which the others are linked
-/// (`synapse.rs`).
+/// The links, with the numbers of their changes; the records whose vectors are not compared yet, and the rule
+/// by which the others are linked (`synapse.rs`).
 const LINKS: &str = "
     CREATE TABLE link (
       source INTEGER NOT NULL REFERENCES record, rel TEXT NOT NULL, target INTEGER NOT NULL REFERENCES record,
@@ -122,8 +122,8 @@ const TALLIES: &str = "
       subject TEXT NOT NULL, counter TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (subject, counter)
     ) STRICT, WITHOUT ROWID;";
 
-/// The tombstones (`tombstones.rs`), by the digests of what was forgotten. A tombstone that is replaced is a new change.
-/// `folded` is that member of its other members.
+/// The tombstones (`tombstones.rs`), by the digests of what was forgotten. A tombstone that is replaced is a
+/// new change. `folded` is that member of its other members.
 const TOMBSTONES: &str = "
     CREATE TABLE tombstone (
       change INTEGER PRIMARY KEY AUTOINCREMENT, of TEXT NOT NULL UNIQUE, also TEXT, what TEXT NOT NULL,

@@ -36,7 +36,7 @@ pub(super) fn sums(connection: &Connection, subjects: &[&str]) -> rusqlite::Resu
     Ok(found)
 }
 
-/// Makes all sums anew from the records; returns whether any differed.
+/// Rebuilds all sums from the records; returns whether any differed.
 pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<bool> {
     let mut sums = Sums::new();
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE collection.kind = ?");

@@ -142,7 +142,7 @@ fn forgotten(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Writes those tombstones of a batch that are newer than what there is, and finds the ids of their records.
+/// Writes the tombstones of a batch that are newer than the stored ones, and finds the ids of their records.
 pub(super) fn receive<'a>(
     connection: &Connection,
     batch: impl Iterator<Item = &'a Tombstone>,

@@ -1,9 +1,9 @@
 //! The write-ahead log, and the file that it belongs to.
 //!
-//! SQLite applies every valid log that it finds beside a file, also one of another store, or of a later state of a store
-//! that was restored from a backup. So each store has a random id, and the first transaction in an empty log gives the
-//! store a new generation and notes the one before, the `log_base`. A file and its log belong together if the file alone
-//! has the id that it has through the log, and one of these two generations.
+//! SQLite applies every valid log that it finds beside a file, also one of another store, or of a later state
+//! of a store that was restored from a backup. So each store has a random id, and the first transaction in an
+//! empty log gives the store a new generation and notes the one before, the `log_base`. A file and its log
+//! belong together if the file alone has the id that it has through the log, and one of these two generations.
 
 use super::facts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};

@@ -14,7 +14,7 @@ use crate::store::select::{Mark, Select, Walk};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-/// The join that reads the table before it first, whatever the planner makes of its size.
+/// The join that reads the table before it first, regardless of the planner's estimate of its size.
 const READ_FIRST: &str = "CROSS JOIN";
 
 /// Visits everything, from one snapshot.
@@ -91,7 +91,7 @@ fn walk_records(
     Ok(())
 }
 
-/// The mark of the records that are there now.
+/// The mark of the existing records.
 pub(super) fn mark(connection: &Connection) -> rusqlite::Result<Mark> {
     let sql = "SELECT (SELECT ifnull(max(n), 0) FROM record), (SELECT count(*) FROM record)";
     connection

@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// What has the natural key of a record.
+    /// The record that has the natural key of another.
     fn twin(&self, record: &StoredRecord) -> rusqlite::Result<Option<Twin>> {
         if record.kind.natural_key.is_none() {
             return Ok(None);
@@ -276,7 +276,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Has links and vectors keep their record while its row is replaced. It makes SQLite prepare every statement anew.
+    /// Has links and vectors keep their record while its row is replaced. SQLite prepares every statement again.
     fn defer_references(&mut self, n: i64) -> rusqlite::Result<()> {
         let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ?1 OR target = ?1)
                           OR EXISTS (SELECT 1 FROM embedding WHERE record = ?1)";

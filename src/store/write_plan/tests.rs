@@ -1,4 +1,4 @@
-//! A table of what is there, what is written, and what comes of it.
+//! A table of stored records, of written ones, and of the outcomes.
 
 use super::*;
 use crate::record::{DraftDefaults, Line, Object, RecordDigests, Scope, TombstoneState};
@@ -155,7 +155,7 @@ const READMIT: WriteRules =
     WriteRules { forgotten: Forgotten::Return { at: 90 }, source: WriteSource::Import };
 const NEW_READMIT: WriteRules = WriteRules { source: WriteSource::Local, ..READMIT };
 
-/// What rows name, by the names: kinds, and members beside those that the kind needs.
+/// The records of the rows, by name: kinds, and members beside those that the kind needs.
 const LINES: &[(&str, &str, &str)] = &[
     ("m1", "message", r#""id":"m1","content":"An owl""#),
     ("other", "message", r#""id":"m1","content":"A cat""#),
@@ -199,7 +199,7 @@ const LINES: &[(&str, &str, &str)] = &[
     ("misfit", "embedding", r#""of":"m1","model":"m","vector":[1]"#),
 ];
 
-/// What a name of a row is of; after `+2` or `+1`, with a vector of that many numbers.
+/// The record that a row names; after `+2` or `+1`, with a vector of that many numbers.
 fn record(name: &str) -> Record {
     let (name, dim) = name.split_once('+').unwrap_or((name, ""));
     let (_, kind, members) = LINES.iter().find(|(known, ..)| *known == name).unwrap();
@@ -232,7 +232,7 @@ fn write_to(store: &mut StoreInMemory, batch: &[Record], rules: WriteRules) -> V
     written
 }
 
-/// A store of what is named; after `-`, what was forgotten at the time 50; after `@`, what another program wrote.
+/// A store of the named records; after `-`, what was forgotten at the time 50; after `@`, what another program wrote.
 fn store(names: &str) -> StoreInMemory {
     let mut existing = StoreInMemory::default();
     for name in names.split_whitespace() {
@@ -252,7 +252,7 @@ fn store(names: &str) -> StoreInMemory {
     existing
 }
 
-/// What is there, what is written, by which rules; its outcome, and the changes.
+/// The stored records, the written ones, the rules; the outcome, and the changes.
 type TableRow = (&'static str, &'static str, WriteRules, &'static str, &'static str);
 
 const MISFIT: &str = "embedding: has 1 numbers, but those of m have 2";
@@ -260,7 +260,7 @@ const MISSING: &str = "to: the store has no record m2";
 const SECOND: &str = "RESPONDED_WITH: one of the two records is already linked to another, which is kept";
 
 const TABLE: &[TableRow] = &[
-    // Records that are there, or not.
+    // Records that exist, or not.
     ("", "m1", KEEP_OUT, "new", "insert m1"),
     ("m1", "m1", KEEP_OUT, "same m1", ""),
     ("m1", "other", KEEP_OUT, "differs", ""),
@@ -272,7 +272,7 @@ const TABLE: &[TableRow] = &[
     ("@m1", "m1", KEEP_OUT, "same m1", "adopt m1 at place"),
     ("@m1 -m1", "m1", KEEP_OUT, "kept out", "hide place"),
     ("@m1 -m1", "m1", READMIT, "same m1", "returned at 90, adopt m1 at place"),
-    // What was forgotten.
+    // Forgotten records.
     ("-m1", "m1", KEEP_OUT, "kept out", ""),
     ("-m1", "copy", KEEP_OUT, "kept out", ""),
     ("-m1", "loud", NEW, "kept out", ""),
@@ -290,7 +290,7 @@ const TABLE: &[TableRow] = &[
     ("-some", "all", KEEP_OUT, "new", "insert e"),
     ("-some", "all", NEW, "kept out", ""),
     ("-some below", "all", NEW, "new", "insert e"),
-    // What merges, and what has parts.
+    // Kinds that merge, and records with parts.
     ("a", "use", KEEP_OUT, "new", "insert use"),
     ("a use", "uses", KEEP_OUT, "replaced", "update use"),
     ("a uses", "use", KEEP_OUT, "same use", ""),
@@ -299,7 +299,7 @@ const TABLE: &[TableRow] = &[
     ("account -link", "whole", READMIT, "replaced", "replace a"),
     ("whole -link", "account", READMIT, "same a", ""),
     ("account -link", "whole", KEEP_OUT, "same a", ""),
-    // What is about another record, or takes its place.
+    // Records that are about another, or take its place.
     ("", "signal", KEEP_OUT, "of: memory not found: a1", ""),
     ("a", "b", NEW, "new", "insert b1, link a1 b1"),
     ("", "b", KEEP_OUT, "new", "insert b1"),

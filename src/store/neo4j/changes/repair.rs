@@ -1,4 +1,4 @@
-//! The statements that correct what is derived from the records.
+//! The statements that correct data derived from the records.
 
 pub(in crate::store::neo4j) const COLLECTION_NUMBERS: &str = "
     MATCH (c:RsvCollection {kind: $kind}) RETURN c.partition AS partition, c.instance AS instance, c.n AS n";

@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 const MIN_CONTINUED: usize = 2000;
 
 impl Sqlite {
-    /// Opens what can be read of the file at a path. A missing file is an empty store.
+    /// Opens the readable part of the file at a path. A missing file is an empty store.
     pub(crate) fn recovered(path: &Path) -> Result<Sqlite> {
         let opened = Sqlite::alone(path, OpenMode::Existing);
         let is_damaged = match &opened {
             Ok(store) if store.is_missing() => return opened,
             Ok(store) => {
-                // As long as this is read, no other process can put the log into the file and begin it anew.
+                // As long as this is read, no other process can checkpoint the log and restart it.
                 let _ = store.connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1;");
                 false
             }
@@ -40,7 +40,7 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// Visits a selection; if that fails for damage, whatever else can be read of it.
+    /// Visits a selection; if that fails for damage, everything else that is readable.
     pub(crate) fn visit_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.failed("read", e))?;
         let (mut visited, mut has_doubt) = (0, false);
@@ -87,7 +87,7 @@ fn first_of(snapshot: &Connection, what: &Walk, count: usize) -> HashSet<Vec<Str
     names
 }
 
-/// What distinguishes a record from all others.
+/// The key that distinguishes a record from all others.
 fn name(record: &Record) -> Vec<String> {
     match record {
         Record::Tombstone(tombstone) => vec![tombstone.of.clone()],
@@ -97,8 +97,8 @@ fn name(record: &Record) -> Vec<String> {
     }
 }
 
-/// Reads what can be read of the file at a path. Closing the file releases the lock that SQLite has on it in this process;
-/// nothing is read through its connection after that.
+/// Reads what can be read of the file at a path. Closing the file releases the lock that SQLite has on it in
+/// this process; nothing is read through its connection after that.
 fn read(path: &Path) -> Result<(Connection, Damage)> {
     let address = address_of(path);
     // SQLite has the log beside the file itself, not beside a link to it.

@@ -16,8 +16,7 @@ pub(crate) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Re
     connection.prepare_cached(sql)?.execute([source]).map(drop)
 }
 
-/// Adds and removes synapses, all or none; none if one of the records has another vector than the one that was
-/// compared.
+/// Adds and removes synapses, all or none; none if the vector of a record is not the one that was compared.
 pub(crate) fn relink(
     connection: &mut Connection,
     model: &str,

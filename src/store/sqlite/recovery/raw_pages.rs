@@ -73,7 +73,7 @@ pub(crate) struct RawPages {
     pub(crate) page_size: usize,
     /// The bytes of a page that SQLite uses.
     pub(crate) usable: usize,
-    /// The number of the last page that is there.
+    /// The number of the last existing page.
     pub(crate) last: u32,
     /// The number of pages that should be there.
     pub(crate) total: u32,

@@ -1,7 +1,7 @@
 //! The rows of single b-tree pages, read without the tree above them.
 //!
-//! The formats are those of <https://www.sqlite.org/fileformat2.html>. Nothing is assumed of the bytes: whatever does not
-//! fit the format is `None`.
+//! The formats are those of <https://www.sqlite.org/fileformat2.html>. Nothing is assumed of the bytes: data
+//! that do not fit the format are `None`.
 
 use super::raw_pages::{HEADER_BYTES, RawPages, u16_at, u32_at};
 use rusqlite::types::Value;
@@ -63,7 +63,7 @@ impl TreePage<'_> {
         [TABLE_INTERIOR, TABLE_LEAF].contains(&self.kind)
     }
 
-    /// The rows of the page, each `None` if it cannot be read. The pages in which they continue are added to `continued`.
+    /// The rows of the page, each `None` if unreadable. The pages in which they continue are added to `continued`.
     pub(crate) fn rows<'a>(
         &'a self,
         pages: &'a RawPages,

@@ -1,8 +1,8 @@
 //! Reads what can be read of a damaged file into a temporary database.
 //!
-//! Every page is read by itself, so that a row is found whatever became of the schema, of the inner pages above it, and
-//! of the indexes. The types of a row's values tell which table it belongs to: they differ between those tables that are
-//! read here, and all others.
+//! Every page is read by itself, so that a row is found even if the schema, the inner pages above it, or the
+//! indexes are damaged. The types of a row's values tell which table it belongs to: they differ between those
+//! tables that are read here, and all others.
 
 use super::raw_pages::RawPages;
 use super::raw_rows::{RawRow, TreePage};
@@ -14,8 +14,8 @@ use rusqlite::{Connection, ErrorCode, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// The rows of a table or an index: their types, a letter a value, and the statement that keeps them, if they are needed.
-/// Its parameters are the row number, if there is one, and the values.
+/// The rows of a table or an index: their types, a letter a value, and the statement that keeps them, if they
+/// are needed. Its parameters are the row number, if there is one, and the values.
 struct Shape {
     types: &'static str,
     keep: Option<&'static str>,
@@ -174,7 +174,7 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    /// Keeps the rows of all pages; returns the number of pages that are damaged, or belong to a row that cannot be read.
+    /// Keeps the rows of all pages; returns the number of pages that are damaged, or belong to an unreadable row.
     fn read_pages(&mut self) -> rusqlite::Result<u64> {
         let (mut unknown, mut torn) = (Vec::new(), 0);
         let mut page = Vec::new();

@@ -65,7 +65,7 @@ pub(crate) struct IndexKey {
     pub(crate) collection: i64,
 }
 
-/// Adds the code of a record's vector, or replaces a pending one. It is pending until `pack`.
+/// Adds the code of a record's vector of any length, or replaces a pending one. It is pending until `pack`.
 pub(crate) fn add(
     connection: &Connection,
     model: i64,
@@ -248,8 +248,8 @@ pub(crate) struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Visits the pages, each with its number, and all pending codes, many at once. Returns whether all of them could be
-    /// decoded.
+    /// Visits the pages, each with its number, and all pending codes, many at once. Returns whether all of
+    /// them could be decoded.
     pub(crate) fn visit(
         &self,
         connection: &Connection,

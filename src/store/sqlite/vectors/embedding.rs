@@ -28,7 +28,7 @@ pub(crate) fn has_models(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// The reason to refuse a vector whose dimension is not its model's.
+/// Describes the mismatch between a vector's dimension and its model's, if any.
 pub(crate) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
     let known = model(connection, name)?;
     Ok(known.and_then(|(_, known)| dimension_mismatch(name, dim, usize::try_from(known).unwrap_or_default())))

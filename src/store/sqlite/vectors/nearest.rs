@@ -16,7 +16,7 @@ use crate::vector::QuantizedQuery;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
 
-/// Comparing at most so many vectors of a subtree one by one takes less time than to scan the codes of a large store.
+/// Comparing at most this many vectors of a subtree one by one takes less time than to scan the codes of a large store.
 const MAX_COMPARED: i64 = 1000;
 
 /// The number of candidates at which the worse ones are dropped.

@@ -75,7 +75,7 @@ impl KeywordSearch<'_> {
     }
 
     /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least `limit` of
-    /// one scope, if there are so many, with all that tie with the last one in time.
+    /// one scope, if there are that many, with all that tie with the last one in time.
     fn newest(&self, connection: &Connection, terms: &[&Term]) -> rusqlite::Result<Vec<Scored>> {
         let mut found = Vec::new();
         let kinds = self.which.kinds.iter().copied().filter(|kind| kind.indexed.is_some()).collect();

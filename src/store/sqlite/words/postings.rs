@@ -114,7 +114,7 @@ pub(crate) struct Postings {
 }
 
 impl Postings {
-    /// An empty list with room for so many documents.
+    /// An empty list with room for this many documents.
     pub(crate) fn with_capacity(docs: usize) -> Postings {
         const TYPICAL_BYTES: usize = 2;
         Postings { bytes: Vec::with_capacity(docs * TYPICAL_BYTES), next: 0 }

@@ -4,8 +4,8 @@
 //! the mapped file: a row of words or of documents fits into a page.
 //!
 //! A document has a slot in its segment, counted from 0 in the order of the records' numbers. A removed document leaves
-//! only its slot, which is listed in `removed_slot`: no posting list names it any more. A document that its collection has
-//! indexed itself since is listed there too, but its postings stay until the next merge (`word_index.rs`).
+//! only its slot, which is listed in `removed_slot`: no posting list names it any more. A document that its collection
+//! has indexed itself since is listed there too, but its postings stay until the next merge (`word_index.rs`).
 
 use super::postings::{DocBlock, Postings};
 use crate::record::{Scopes, quote};
@@ -243,8 +243,8 @@ impl Segment {
         Ok(self.doc_in(connection, 0)?.map(|doc| doc.n))
     }
 
-    /// The slots and the metadata of those of some records that the segment has; these are in the order of their numbers,
-    /// as slots are.
+    /// The slots and the metadata of those of some records that the segment has; these are in the order of
+    /// their numbers, as slots are.
     pub(crate) fn locate(
         &self,
         connection: &Connection,
@@ -393,8 +393,8 @@ const DOCS: &str = "SELECT docs FROM segment_docs WHERE n = ?";
 /// positions of all statements that read posting lists, which a merge does.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// The number of posting lists that one statement inserts: it goes on from the place of the last one, where a new
-/// statement would search the tree again.
+/// The number of posting lists that one statement inserts: it continues from the place of the last one, where
+/// a new statement would search the tree again.
 const INSERTED_ROWS: usize = 32;
 
 /// Writes a segment, word by word in order.

@@ -1,5 +1,5 @@
-//! The words of documents in memory, of which segments are made. A thread of its own can find those of a batch while the
-//! records are inserted: to find the words takes a third of the time of an import.
+//! The words of documents in memory, of which segments are made. A thread of its own can find those of a
+//! batch while the records are inserted: to find the words takes a third of the time of an import.
 
 use super::postings::Postings;
 use super::segment::SegmentWriter;
@@ -124,7 +124,7 @@ impl Draft {
     }
 }
 
-/// A word of up to 16 bytes as a number, which is compared without a look at another place in memory. No word has a NUL.
+/// A word of up to 16 bytes as a number, which is compared without another memory access. No word has a NUL.
 fn as_number(word: &[u8]) -> Option<u128> {
     let length = word.len();
     Some(match (word.first_chunk(), word.last_chunk()) {
@@ -138,8 +138,8 @@ fn as_number(word: &[u8]) -> Option<u128> {
     })
 }
 
-/// The first eight bytes of a word as a number, in the order of words: most of them differ there, without a look at their
-/// text.
+/// The first eight bytes of a word as a number, in the order of words: most of them differ there, without a
+/// look at their text.
 fn first_bytes(word: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let length = word.len().min(bytes.len());

@@ -1,11 +1,12 @@
 //! The word index of a collection: a few segments, and the newest, unindexed records, which are in no segment yet. A
 //! search reads these themselves, so that storing one record costs the index nothing.
 //!
-//! Many small collections would be read whole, so what they have not indexed is indexed together, in the segments of
-//! pools: a collection lies in the pool of its kind and partition, and that in the pool of its kind in the store. A search
-//! in one collection reads its own segments and all its unindexed records; one in a partition, or in the store, reads the
-//! segments of the pools too, and only what these lack of the unindexed records. A record that is in a segment of its
-//! collection does not count in those of the pools; one in a segment of its partition's does not in those of the store's.
+//! Many small collections would be read whole, so their unindexed records are indexed together, in the
+//! segments of pools: a collection is in the pool of its kind and partition, and that in the pool of its kind
+//! in the store. A search in one collection reads its own segments and all its unindexed records; one in a
+//! partition, or in the store, reads the segments of the pools too, and only what these lack of the unindexed
+//! records. A record that is in a segment of its collection does not count in those of the pools; one in a
+//! segment of its partition's does not in those of the store's.
 
 use super::postings::Postings;
 use super::segment::{Segment, SegmentWriter};
@@ -24,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of unindexed records of a collection or a pool that become a segment. Every search reads fewer whole.
 pub(crate) const MAX_UNINDEXED: i64 = 200;
-/// The number of segments of a collection or a pool, large ones aside, at which some are merged.
+/// The number of segments of a collection or a pool, except large ones, at which some are merged.
 const MAX_SEGMENTS: usize = 6;
 /// The number of slots from which on a segment is not merged: that would block a writer for seconds.
 const LARGE_SEGMENT: usize = 250_000;
@@ -75,7 +76,7 @@ pub(crate) struct Unindexed {
     after: i64,
 }
 
-/// The records of a selection, kinds and scopes aside, that are in none of its segments.
+/// The records of a selection, except by kind and scope, that are in none of its segments.
 pub(crate) fn unindexed(
     connection: &Connection,
     kinds: &[&'static RecordKind],
@@ -149,8 +150,8 @@ pub(crate) fn grow(
     Ok(())
 }
 
-/// Makes a segment of the unindexed records of a collection (`depth` 0), or of the pool of a partition (1) or of the store
-/// (2). Collections and pools come before the pools that they lie in: what they index does not fill these.
+/// Makes a segment of the unindexed records of a collection (`depth` 0), or of the pool of a partition (1) or of
+/// the store (2). Collections and pools come before the pools that they lie in: their records do not fill these.
 fn index(
     connection: &Connection,
     (collection, depth): (CollectionRow, usize),
@@ -334,8 +335,8 @@ fn visit_between(
     }
 }
 
-/// Merges consecutive segments into one, by a merge of their sorted words. The slots of removed documents are dropped, and
-/// the postings that they still have.
+/// Merges consecutive segments into one, by a merge of their sorted words. The slots of removed documents are
+/// dropped, and the postings that they still have.
 fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusqlite::Result<()> {
     let mut docs = Vec::new();
     let mut slots = Vec::new();
@@ -422,8 +423,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Removes records, given by number and indexed text, from the index of their collection, and from those of the pools that
-/// it lies in, which may still have their words.
+/// Removes records, given by number and indexed text, from the index of their collection, and from those of
+/// the pools that it lies in, which may still have their words.
 pub(crate) fn remove(
     connection: &Connection,
     collection: CollectionRow,
