@@ -32,7 +32,7 @@ pub use api::{
     Claim, Derived, ERASE_PENDING, FileState, Links, Maintenance, Model, OpenMode, Records, Removal, State,
     Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
 };
-pub use changes::{ChangeNumbers, ChangeState, Witness};
+pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
 pub use copy::copy;
 pub use cursor::Cursor;
 pub use damage::Damage;
@@ -43,7 +43,7 @@ pub use forgetting::{Forgotten, WriteRules, WriteSource};
 pub use identity::{RefusedIds, WriteOutcome};
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
-pub use select::{Below, Collection, Except, Mark, Select, Walk};
+pub use select::{Below, Collection, Except, Select, Walk};
 pub use sessions::{
     Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };

@@ -1,8 +1,8 @@
 //! The numbers of the changes of a store, and the witnesses of the last ones.
 
-use super::select::Mark;
 use crate::record::identity_digest;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The numbers of the last changes. Later changes get greater numbers, whatever the times of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -60,4 +60,27 @@ pub struct ChangeState {
     pub mark: Option<Mark>,
     /// Those of the last numbers, and of the numbers that were asked for.
     pub witnesses: Vec<Witness>,
+}
+
+/// The records that a store had at a time. Numbers are never reused: as long as there are as many records up to the
+/// last number, they are the same ones.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Mark {
+    /// The greatest number of a record, or of any later change.
+    pub last: i64,
+    pub count: u64,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}", self.last, self.count)
+    }
+}
+
+impl Mark {
+    /// Reads a mark as it is displayed; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Mark> {
+        let (last, count) = text.split_once(' ')?;
+        Some(Mark { last: last.parse().ok()?, count: count.parse().ok()? })
+    }
 }

@@ -1,8 +1,9 @@
 //! The records that come into a store while it is watched.
 
 use super::api::Store;
+use super::changes::Mark;
 use super::error::Result;
-use super::select::{Mark, Select};
+use super::select::Select;
 use crate::record::StoredRecord;
 use std::collections::HashMap;
 

@@ -1,8 +1,7 @@
 //! Selections of records.
 
-use super::changes::ChangeNumbers;
+use super::changes::{ChangeNumbers, Mark};
 use crate::record::{Address, MESSAGE, Position, Query, RecordKind, Role, Scope, Scopes, StoredRecord};
-use std::fmt;
 
 /// A kind in a scope: the unit of every index.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -199,28 +198,5 @@ impl Walk {
             traces_since: None,
             changed_since: None,
         }
-    }
-}
-
-/// The records that a store had at a time. Numbers are never reused: as long as there are as many records up to the
-/// last number, they are the same ones.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Mark {
-    /// The greatest number of a record, or of any later change.
-    pub last: i64,
-    pub count: u64,
-}
-
-impl fmt::Display for Mark {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} {}", self.last, self.count)
-    }
-}
-
-impl Mark {
-    /// Reads a mark as it is displayed; `None` for any other text.
-    pub fn parse(text: &str) -> Option<Mark> {
-        let (last, count) = text.split_once(' ')?;
-        Some(Mark { last: last.parse().ok()?, count: count.parse().ok()? })
     }
 }

@@ -9,12 +9,12 @@ use super::tombstones;
 use super::values::{Params, Row};
 use crate::record::{Record, RecordKind, StoredRecord, Vector};
 use crate::store::api::{Records, Removal, Visit};
-use crate::store::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
+use crate::store::changes::{ChangeNumbers, ChangeState, Mark, WITNESSES, Witness};
 use crate::store::damage::Damage;
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::WriteOutcome;
-use crate::store::select::{Mark, Select, Walk};
+use crate::store::select::{Select, Walk};
 use neo4rs::BoltType;
 
 /// The parts whose numbers have witnesses, by the columns of `CHANGE_STATE`.

@@ -5,8 +5,8 @@
 //! table of links has no row numbers of its own, so that the links of a record are together; its last number is kept
 //! there too, in a page that almost every transaction changes anyway.
 
-use super::{facts, wal, walk};
-use crate::store::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
+use super::{facts, wal};
+use crate::store::changes::{ChangeNumbers, ChangeState, Mark, WITNESSES, Witness};
 use rusqlite::{Connection, Row, params};
 
 /// The parts of a store: the number of a change, the name of what changed, and the tables.
@@ -69,7 +69,14 @@ pub(super) fn state(connection: &Connection, earlier: &[Witness]) -> rusqlite::R
     }
     let [records, embeddings, links, tombstones] = last;
     let numbers = ChangeNumbers { records, embeddings, links, tombstones };
-    let mark = walk::mark(&snapshot)?;
+    let mark = mark(&snapshot)?;
     snapshot.finish()?;
     Ok(ChangeState { store, numbers, mark: Some(mark), witnesses })
+}
+
+/// The mark of the existing records.
+fn mark(connection: &Connection) -> rusqlite::Result<Mark> {
+    let sql = "SELECT (SELECT ifnull(max(n), 0) FROM record), (SELECT count(*) FROM record)";
+    connection
+        .query_row(sql, [], |row| Ok(Mark { last: row.get(0)?, count: row.get::<_, i64>(1)?.unsigned_abs() }))
 }

@@ -10,7 +10,8 @@ use super::tombstones;
 use super::tombstones::PartFilter;
 use crate::record::{Embedding, Record, Vector};
 use crate::store::api::Visit;
-use crate::store::select::{Mark, Select, Walk};
+use crate::store::changes::Mark;
+use crate::store::select::{Select, Walk};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
@@ -89,13 +90,6 @@ fn walk_records(
         visit(Record::Stored(record)).map_err(Stopped::Visitor)?;
     }
     Ok(())
-}
-
-/// The mark of the existing records.
-pub(super) fn mark(connection: &Connection) -> rusqlite::Result<Mark> {
-    let sql = "SELECT (SELECT ifnull(max(n), 0) FROM record), (SELECT count(*) FROM record)";
-    connection
-        .query_row(sql, [], |row| Ok(Mark { last: row.get(0)?, count: row.get::<_, i64>(1)?.unsigned_abs() }))
 }
 
 /// Whether no record of a mark was removed.
