@@ -290,7 +290,7 @@ pub(super) fn vector_index(n: i64) -> String {
 
 /// The kinds, scopes and times of records, and the members that name their versions.
 const PLACES: &str = "
-    UNWIND $requested AS id MATCH (r:RsvRecord {rsv_id: id})
+    UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})
     RETURN r.rsv_id AS id, {kind} AS kind, r.partition AS partition, r.instance AS instance,
       r.timestamp AS timestamp, CASE WHEN false{versioned} THEN r.extra END AS extra";
 
