@@ -40,7 +40,7 @@ pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source
                 .timestamp
                 .cmp(&existing.timestamp)
                 .then_with(|| version(record).cmp(&version(existing)));
-            // What neither decides is decided by the lines, so that stores agree.
+            // Ties are broken by the lines, so that stores agree.
             let line = |record: &StoredRecord| {
                 let mut line = Vec::new();
                 StoredRecord { vector: None, ..record.clone() }.write(&mut line);
