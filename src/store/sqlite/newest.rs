@@ -1,4 +1,4 @@
-//! The last records of a selection, their number, and their keys.
+//! The last records of a selection, and their number.
 
 use super::collections::Within;
 use super::filter::Source;
