@@ -2,15 +2,17 @@
 
 mod error; // 0 errors of SQLite
 mod facts; // 0 named facts
-mod row; // 0 rows as records
+mod row; // 0 rows as links
 mod snapshot; // 0 reading at one moment
 
 mod collections; // 1 kinds in scopes
-mod tallies; // 1 sums
+mod record_columns; // 1 the columns of records
 mod wal; // 1 the log beside the file
 
 mod filter; // 2 conditions of a selection
+mod migrations; // 2 files of earlier releases
 mod record_row; // 2 the columns that indexes need
+mod tallies; // 2 sums
 mod tombstones; // 2 tombstones, and the parts that they drop
 
 mod changes; // 3 the numbers of changes
@@ -35,7 +37,6 @@ mod words; // 8 the index of words
 mod removal; // 9 removing records
 mod repair; // 9 rebuilding what is derived
 
-mod migrations; // 10 files of earlier releases
 mod write; // 10 writing records
 
 mod database; // 11 two connections to a file

@@ -3,7 +3,7 @@
 use super::error::{DAMAGED, LOCK_TIMEOUT, are_locks_refused, describe, forget_refusal, is_busy, kind_of};
 use super::recovery::raw_pages::PAGE_SIZE;
 use super::recovery::recover;
-use super::{schema, wal};
+use super::{migrations, schema, wal};
 use crate::store::api::OpenMode;
 use crate::store::error::{ErrorKind, StoreError};
 use rusqlite::config::DbConfig;
@@ -245,7 +245,7 @@ fn connect_without_log(path: &Path) -> Result<Connection, OpenError> {
     set_up(&mut connection, OpenMode::Existing)?;
     let identity = FileIdentity::read(&connection)?;
     identity.check()?;
-    if identity.user_version < schema::VERSION && identity.has_tables {
+    if identity.user_version < migrations::VERSION && identity.has_tables {
         let cause =
             "is of an earlier version of rsv, and cannot be written to bring it up to date".to_owned();
         return Err(OpenError(ErrorKind::ReadOnly, cause));
@@ -304,9 +304,9 @@ impl FileIdentity {
     fn check(&self) -> Result<(), OpenError> {
         let FileIdentity { application_id, user_version, has_tables } = *self;
         if application_id == schema::APPLICATION_ID
-            && !(schema::OLDEST..=schema::VERSION).contains(&user_version)
+            && !(migrations::OLDEST..=migrations::VERSION).contains(&user_version)
         {
-            let supported = schema::VERSION;
+            let supported = migrations::VERSION;
             let cause = format!("is of another version of rsv ({user_version}; this one reads {supported})");
             return Err(OpenError(ErrorKind::OtherVersion, cause));
         }

@@ -1,11 +1,11 @@
 //! A store in a file: its connection, a second one for parallel reads, and the caches of the process.
 
 use super::collections::KnownCollections;
-use super::connection;
-use super::connection::Opened;
+use super::connection::{self, Opened};
 use super::error::{Stopped, describe};
 use super::migrations;
 use super::record_cache::RecordCache;
+use super::repair;
 use super::vectors::code_cache::CodeCache;
 use crate::store::api::OpenMode;
 use crate::store::damage::Damage;
@@ -110,7 +110,7 @@ impl Sqlite {
     fn connect(path: &Path, mode: OpenMode) -> Result<(Sqlite, bool)> {
         let address = address_of(path);
         let Opened { mut connection, is_exclusive } = connection::open(path, mode, &address)?;
-        migrations::run(&mut connection).map_err(|error| {
+        migrations::run(&mut connection, repair::index_words).map_err(|error| {
             let (kind, cause) = describe(&error);
             StoreError::new(kind, format!("cannot bring store {address} up to date"), cause)
         })?;

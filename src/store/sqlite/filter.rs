@@ -1,9 +1,9 @@
 //! A selection as conditions in SQL, and as a filter for indexes that hold the time and role of each record.
 
 use super::collections::{Part, Within};
-use super::row::TABLES;
-use crate::record::{Role, Scopes, quote};
-use crate::store::select::{Below, Except, Select, end_of_prefix};
+use super::record_columns::{self, ColumnCondition, TABLES, list};
+use crate::record::Role;
+use crate::store::select::{Except, Select};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use rustc_hash::FxHashSet;
@@ -68,13 +68,7 @@ impl Source {
 
 /// Whether an index by trace or by key selects the records.
 pub(super) fn is_selective(which: &Select) -> bool {
-    which.trace_id.is_some() || which.key.is_some() || which.below.is_some()
-}
-
-/// Names as a JSON array, which is one value however many there are.
-pub(super) fn list(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
-    format!("[{}]", names.join(","))
+    record_columns::selective(which).next().is_some()
 }
 
 /// Conditions on the table `record`, each preceded by AND, and their values.
@@ -89,69 +83,22 @@ pub(super) struct Filter {
 impl Filter {
     /// The conditions of a selection except the scope.
     pub(super) fn new(which: &Select) -> Filter {
-        let is_selective = is_selective(which);
-        let mut filter = Filter { sql: String::new(), values: Vec::new(), is_selective };
-        if let Some(trace) = &which.trace_id {
-            filter.add("record.trace_id = ?", trace.clone());
-        }
-        if !which.roles.is_empty() {
-            let marks = vec!["?"; which.roles.len()].join(", ");
-            filter.sql.push_str(&format!(" AND record.role IN ({marks})"));
-            filter.values.extend(which.roles.iter().map(|role| Value::from(role.name().to_owned())));
-        }
-        if let Some(since) = which.since {
-            filter.add("record.timestamp >= ?", since);
-        }
-        if let Some(until) = which.until {
-            filter.add("record.timestamp <= ?", until);
-        }
-        if let Some(before) = &which.before {
-            filter.sql.push_str(" AND (record.timestamp, record.seq, record.id) < (?, ?, ?)");
-            let place = [before.timestamp.into(), i64::from(before.seq).into(), before.id.clone().into()];
-            filter.values.extend::<[Value; 3]>(place);
-        }
-        if let Some(key) = &which.key {
-            filter.add("record.key = ?", key.clone());
-        }
-        if let Some(below) = &which.below {
-            filter.add_below(below);
-            if let Some(slashes) = below.max_slashes() {
-                let count = "length(record.key) - length(replace(record.key, '/', '')) <= ?";
-                filter.add(count, i64::try_from(slashes).unwrap_or(i64::MAX));
-            }
-        }
-        if let Some(ids) = &which.only {
-            filter.add("record.id IN (SELECT value FROM json_each(?))", list(ids));
-        }
-        let Except { traces, ids } = &which.except;
-        if !traces.is_empty() {
-            filter.add("record.trace_id NOT IN (SELECT value FROM json_each(?))", list(traces));
-        }
-        if !ids.is_empty() {
-            filter.add("record.id NOT IN (SELECT value FROM json_each(?))", list(ids));
+        let mut filter = Filter { sql: String::new(), values: Vec::new(), is_selective: is_selective(which) };
+        for condition in record_columns::conditions(which) {
+            filter.add_condition(condition);
         }
         filter
     }
 
     /// Adds a condition on one value.
     pub(super) fn add(&mut self, condition: &str, value: impl Into<Value>) {
-        self.sql.push_str(" AND ");
-        self.sql.push_str(condition);
-        self.values.push(value.into());
+        self.add_condition((condition.to_owned(), vec![value.into()]));
     }
 
-    /// Adds the condition that the lookup key is one of some addresses.
-    fn add_below(&mut self, below: &Below) {
-        let prefix = "record.key >= ? AND record.key < ?";
-        let mut any: Vec<&str> = vec![prefix; below.prefixes.len()];
-        for prefix in &below.prefixes {
-            self.values.extend([Value::from(prefix.clone()), Value::from(end_of_prefix(prefix))]);
-        }
-        if !below.roots.is_empty() {
-            any.push("record.key IN (SELECT value FROM json_each(?))");
-            self.values.push(list(&below.roots).into());
-        }
-        self.sql.push_str(&format!(" AND ({})", any.join(" OR ")));
+    fn add_condition(&mut self, (sql, values): ColumnCondition) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(&sql);
+        self.values.extend(values);
     }
 
     /// Narrows to collections. One is read by its index, in order; several by the order of time.
@@ -179,8 +126,8 @@ impl Filter {
     }
 }
 
-/// The conditions of a selection that an index can check by its metadata of each record: all but collection, trace and
-/// the value of the lookup key.
+/// The conditions of a selection that an index can check by its metadata of each record: all but collection
+/// and `only`.
 pub(super) struct Admission {
     since: i64,
     until: i64,
@@ -189,8 +136,8 @@ pub(super) struct Admission {
     /// The records that are excluded by id or trace, and those at the time of the position `before` that are not before
     /// it.
     without: FxHashSet<i64>,
-    /// The records of the subtrees of the selection, if it has any.
-    below: Option<NumberSet>,
+    /// The records that meet the selective conditions, if there are any.
+    selective: Option<NumberSet>,
 }
 
 impl Admission {
@@ -200,11 +147,8 @@ impl Admission {
             until: which.until.unwrap_or(i64::MAX),
             roles: which.roles.iter().fold(0, |roles, role| roles | role_bit(Some(*role))),
             without: FxHashSet::default(),
-            below: None,
+            selective: NumberSet::selective(connection, which)?,
         };
-        if which.below.is_some() {
-            admission.below = Some(NumberSet::below(connection, which)?);
-        }
         if admission.roles == 0 {
             admission.roles = u8::MAX;
         }
@@ -234,7 +178,7 @@ impl Admission {
             && timestamp <= self.until
             && (self.roles == u8::MAX || role & self.roles != 0)
             && (self.without.is_empty() || !self.without.contains(&n))
-            && self.below.as_ref().is_none_or(|below| below.holds(n))
+            && self.selective.as_ref().is_none_or(|records| records.holds(n))
     }
 }
 
@@ -245,17 +189,19 @@ struct NumberSet {
 }
 
 impl NumberSet {
-    /// The records of the subtrees of a selection, of any collection.
-    fn below(connection: &Connection, which: &Select) -> rusqlite::Result<NumberSet> {
-        let filter =
-            Filter::new(&Select { below: which.below.clone(), ..Select::records(Vec::new(), Scopes::All) });
-        let sql = format!("SELECT n FROM record WHERE record.key IS NOT NULL{}", filter.sql);
+    /// The records of any collection that meet the selective conditions, if there are any.
+    fn selective(connection: &Connection, which: &Select) -> rusqlite::Result<Option<NumberSet>> {
+        let (conditions, values): (Vec<String>, Vec<Vec<Value>>) = record_columns::selective(which).unzip();
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        let sql = format!("SELECT n FROM record WHERE {}", conditions.join(" AND "));
         let mut statement = connection.prepare_cached(&sql)?;
         let mut set = NumberSet::default();
-        for n in statement.query_map(params_from_iter(filter.values), |row| row.get::<_, i64>(0))? {
+        for n in statement.query_map(params_from_iter(values.concat()), |row| row.get::<_, i64>(0))? {
             set.add(n?);
         }
-        Ok(set)
+        Ok(Some(set))
     }
 
     fn add(&mut self, n: i64) {

@@ -1,19 +1,26 @@
 //! The steps from the schema of a release to that of a later one. Steps are only added; tests/fixtures has a
 //! store of each schema since the first that is opened, and a test opens every one.
 
-use super::{repair, schema, wal};
+use super::wal;
 use rusqlite::Connection;
 
 /// A step to the next version, within a transaction. It must not depend on what later steps change.
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
+/// Rebuilds the word index; returns the number of its records.
+type IndexWords = fn(&Connection) -> rusqlite::Result<i64>;
+
+/// The oldest version that is migrated. Files of earlier ones are refused.
+pub(super) const OLDEST: i32 = 10;
+
 /// The first is that from `OLDEST`.
-const MIGRATIONS: [Migration; 2] = [m011_pools, m012_folded];
+const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded];
+
+/// The `user_version` of a file that has the tables of this release.
+pub(super) const VERSION: i32 = OLDEST + MIGRATIONS.len() as i32;
 
 /// The number of steps, the first ones, after which the word index is rebuilt.
 const REINDEXED: usize = 1;
-
-const _: () = assert!(schema::OLDEST + MIGRATIONS.len() as i32 == schema::VERSION);
 
 /// Collections lie in pools, and know their newest record. The columns are in the order of a new file.
 fn m011_pools(connection: &Connection) -> rusqlite::Result<()> {
@@ -39,28 +46,28 @@ fn m012_folded(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Brings a file to the version of this release, all at once; another process may have done so meanwhile.
-pub(super) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
-    if version(connection)? == schema::VERSION {
+pub(super) fn run(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<()> {
+    if version(connection)? == VERSION {
         return Ok(());
     }
     // A table that others refer to can be replaced then. This is not possible within a transaction.
     connection.pragma_update(None, "foreign_keys", false)?;
-    let migrated = migrate(connection);
+    let migrated = migrate(connection, index_words);
     connection.pragma_update(None, "foreign_keys", true)?;
     migrated
 }
 
-fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+fn migrate(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<()> {
     let transaction = wal::begin_write(connection)?;
-    let done = usize::try_from(version(&transaction)? - schema::OLDEST).unwrap_or_default();
+    let done = usize::try_from(version(&transaction)? - OLDEST).unwrap_or_default();
     if done < MIGRATIONS.len() {
         for migration in &MIGRATIONS[done..] {
             migration(&transaction)?;
         }
         if done < REINDEXED {
-            repair::index_words(&transaction)?;
+            index_words(&transaction)?;
         }
-        transaction.pragma_update(None, "user_version", schema::VERSION)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
     }
     transaction.commit()
 }

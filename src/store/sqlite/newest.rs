@@ -1,9 +1,9 @@
 //! The last records of a selection, and their number.
 
 use super::collections::Within;
-use super::filter::Source;
+use super::filter::{Source, is_selective};
 use super::record_cache::RecordCache;
-use super::row::{COLUMNS, record};
+use super::record_columns::{COLUMNS, record};
 use crate::record::StoredRecord;
 use crate::store::select::Select;
 use rusqlite::{Connection, params_from_iter};
@@ -47,9 +47,7 @@ pub(super) fn last_kept(
     count: usize,
 ) -> rusqlite::Result<Option<Vec<StoredRecord>>> {
     let Within::Listed(numbers) = within else { return Ok(None) };
-    let ([collection], None, None, None) = (&numbers[..], &which.key, &which.trace_id, &which.below) else {
-        return Ok(None);
-    };
+    let ([collection], false) = (&numbers[..], is_selective(which)) else { return Ok(None) };
     let sql = "SELECT n, timestamp, seq FROM record INDEXED BY record_collection WHERE collection = ? \
                ORDER BY timestamp DESC, seq DESC";
     let mut statement = connection.prepare_cached(sql)?;

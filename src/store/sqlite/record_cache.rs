@@ -5,8 +5,8 @@
 //! Records must be read outside of a transaction that writes: one that is rolled back gives its numbers to others.
 
 use super::filter::role_bit;
+use super::record_columns;
 use super::record_row::DocMeta;
-use super::row;
 use crate::record::StoredRecord;
 use crate::text::Trigrams;
 use crate::text::terms::{FoldedText, ScannedText};
@@ -103,7 +103,7 @@ impl RecordCache {
         if known.is_some() {
             return Ok(known);
         }
-        let read = row::nth(connection, n)?.map(CachedRecord::new).map(Arc::new);
+        let read = record_columns::nth(connection, n)?.map(CachedRecord::new).map(Arc::new);
         if let Some(cached) = &read {
             self.generations().insert(n, cached.clone());
         }

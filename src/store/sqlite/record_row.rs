@@ -1,9 +1,7 @@
 //! The parts of a record that the indexes need.
 
 use super::collections::CollectionRow;
-use crate::error::Error;
-use crate::record::{Role, kind_named};
-use rusqlite::types::Type;
+use crate::record::Role;
 use rusqlite::{Connection, OptionalExtension};
 
 /// The columns of a record that an index needs.
@@ -40,11 +38,7 @@ pub(super) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Optio
                FROM record JOIN collection ON collection.n = collection WHERE id = ?";
     let mut statement = connection.prepare_cached(sql)?;
     let read = |row: &rusqlite::Row| {
-        let name = row.get_ref(4)?.as_str()?;
-        let unknown = || Box::new(Error::new(format!("kind: {name} is not known")));
-        let kind = kind_named(name)
-            .ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(4, Type::Text, unknown()))?;
-        let collection = CollectionRow { n: row.get(1)?, kind };
+        let collection = CollectionRow { n: row.get(1)?, kind: row.get(4)? };
         Ok(RecordRow { n: row.get(0)?, collection, timestamp: row.get(2)?, role: row.get(3)? })
     };
     statement.query_row([id], read).optional()

@@ -1,13 +1,11 @@
 //! Removes records with all that follows from them.
 
 use super::collections::CollectionRow;
-use super::record_row;
-use super::record_row::RecordRow;
-use super::vectors::embedding;
-use super::vectors::embedding::RemovedVectors;
+use super::record_row::{self, RecordRow};
+use super::vectors::embedding::{self, RemovedVectors};
 use super::vectors::unembedded;
 use super::words::word_index;
-use super::{erase, row, tallies, tombstones, wal};
+use super::{erase, record_columns, tallies, tombstones, wal};
 use crate::record::{RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -39,7 +37,7 @@ pub(super) fn remove_all(
     let mut ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
     while let Some(id) = ids.pop() {
         let id = id.as_str();
-        if let Some((_, existing)) = row::by_id(connection, id)?
+        if let Some((_, existing)) = record_columns::by_id(connection, id)?
             && let Some(record) = record_row::by_id(connection, id)?
         {
             ids.extend(records_about(connection, &existing)?);

@@ -1,15 +1,13 @@
 //! Rebuilds all that follows from the records: their derived columns, the indexes by words and by meaning,
 //! the marks of unembedded and unlinked records, and the sums. Dangling references are removed.
 
-use super::collections;
-use super::collections::CollectionRow;
-use super::row;
-use super::row::{COLUMNS, TABLES};
+use super::collections::{self, CollectionRow};
+use super::record_columns::{self, AFTER, COLUMNS, TABLES};
 use super::vectors::embedding;
 use super::words::segment_draft::Draft;
 use super::words::word_index;
 use super::{tallies, wal};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params_from_iter};
 
 /// The references of the tables that hold what users stored, by column, to a table and its key.
 const REFERENCES: [[&str; 4]; 4] = [
@@ -76,14 +74,8 @@ fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
         done.push(format!("{wrong} models had a wrong number of vectors, which was corrected"));
     }
     let differed = tallies::rebuild(&transaction)?;
-    done.push(
-        if differed {
-            "the counts of signals differed, and were made anew"
-        } else {
-            "the counts of signals were right"
-        }
-        .to_owned(),
-    );
+    let sums = if differed { "differed, and were made anew" } else { "were right" };
+    done.push(format!("the counts of signals {sums}"));
     transaction.commit()?;
     Ok(done)
 }
@@ -103,28 +95,17 @@ fn remove_dangling(connection: &Connection) -> rusqlite::Result<usize> {
 }
 
 /// Corrects the columns of records that follow from the others; returns the number of records.
-fn mend_columns(connection: &Connection) -> rusqlite::Result<u64> {
+fn mend_columns(connection: &Connection) -> rusqlite::Result<usize> {
     let mut mended = 0;
-    let mut update = connection.prepare("UPDATE record SET embeddable = ?, key = ? WHERE n = ?")?;
-    let kinds: Vec<CollectionRow> = collections::all(connection)?;
-    for collection in kinds {
-        let sql = format!(
-            "SELECT {COLUMNS}, record.n, record.embeddable, record.key FROM {TABLES} WHERE record.collection = ?"
-        );
-        let mut wrong = Vec::new();
+    let mut update = connection.prepare(&record_columns::correct())?;
+    let sql = format!("SELECT {COLUMNS}, record.n FROM {TABLES} WHERE record.collection = ?");
+    for collection in collections::all(connection)? {
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([collection.n])?;
         while let Some(row) = rows.next()? {
-            let record = row::record(row)?;
-            let (embeddable, key) = (record.embedded_text().is_some(), record.lookup_key());
-            let existing: (bool, Option<String>) = (row.get(row::AFTER + 1)?, row.get(row::AFTER + 2)?);
-            if existing != (embeddable, key.clone()) {
-                wrong.push((row.get::<_, i64>(row::AFTER)?, embeddable, key));
-            }
-        }
-        for (n, embeddable, key) in wrong {
-            update.execute(params![embeddable, key, n])?;
-            mended += 1;
+            let (record, n) = (record_columns::record(row)?, row.get::<_, i64>(AFTER)?);
+            let values = [n.into()].into_iter().chain(record_columns::derived(&record));
+            mended += update.execute(params_from_iter(values))?;
         }
     }
     Ok(mended)

@@ -1,20 +1,16 @@
-//! The tables. The types of their rows are listed in `recover.rs` too.
+//! The tables. Those of records are in `record_columns.rs`; the types of the rows of others are listed in `recover.rs` too.
 
-use super::{changes, wal};
+use super::migrations::VERSION;
+use super::{changes, record_columns, wal};
 use rusqlite::Connection;
 
 /// The `PRAGMA application_id` of a store: "rsv1".
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
-/// The `user_version` of a file that has these tables. Files of earlier versions are migrated (`migrations.rs`).
-pub(super) const VERSION: i32 = 12;
-
-/// The oldest version that is migrated. Files of earlier ones are refused.
-pub(super) const OLDEST: i32 = 10;
-
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    for tables in [RECORDS, WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE] {
+    for tables in [COLLECTIONS, &record_columns::create(), WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE]
+    {
         connection.execute_batch(tables)?;
     }
     changes::begin(connection)?;
@@ -23,29 +19,15 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", VERSION)
 }
 
-/// A collection is a kind in a scope. `record` has one row for each record of any kind: `members` are the
-/// members without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells whether
-/// there is a text to embed. A number is never reused, so that the word index has the records of a collection
-/// up to the number `collection.indexed_up_to`; `newest` is at least the number of its newest record. A pool
-/// (`word_index.rs`) is a row of `collection` too, whose name of a kind is none. The index by time has the
-/// collection too, so that a walk over one kind reads no rows of others.
-const RECORDS: &str = "
+/// A collection is a kind in a scope. The word index has its records up to the number `indexed_up_to`; `newest` is at least
+/// the number of its newest record. A pool (`word_index.rs`) is a row too, whose name of a kind is none.
+const COLLECTIONS: &str = "
     CREATE TABLE collection (
       n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
       pool INTEGER REFERENCES collection, newest INTEGER NOT NULL DEFAULT 0,
       indexed_up_to INTEGER NOT NULL DEFAULT 0, unindexed INTEGER NOT NULL DEFAULT 0,
       UNIQUE (partition, instance, kind)
-    ) STRICT;
-    CREATE TABLE record (
-      n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-      collection INTEGER NOT NULL REFERENCES collection, trace_id TEXT NOT NULL, timestamp INTEGER NOT NULL,
-      seq INTEGER NOT NULL, embeddable INTEGER NOT NULL, role TEXT, key TEXT, text TEXT NOT NULL, members TEXT
-    ) STRICT;
-    CREATE INDEX record_time ON record (timestamp, seq, collection);
-    CREATE INDEX record_collection ON record (collection, timestamp, seq);
-    CREATE INDEX record_number ON record (collection);
-    CREATE INDEX record_trace ON record (trace_id, timestamp);
-    CREATE INDEX record_key ON record (key, timestamp) WHERE key IS NOT NULL;";
+    ) STRICT;";
 
 /// The word index (`segment.rs`).
 const WORDS: &str = "

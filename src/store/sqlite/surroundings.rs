@@ -3,8 +3,7 @@
 use super::collections;
 use super::filter::Filter;
 use super::record_cache::RecordCache;
-use super::row;
-use super::row::COLUMNS;
+use super::record_columns::{self, COLUMNS};
 use super::snapshot::Snapshot;
 use super::vectors::measure::{Measure, ModelVector, VECTOR};
 use crate::record::StoredRecord;
@@ -106,7 +105,7 @@ impl Surroundings<'_> {
         let mut rows = statement.query(params_from_iter(values))?;
         let (mut side, mut last) = (Vec::new(), None);
         while let Some(row) = rows.next()? {
-            let time: (i64, u32) = (row.get(row::TIME)?, row.get(row::TIME + 1)?);
+            let time: (i64, u32) = (row.get(record_columns::TIME)?, row.get(record_columns::TIME + 1)?);
             if side.len() >= self.reach && last != Some(time) {
                 break;
             }

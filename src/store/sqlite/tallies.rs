@@ -1,7 +1,6 @@
 //! The sums that records add to, kept in the transactions that write and remove the records.
 
-use super::row;
-use super::row::{COLUMNS, TABLES};
+use super::record_columns::{self, COLUMNS, TABLES};
 use crate::record::{StoredRecord, kinds};
 use crate::store::api::Tallies;
 use rusqlite::Connection;
@@ -44,7 +43,7 @@ pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<bool> {
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query([kind.name])?;
         while let Some(row) = rows.next()? {
-            for tally in row::record(row)?.tallies() {
+            for tally in record_columns::record(row)?.tallies() {
                 *sums.entry((tally.subject, tally.counter.to_owned())).or_default() += tally.amount;
             }
         }

@@ -2,8 +2,8 @@
 
 use super::collections;
 use super::error::Stopped;
-use super::row;
-use super::row::{COLUMNS, TABLES, as_json};
+use super::record_columns::{self, COLUMNS, TABLES};
+use super::row::{self, as_json};
 use crate::error::Error;
 use crate::record::{RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI};
 use crate::store::forgetting::{Received, Targets, TombstoneLookup};
@@ -179,7 +179,7 @@ fn matches(
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([collection])?;
         while let Some(row) = rows.next()? {
-            let record = row::record(row)?;
+            let record = record_columns::record(row)?;
             if let Some(tombstone) = targets.of_record(&record) {
                 found.push((record.id, tombstone.of.clone()));
             }

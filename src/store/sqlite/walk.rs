@@ -3,11 +3,10 @@
 use super::collections::Within;
 use super::error::Stopped;
 use super::filter::Filter;
+use super::record_columns::{self, COLUMNS};
 use super::record_row::numbers;
-use super::row;
-use super::row::{COLUMNS, LINK};
-use super::tombstones;
-use super::tombstones::PartFilter;
+use super::row::{self, LINK};
+use super::tombstones::{self, PartFilter};
 use crate::record::{Embedding, Record, Vector};
 use crate::store::api::Visit;
 use crate::store::changes::Mark;
@@ -82,9 +81,9 @@ fn walk_records(
     let mut rows = statement.query(params_from_iter(filter.values))?;
     let mut parts = PartFilter::new();
     while let Some(row) = rows.next()? {
-        let mut record = row::record(row)?;
+        let mut record = record_columns::record(row)?;
         parts.apply(connection, &mut record)?;
-        if let (Some((_, model)), ValueRef::Blob(bytes)) = (&main, row.get_ref(row::AFTER)?) {
+        if let (Some((_, model)), ValueRef::Blob(bytes)) = (&main, row.get_ref(record_columns::AFTER)?) {
             record.vector = Some(Vector { model: model.clone(), numbers: numbers(bytes) });
         }
         visit(Record::Stored(record)).map_err(Stopped::Visitor)?;

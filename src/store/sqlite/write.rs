@@ -4,17 +4,11 @@
 
 use super::collections::{CollectionRow, KnownCollections};
 use super::filter::role_bit;
-use super::links::link_writer;
-use super::links::link_writer::LinkWriter;
-use super::record_row;
-use super::record_row::DocMeta;
-use super::record_row::{RecordRow, numbers};
-use super::removal;
-use super::removal::RemovedRecords;
-use super::row;
-use super::row::{COLUMNS, TABLES, as_json};
-use super::vectors::embedding;
-use super::vectors::embedding::IndexUpdate;
+use super::links::link_writer::{self, LinkWriter};
+use super::record_columns::{self, COLUMNS, TABLES};
+use super::record_row::{self, DocMeta, RecordRow, numbers};
+use super::removal::{self, RemovedRecords};
+use super::vectors::embedding::{self, IndexUpdate};
 use super::vectors::unembedded;
 use super::words::segment_draft::DraftBuilder;
 use super::words::word_index;
@@ -22,9 +16,8 @@ use super::{tallies, tombstones, wal};
 use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone};
 use crate::store::forgetting::{Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
-use crate::store::write_plan;
-use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params};
+use crate::store::write_plan::{self, AddedLink, Change, Holder, Owner, Twin, WriteTarget};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -95,11 +88,8 @@ impl<'a> Statements<'a> {
     fn prepare(connection: &'a Connection) -> rusqlite::Result<Statements<'a>> {
         let exists = "SELECT EXISTS (SELECT 1 FROM record WHERE id = ?),
                              EXISTS (SELECT 1 FROM record WHERE trace_id = ? AND timestamp = ?)";
-        let insert = "INSERT INTO record
-                      (id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
-                      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         let prepare = |sql| connection.prepare_cached(sql);
-        Ok(Statements { exists: RefCell::new(prepare(exists)?), insert: prepare(insert)? })
+        Ok(Statements { exists: RefCell::new(prepare(exists)?), insert: prepare(&record_columns::insert())? })
     }
 }
 
@@ -120,7 +110,7 @@ impl WriteTarget for Writer<'_> {
         let (has_id, may_have_twin): (bool, bool) =
             exists.query_row(names, |row| Ok((row.get(0)?, row.get(1)?)))?;
         if has_id {
-            let existing = row::by_id(self.transaction, &record.id)?;
+            let existing = record_columns::by_id(self.transaction, &record.id)?;
             return Ok(existing.map_or(Holder::Nothing, |(_, existing)| Holder::Own(Cow::Owned(existing))));
         }
         let twin = if may_have_twin { self.twin(record)? } else { None };
@@ -136,7 +126,7 @@ impl WriteTarget for Writer<'_> {
         if record.collection.kind.versions.is_none() {
             return Ok(Some(Owner::Unversioned));
         }
-        let existing = row::by_id(self.transaction, id)?;
+        let existing = record_columns::by_id(self.transaction, id)?;
         Ok(existing.map(|(_, existing)| Owner::Versioned(Cow::Owned(existing))))
     }
 
@@ -216,7 +206,7 @@ impl<'a> Writer<'a> {
         let mut rows =
             statement.query(params![trace_id, timestamp, kind.name, scope.partition, scope.instance])?;
         while let Some(row) = rows.next()? {
-            let existing = row::record(row)?;
+            let existing = record_columns::record(row)?;
             if existing.is_same(record) {
                 return Ok(Some(Twin::Record(existing.id)));
             }
@@ -247,7 +237,7 @@ impl<'a> Writer<'a> {
     /// Puts a record in the place of the one that has its id; its new number says that it changed. Vectors are kept
     /// only of a kind without an index.
     fn put_in_place(&mut self, record: &StoredRecord, keeps_vectors: bool) -> rusqlite::Result<()> {
-        let Some((n, existing)) = row::by_id(self.transaction, &record.id)? else { return Ok(()) };
+        let Some((n, existing)) = record_columns::by_id(self.transaction, &record.id)? else { return Ok(()) };
         let collection = self.known_collections.ensure(self.transaction, existing.kind, &existing.scope)?;
         if collection.kind.indexed.is_some() {
             // A draft cannot lose a record of the batch.
@@ -291,23 +281,11 @@ impl<'a> Writer<'a> {
     /// Writes a new record with its vector; returns its number.
     fn insert(&mut self, record: &StoredRecord) -> rusqlite::Result<i64> {
         let collection = self.known_collections.ensure(self.transaction, record.kind, &record.scope)?;
-        let embeddable = record.is_embeddable();
-        let row = params![
-            record.id,
-            collection.n,
-            record.trace_id,
-            record.timestamp,
-            record.seq,
-            embeddable,
-            record.role.map(|role| role.name()),
-            record.lookup_key(),
-            record.text,
-            as_json(&record.members),
-        ];
-        let n = self.statements.insert.insert(row)?;
+        let values = record_columns::values(record, collection.n);
+        let n = self.statements.insert.insert(params_from_iter(values))?;
         self.links.track(&record.id, n);
         let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
-        if embeddable && self.has_models {
+        if self.has_models && record.is_embeddable() {
             unembedded::mark(self.transaction, &row)?;
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;

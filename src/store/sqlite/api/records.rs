@@ -12,8 +12,7 @@ use crate::store::sqlite::database::Sqlite;
 use crate::store::sqlite::filter::{Filter, Source};
 use crate::store::sqlite::links::link_writer;
 use crate::store::sqlite::record_cache::RecordCache;
-use crate::store::sqlite::row;
-use crate::store::sqlite::row::{COLUMNS, TABLES};
+use crate::store::sqlite::record_columns::{self, COLUMNS, TABLES};
 use crate::store::sqlite::snapshot::Snapshot;
 use crate::store::sqlite::tombstones::PartFilter;
 use crate::store::sqlite::{erase, newest, removal, scope_summaries, walk, write};
@@ -81,7 +80,7 @@ fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Resul
     let mut found = Vec::new();
     for id in ids {
         let values = filter.values.iter().cloned().chain([(*id).to_owned().into()]);
-        found.extend(statement.query_row(params_from_iter(values), row::record).optional()?);
+        found.extend(statement.query_row(params_from_iter(values), record_columns::record).optional()?);
     }
     let mut parts = PartFilter::new();
     for record in &mut found {

@@ -3,8 +3,8 @@
 use super::synapse;
 use crate::record::{Link, SYNAPSE, Tombstone};
 use crate::store::forgetting::Received;
-use crate::store::sqlite::row;
-use crate::store::sqlite::row::{LINK, as_json};
+use crate::store::sqlite::record_columns;
+use crate::store::sqlite::row::{self, LINK, as_json};
 use crate::store::sqlite::{changes, erase, tombstones, wal};
 use crate::store::write_plan::AddedLink;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -91,7 +91,7 @@ impl<'a> LinkWriter<'a> {
 /// Removes a link and writes its tombstone; returns whether there was one.
 pub(crate) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
     let transaction = wal::begin_write(connection)?;
-    let Some((_, from)) = row::by_id(&transaction, &link.from)? else { return Ok(false) };
+    let Some((_, from)) = record_columns::by_id(&transaction, &link.from)? else { return Ok(false) };
     if !delete_link(&transaction, &link.rel, &link.from, &link.to)? {
         return Ok(false);
     }

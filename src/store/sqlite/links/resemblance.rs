@@ -4,8 +4,7 @@ use super::synapse;
 use crate::store::select::Collection;
 use crate::store::sqlite::collections::{CollectionRow, Within};
 use crate::store::sqlite::record_row::numbers;
-use crate::store::sqlite::vectors::code_page;
-use crate::store::sqlite::vectors::code_page::{CodeBlock, CodeMeta};
+use crate::store::sqlite::vectors::code_page::{self, CodeBlock, CodeMeta};
 use crate::store::sqlite::vectors::nearest::{
     CodeCandidate, ExactScore, TopCandidates, by_score, with_repair,
 };

@@ -8,78 +8,77 @@ use super::raw_pages::RawPages;
 use super::raw_rows::{RawRow, TreePage};
 use crate::record::{Object, Role, TombstoneState, time};
 use crate::store::damage::{Damage, UNSCOPED_PARTITION};
-use crate::store::sqlite::schema;
+use crate::store::sqlite::record_columns::OLDEST_COLUMNS;
+use crate::store::sqlite::{record_columns, schema};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
+use std::iter::repeat;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// The rows of a table or an index: their types, a letter a value, and the statement that keeps them, if they
 /// are needed. Its parameters are the row number, if there is one, and the values.
 struct Shape {
-    types: &'static str,
-    keep: Option<&'static str>,
+    types: String,
+    /// The number of values in the rows of the oldest files. Later columns come last.
+    least: usize,
+    keep: Option<String>,
 }
 
-const fn keep(types: &'static str, statement: &'static str) -> Shape {
-    Shape { types, keep: Some(statement) }
+fn keep(types: impl Into<String>, statement: impl Into<String>) -> Shape {
+    Shape { keep: Some(statement.into()), ..skip(types) }
 }
 
-const fn skip(types: &'static str) -> Shape {
-    Shape { types, keep: None }
+fn skip(types: impl Into<String>) -> Shape {
+    let types = types.into();
+    Shape { least: types.len(), types, keep: None }
 }
-
-/// The types of a record's row.
-const RECORD: &str = "ntitdqirTtj";
 
 /// The types of the rows of the schema, and of an index of ids or names.
 const SCHEMA: &str = "tttiT";
 const NAMES: &str = "ti";
 
-/// The rows of tables with row numbers.
-const TABLE_ROWS: [Shape; 10] = [
-    keep(
-        RECORD,
-        "INSERT OR IGNORE INTO record
-           (n, id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
-         VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    ),
-    keep("ntttRiii", "INSERT OR IGNORE INTO collection (n, kind, partition, instance) VALUES (?1, ?3, ?4, ?5)"),
-    keep("ntii", "INSERT OR IGNORE INTO model (n, name, dim) VALUES (?1, ?3, ?4)"),
-    keep("niibj", "INSERT OR IGNORE INTO embedding (change, record, model, vector, extra) VALUES (?1, ?3, ?4, ?5, ?6)"),
-    keep(
-        "ntTtttsdj",
-        "INSERT OR IGNORE INTO tombstone (change, of, also, what, partition, instance, state, timestamp, extra)
-         VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    ),
-    skip(SCHEMA),
-    skip(NAMES),
-    skip("niiii"),
-    skip("nb"),
-    skip("niiiibb"),
-];
+/// The rows of tables with row numbers; those of records come first.
+static TABLE_ROWS: LazyLock<[Shape; 10]> = LazyLock::new(|| {
+    [
+        Shape { least: OLDEST_COLUMNS, ..keep(record_columns::letters(), record_columns::insert_recovered()) },
+        keep(
+            "ntttRiii",
+            "INSERT OR IGNORE INTO collection (n, kind, partition, instance) VALUES (?1, ?3, ?4, ?5)",
+        ),
+        keep("ntii", "INSERT OR IGNORE INTO model (n, name, dim) VALUES (?1, ?3, ?4)"),
+        keep(
+            "niibj",
+            "INSERT OR IGNORE INTO embedding (change, record, model, vector, extra) VALUES (?1, ?3, ?4, ?5, ?6)",
+        ),
+        keep(
+            "ntTtttsdj",
+            "INSERT OR IGNORE INTO tombstone (change, of, also, what, partition, instance, state, timestamp, extra)
+             VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        ),
+        skip(SCHEMA),
+        skip(NAMES),
+        skip("niiii"),
+        skip("nb"),
+        skip("niiiibb"),
+    ]
+});
 
 /// The rows of indexes, and of tables without row numbers. The index of collections has all that their table has; that
 /// of traces names every record.
-const INDEX_ROWS: [Shape; 17] = [
-    keep("itidRTji", "INSERT OR IGNORE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
-    keep("ttti", "INSERT OR IGNORE INTO collection (partition, instance, kind, n) VALUES (?1, ?2, ?3, ?4)"),
-    keep("tii", "INSERT OR IGNORE INTO named VALUES (?3)"),
-    skip(NAMES),
-    skip("tt"),
-    skip("ibb"),
-    skip("ii"),
-    skip("tti"),
-    skip("iti"),
-    skip("iiti"),
-    skip("iit"),
-    skip("it"),
-    skip("iii"),
-    skip("iiii"),
-    skip("iiiii"),
-    skip("iiibb"),
-    skip("iiRii"),
-];
+static INDEX_ROWS: LazyLock<Vec<Shape>> = LazyLock::new(|| {
+    let kept = [
+        keep("itidRTji", "INSERT OR IGNORE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+        keep(
+            "ttti",
+            "INSERT OR IGNORE INTO collection (partition, instance, kind, n) VALUES (?1, ?2, ?3, ?4)",
+        ),
+        keep("tii", "INSERT OR IGNORE INTO named VALUES (?3)"),
+    ];
+    let skipped = "ti tt ibb ii tti iti iiti iit it iii iiii iiiii iiibb iiRii";
+    kept.into_iter().chain(skipped.split(' ').map(skip)).collect()
+});
 
 /// The index of the models' names, which is one page.
 const MODEL_INDEX: &str = "sqlite_autoindex_model_1";
@@ -112,7 +111,8 @@ pub(crate) fn has_records(path: &Path) -> bool {
     (1..=pages.last.min(SAMPLED_PAGES)).any(|number| {
         pages.read(number, &mut page)
             && TreePage::parse(number, &page, pages.usable).is_some_and(|tree| {
-                let is_record = |row: RawRow| shape(&tree, &row).is_some_and(|shape| shape.types == RECORD);
+                let is_record =
+                    |row: RawRow| shape(&tree, &row).is_some_and(|shape| std::ptr::eq(shape, &TABLE_ROWS[0]));
                 tree.rows(&pages, &mut continued).flatten().any(is_record)
             })
     })
@@ -217,7 +217,7 @@ impl Recovery<'_> {
     /// Keeps a row, if it is needed; false if it cannot be a row of a store.
     fn keep_row(&mut self, number: u32, tree: &TreePage, row: RawRow) -> rusqlite::Result<bool> {
         let Some(shape) = shape(tree, &row) else { return Ok(false) };
-        match (shape.types, &row.values[..]) {
+        match (shape.types.as_str(), &row.values[..]) {
             (SCHEMA, [_, Value::Text(name), _, Value::Integer(root), _]) if name == MODEL_INDEX => {
                 self.model_index = u32::try_from(*root).ok();
             }
@@ -226,12 +226,13 @@ impl Recovery<'_> {
             }
             _ => {}
         }
-        let Some(sql) = shape.keep else { return Ok(true) };
+        let Some(sql) = &shape.keep else { return Ok(true) };
         if row.has_blank_page {
             return Ok(false);
         }
         let mut statement = self.connection.prepare_cached(sql)?;
-        let values = row.number.map(Value::Integer).into_iter().chain(row.values);
+        // A row has no values of columns that were added after it.
+        let values = row.number.map(Value::Integer).into_iter().chain(row.values).chain(repeat(Value::Null));
         let values = values.take(statement.parameter_count());
         match statement.execute(params_from_iter(values)) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(false),
@@ -242,9 +243,9 @@ impl Recovery<'_> {
 
 /// The shape of a row; `None` if there is no such row in a store.
 fn shape(tree: &TreePage, row: &RawRow) -> Option<&'static Shape> {
-    let shapes: &[Shape] = if tree.is_table() { &TABLE_ROWS } else { &INDEX_ROWS };
+    let shapes: &[Shape] = if tree.is_table() { &*TABLE_ROWS } else { &INDEX_ROWS };
     shapes.iter().find(|shape| {
-        shape.types.len() == row.values.len()
+        (shape.least..=shape.types.len()).contains(&row.values.len())
             && shape.types.chars().zip(&row.values).all(|(letter, value)| is_of_type(letter, value))
     })
 }

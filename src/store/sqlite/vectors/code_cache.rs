@@ -1,8 +1,7 @@
 //! Keeps the codes that a search has read for the next one, so that a process that searches often reads only newer
 //! ones.
 
-use super::code_page;
-use super::code_page::{Checksum, CodeBlock, CodeMeta, Pages};
+use super::code_page::{self, Checksum, CodeBlock, CodeMeta, Pages};
 use crate::store::api::OpenMode;
 use crate::store::sqlite::collections::Within;
 use rusqlite::Connection;

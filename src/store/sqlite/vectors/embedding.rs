@@ -1,15 +1,12 @@
 //! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
 
-use super::code_page;
-use super::code_page::{Checksum, IndexKey};
+use super::code_page::{self, Checksum, IndexKey};
 use super::{unembedded, unlinked};
 use crate::record::Embedding;
 use crate::store::identity::dimension_mismatch;
-use crate::store::sqlite::collections;
-use crate::store::sqlite::collections::{CollectionRow, Within};
-use crate::store::sqlite::record_row;
-use crate::store::sqlite::record_row::{RecordRow, bytes};
-use crate::store::sqlite::row;
+use crate::store::sqlite::collections::{self, CollectionRow, Within};
+use crate::store::sqlite::record_columns;
+use crate::store::sqlite::record_row::{self, RecordRow, bytes};
 use crate::store::sqlite::row::as_json;
 use crate::store::sqlite::wal;
 use crate::store::versions::vector_of_version;
@@ -111,7 +108,7 @@ pub(crate) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
             return Ok(Err(misfit));
         }
         let existing = match record.collection.kind.versions {
-            Some(_) => row::by_id(transaction, &embedding.of)?.map(|(_, existing)| existing),
+            Some(_) => record_columns::by_id(transaction, &embedding.of)?.map(|(_, existing)| existing),
             None => None,
         };
         if existing.is_some_and(|existing| vector_of_version(embedding, &existing).is_none()) {

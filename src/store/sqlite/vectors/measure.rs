@@ -4,8 +4,7 @@ use super::embedding;
 use crate::record::StoredRecord;
 use crate::store::evidence::Cosines;
 use crate::store::sqlite::record_cache::RecordCache;
-use crate::store::sqlite::row;
-use crate::store::sqlite::row::{COLUMNS, TABLES};
+use crate::store::sqlite::record_columns::{self, COLUMNS, TABLES};
 use crate::vector::QuantizedQuery;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -51,8 +50,9 @@ impl<'a> Measure<'a> {
 
     /// The record of a row.
     pub(crate) fn record(&mut self, row: &Row) -> rusqlite::Result<StoredRecord> {
-        let record = row::record(row)?;
-        if let (Some((_, query)), ValueRef::Blob(vector)) = (&self.query, row.get_ref(row::AFTER)?) {
+        let record = record_columns::record(row)?;
+        if let (Some((_, query)), ValueRef::Blob(vector)) = (&self.query, row.get_ref(record_columns::AFTER)?)
+        {
             self.cosines.push((record.id.clone(), query.cosine(vector)));
         }
         Ok(record)

@@ -2,8 +2,7 @@
 
 use super::segment::Segment;
 use super::word_index;
-use crate::ranking::bm25;
-use crate::ranking::bm25::{Corpus, Doc, QueryToken, Scored};
+use crate::ranking::bm25::{self, Corpus, Doc, QueryToken, Scored};
 use crate::record::{Hit, Scopes, StoredRecord};
 use crate::store::api::VisitHit;
 use crate::store::evidence::Cosines;
@@ -12,9 +11,8 @@ use crate::store::sqlite::collections::Within;
 use crate::store::sqlite::error::Stopped;
 use crate::store::sqlite::filter::{Admission, Filter};
 use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::record_columns::{self, COLUMNS, TABLES, record};
 use crate::store::sqlite::record_row::DocMeta;
-use crate::store::sqlite::row;
-use crate::store::sqlite::row::{COLUMNS, TABLES, record};
 use crate::store::sqlite::snapshot::Snapshot;
 use crate::store::sqlite::vectors::measure::{Measure, ModelVector};
 use crate::text::terms::{Occur, Piece, Term};
@@ -98,13 +96,13 @@ impl KeywordSearch<'_> {
             let mut rows = statement.query(params_from_iter(filter.values))?;
             let (mut count, mut last) = (0, None);
             while let Some(row) = rows.next()? {
-                let timestamp = row.get(row::TIME)?;
+                let timestamp = row.get(record_columns::TIME)?;
                 if count >= self.limit && last != Some(timestamp) {
                     break;
                 }
                 let record = record(row)?;
                 if which.admits(&record) && bm25::holds_all(terms, &record) {
-                    found.push(Scored::by_time(row.get(row::AFTER)?, timestamp));
+                    found.push(Scored::by_time(row.get(record_columns::AFTER)?, timestamp));
                     (count, last) = (count + 1, Some(timestamp));
                 }
             }

@@ -10,8 +10,7 @@
 use super::postings::{DocBlock, Postings};
 use crate::record::{Scopes, quote};
 use crate::store::select::Select;
-use crate::store::sqlite::collections;
-use crate::store::sqlite::collections::{POOLS, scope_condition};
+use crate::store::sqlite::collections::{self, POOLS, scope_condition};
 use crate::store::sqlite::connection::PAGE_PAYLOAD;
 use crate::store::sqlite::record_row::DocMeta;
 use memchr::memmem::Finder;

@@ -15,11 +15,9 @@ use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::sqlite::collections::{CollectionRow, scope_condition};
 use crate::store::sqlite::filter::role_bit;
 use crate::store::sqlite::record_cache::RecordCache;
+use crate::store::sqlite::record_columns::{self, COLUMNS, TABLES, record};
 use crate::store::sqlite::record_row::DocMeta;
-use crate::store::sqlite::row;
-use crate::store::sqlite::row::{COLUMNS, TABLES, record};
-use crate::text::terms;
-use crate::text::terms::{FoldedText, ScannedText};
+use crate::text::terms::{self, FoldedText, ScannedText};
 use rusqlite::{Connection, Rows, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -326,7 +324,8 @@ fn visit_between(
             let mut rows = statement.query(between)?;
             while let Some(row) = rows.next()? {
                 let record = record(row)?;
-                let (n, timestamp, role) = (row.get(row::AFTER)?, record.timestamp, role_bit(record.role));
+                let (n, timestamp, role) =
+                    (row.get(record_columns::AFTER)?, record.timestamp, role_bit(record.role));
                 let text = record.indexed_text().unwrap_or_default();
                 visit(DocMeta { n, timestamp, role, length: 0 }, terms::fold(&text));
             }
