@@ -6,7 +6,7 @@
 //! reads messages of other programs. `write` writes a batch: `removal` and `existing` read the records that exist, and
 //! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `graph` defines the store; `schema`
 //! makes constraints and indexes; `lock` takes the writers' lock; `server` holds the connections, with `selection`,
-//! `changes`, `statements`, `values` and `error`.
+//! `changes`, `statements`, `record_node`, `values` and `error`.
 
 mod around;
 mod batch;
@@ -20,6 +20,7 @@ mod links;
 mod lock;
 mod nearest;
 mod read;
+mod record_node;
 mod records;
 mod removal;
 mod repair;

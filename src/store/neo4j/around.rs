@@ -2,10 +2,11 @@
 
 use super::error::DbResult;
 use super::graph::Neo4j;
+use super::record_node::{self, ListedRecord};
 use super::selection::{number, select_params};
 use super::server::ids_per_request;
 use super::statements::{self, selected_of_kind};
-use super::values::{self, ListedRecord, Params};
+use super::values::{self, Params};
 use crate::record::{RecordKind, Scope, StoredRecord};
 use crate::store::evidence::{Around, Cosines};
 use crate::store::select::Select;
@@ -85,7 +86,7 @@ impl Neo4j {
             for (i, before, listed, cosine, vector) in
                 self.server.lists::<Neighbour>(statement, params, most)?
             {
-                let record = values::record(listed, &[kind])?;
+                let record = record_node::record(listed, &[kind])?;
                 if let Some(cosine) = values::cosine((cosine, vector), &query) {
                     cosines.insert(record.id.clone(), cosine);
                 }

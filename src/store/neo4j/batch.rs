@@ -4,11 +4,12 @@ use super::changes::VectorLabels;
 use super::error::{DbError, DbResult};
 use super::fulltext;
 use super::lock::Models;
+use super::record_node::{self, for_reservoir};
 use super::rows::{as_json, link_row, tombstone_row, vector_row};
 use super::selection::collection_params;
 use super::tombstones::Tombstones;
 use super::values::Params;
-use crate::record::{Embedding, Link, MESSAGE, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, URI};
+use crate::record::{Embedding, Link, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, URI};
 use crate::store::identity::{NameLimit, is_one_to_one};
 use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use crate::text::terms;
@@ -264,7 +265,8 @@ impl Batch {
         let row = Params::new()
             .with("id", record.id.as_str())
             .with("timestamp", record.timestamp)
-            .with("extra", as_json(&record.members));
+            .with("extra", as_json(&record.members))
+            .with("derived", record_node::derived(&record));
         self.new.members.push(row);
         self.records.insert(record.id.clone(), Some(record));
     }
@@ -347,19 +349,7 @@ impl Batch {
         let collection = self.collection(kind, scope);
         let counted = self.new.counts.collections.entry((kind.name, scope.clone())).or_default();
         counted.0 += 1;
-        let mut properties = Params::new()
-            .with("rsv_id", record.id.as_str())
-            .with("n", n)
-            .with("partition", scope.partition.as_str())
-            .with("instance", scope.instance.as_str())
-            .with("timestamp", record.timestamp)
-            .with("seq", i64::from(record.seq))
-            .with("content", record.text.as_str())
-            .with_some("trace_id", kind.traced.then_some(record.trace_id.as_str()))
-            .with_some("role", record.role.map(|role| role.name()))
-            .with_some("key", record.lookup_key())
-            .with_some("extra", (!record.members.is_empty()).then(|| record.members.to_json()))
-            .with_some("blank", (!record.is_embeddable()).then_some(true));
+        let mut properties = record_node::properties(record).with("n", n);
         if let Some(text) = record.indexed_text() {
             let folded = terms::fold(&text);
             let words: Vec<&str> = terms::words(&folded).collect();
@@ -371,12 +361,6 @@ impl Batch {
             }
             let indexed = fulltext::indexed(collection, &stems, &words);
             properties = properties.with("words", indexed).with("length", words.len() as i64);
-        }
-        if let Some(parent) = (kind.parent_id)(record) {
-            properties = properties.with("parent", parent).with("title", record.member_text("title"));
-        }
-        if *kind == MESSAGE {
-            properties = properties.with_some("url", record.members.text("url").ok().flatten());
         }
         properties
     }
@@ -425,14 +409,6 @@ impl Batch {
         self.next += 1;
         self.next
     }
-}
-
-/// Adds the properties that Reservoir needs: it reads no message without an embedding, nor one whose `id` is no number.
-fn for_reservoir(record: &StoredRecord, properties: Params) -> Params {
-    if *record.kind == MESSAGE {
-        return properties.with("embedding", BoltType::from_iter([0.0; 0]));
-    }
-    properties
 }
 
 /// The natural key of a record, if its kind has one.

@@ -2,7 +2,8 @@
 
 pub(super) mod repair;
 
-use super::statements::{for_model, fulltext_index, kind_position};
+use super::record_node::{INDEXES, PropertyIndex, listed};
+use super::statements::{for_label, for_model, fulltext_index, kind_position};
 use crate::record::{MESSAGE, RecordKind, check_relation};
 
 /// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All numbers come
@@ -46,15 +47,24 @@ pub(super) const SCHEMA: [&str; 15] = [
 
 /// Tombstones are found by their records' words in any form. A release before kept the digest with the other
 /// members.
-pub(super) const M007_FOLDED: &str = r#"
+const M007_FOLDED: &str = r#"
     MATCH (t:RsvTombstone) WHERE t.extra CONTAINS '"folded":"'
     SET t.folded = split(split(t.extra, '"folded":"')[1], '"')[0]"#;
+
+/// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
+pub(super) const OLDEST: i64 = 6;
+
+/// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
+pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED]];
+
+/// The version of the schema; each store records its own.
+pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;
+
 const SCOPE_INDEX: &str = "
     CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";
 const TIME_INDEX: &str = "CREATE INDEX rsv_{name}_time IF NOT EXISTS FOR (m:{label}) ON (m.timestamp)";
-const TRACE_INDEX: &str =
-    "CREATE INDEX rsv_{name}_trace IF NOT EXISTS FOR (m:{label}) ON (m.trace_id, m.timestamp)";
-const KEY_INDEX: &str = "CREATE INDEX rsv_{name}_key IF NOT EXISTS FOR (m:{label}) ON (m.key, m.timestamp)";
+const PROPERTY_INDEX: &str = "
+    CREATE INDEX rsv_{name}_{index} IF NOT EXISTS FOR (m:{label}) ON (m.{property}, m.timestamp)";
 const PARENT_INDEX: &str = "CREATE INDEX rsv_{name}_parent IF NOT EXISTS FOR (m:RsvNode) ON (m.parent)";
 const FULLTEXT_INDEX: &str = "
     CREATE FULLTEXT INDEX {fulltext} IF NOT EXISTS FOR (m:{label}) ON EACH [m.words]
@@ -106,16 +116,17 @@ const EXISTING: &str = concat!("WITH 0 AS n ", existing!());
 const LOCK_AND_EXISTING: &str = concat!(lock!(), existing!(), ", n, models");
 /// The nodes that may be the same as a record of a kind with a natural key: they have the same time, scope, trace and
 /// role. Nodes with more links come first.
-const TWINS: &str = "
-    UNWIND $twins{at} AS row
+const TWINS: &str = concat!(
+    "UNWIND $twins{at} AS row
     MATCH (m:{label}) USING INDEX m:{label}({index}) WHERE {trace} m.timestamp = row.timestamp
     AND m.partition = row.partition AND m.instance = row.instance
     AND (row.role IS NULL OR m.role = row.role) AND NOT m:RsvDouble
     OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
     WITH row, m, e ORDER BY COUNT { (m)--() } DESC
-    RETURN row.i AS i, elementId(m) AS element,
-      [{at}, m.rsv_id, m.trace_id, m.partition, m.instance, m.role, m.content, m.timestamp, m.seq, m.extra, m.url]
-      AS record, e.embedding AS vector ";
+    RETURN row.i AS i, elementId(m) AS element, ",
+    listed!("{at}"),
+    " AS record, e.embedding AS vector "
+);
 
 const COLLECT_TWINS: &str = "
     CALL () { {each} } RETURN collect([i, element, record, vector]) AS twins";
@@ -210,7 +221,7 @@ pub(super) const REMOVE_DOUBLES: &str = "
 pub(super) const SET_MEMBERS: &str = concat!(
     numbered_rows!(),
     "MATCH (r:RsvRecord {rsv_id: row.id})
-     SET r.extra = row.extra, r.timestamp = row.timestamp, r.changed = n"
+     SET r.extra = row.extra, r.timestamp = row.timestamp, r.changed = n SET r += row.derived"
 );
 /// Adds to sums; those that come to 0 are deleted.
 pub(super) const ADD_TALLIES: &str = "
@@ -349,20 +360,14 @@ pub(super) const BEGIN_UNLINKED: &str = "
 
 /// The statements that make the indexes of a kind.
 pub(super) fn indexes_of(kind: &RecordKind) -> Vec<String> {
-    let has_key = kind.lookup_key.is_some();
-    let wanted = [
-        (true, SCOPE_INDEX),
-        (true, TIME_INDEX),
-        (kind.traced, TRACE_INDEX),
-        (has_key, KEY_INDEX),
-        (kind.versions.is_some(), PARENT_INDEX),
-        (kind.indexed.is_some(), FULLTEXT_INDEX),
-    ];
-    let of_kind = |statement: &str| {
-        let statement = statement.replace("{fulltext}", &fulltext_index(kind));
-        statement.replace("{name}", kind.name).replace("{label}", kind.label)
+    let of_property = |(name, property, _): &PropertyIndex| {
+        PROPERTY_INDEX.replace("{index}", name).replace("{property}", property)
     };
-    wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, statement)| of_kind(statement)).collect()
+    let mut all = vec![SCOPE_INDEX.to_owned(), TIME_INDEX.to_owned()];
+    all.extend(INDEXES.iter().filter(|(.., is_of)| is_of(kind)).map(of_property));
+    all.extend(kind.versions.as_ref().map(|_| PARENT_INDEX.to_owned()));
+    all.extend(kind.indexed.is_some().then(|| FULLTEXT_INDEX.replace("{fulltext}", &fulltext_index(kind))));
+    all.iter().map(|index| for_label(&index.replace("{name}", kind.name), kind)).collect()
 }
 
 /// Puts a relation in place of `{rel}`; `None` if links of it are not stored, as it may be no name.

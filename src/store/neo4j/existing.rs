@@ -4,11 +4,13 @@ use super::batch::{Batch, OldVersion, natural_key};
 use super::changes;
 use super::error::{DbError, DbResult};
 use super::lock::{lock_params, locked};
+use super::record_node::{self, ListedRecord};
+use super::rows::ends;
 use super::selection::{collection_params, number, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_label};
 use super::tombstones::Tombstones;
-use super::values::{self, ListedRecord, Params, Row, narrow, or_null};
+use super::values::{Params, Row, narrow, or_null};
 use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, URI, kind_named, kinds};
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::is_one_to_one;
@@ -112,7 +114,7 @@ pub(super) fn read_about(
             let params = Params::new().with_texts("wanted", ids.iter().copied());
             transaction.each(&statements::records_about(kind), params, &mut |row| {
                 let (listed,) = row.get("row")?;
-                let record = values::record(listed, &[kind])?;
+                let record = record_node::record(listed, &[kind])?;
                 if seen.insert(record.id.clone()) {
                     existing.new.tally(&record, -1);
                     all.push(record.id);
@@ -153,7 +155,7 @@ fn take_in(
             let id = Some(id.clone());
             (kind, id, None, partition, instance, role, content, Some(timestamp), None, extra, None)
         });
-        let record = listed.map(|listed| values::record(listed, kinds)).transpose()?;
+        let record = listed.map(|listed| record_node::record(listed, kinds)).transpose()?;
         // Records that the batch itself has added are more recent.
         if compare || !existing.records.contains_key(&id) {
             existing.records.insert(id, record);
@@ -161,7 +163,7 @@ fn take_in(
     }
     for (i, element, listed, vector) in row.get::<Vec<ListedTwin>>("twins")? {
         let id = listed.1.clone();
-        let twin = values::record(listed, &requested.keyed)?;
+        let twin = record_node::record(listed, &requested.keyed)?;
         let requested = requested.twins.get(i).and_then(|(_, requested)| requested.vector.as_ref());
         if let (Some(id), Some(numbers), Some(requested)) = (&id, vector, requested) {
             existing.vectors.insert((id.clone(), requested.model.clone()), narrow(numbers));
@@ -274,12 +276,7 @@ impl<'a> Wanted<'a> {
             params = params.with_rows(&format!("twins{at}"), of_kind.map(twin));
         }
         let vector = |(of, model): &(&str, &str)| Params::new().with("of", *of).with("model", *model);
-        let link = |link: &&Link| {
-            Params::new()
-                .with("from", link.from.as_str())
-                .with("rel", link.rel.as_str())
-                .with("to", link.to.as_str())
-        };
+        let link = |link: &&Link| ends(&link.from, &link.to).with("rel", link.rel.as_str());
         let end = |(id, rel): &(Cow<str>, &str)| Params::new().with("id", id.as_ref()).with("rel", *rel);
         let collections = self.collections.iter().map(|(kind, scope)| collection_params(kind, scope));
         params

@@ -7,9 +7,6 @@ use super::server::Transaction;
 use super::values::{Params, Row};
 use std::collections::BTreeMap;
 
-/// The version of the schema; each store records its own.
-pub(super) const VERSION: i64 = 7;
-
 /// Models by name: number and dimension.
 pub(super) type Models = BTreeMap<String, (i64, usize)>;
 
@@ -21,7 +18,7 @@ pub(super) fn lock(transaction: &mut Transaction, count: usize) -> DbResult<(i64
 
 /// The parameters for taking the writers' lock.
 pub(super) fn lock_params(count: usize) -> Params {
-    Params::new().with("version", VERSION).with("count", number(count))
+    Params::new().with("version", changes::VERSION).with("count", number(count))
 }
 
 /// The row that is read with the writers' lock.

@@ -7,6 +7,7 @@
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
 use super::read::MeasuredRecord;
+use super::record_node;
 use super::rows::is_zero;
 use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::statements::{self, for_model, for_scopes, selected};
@@ -152,7 +153,7 @@ fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
 fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &QuantizedQuery) -> DbResult<Vec<Hit>> {
     let hit = |(listed, cosine, vector): MeasuredRecord| {
         let cosine = values::cosine((cosine, vector), query).unwrap_or_default();
-        Ok(Hit::by_meaning(values::record(listed, &which.kinds)?, cosine))
+        Ok(Hit::by_meaning(record_node::record(listed, &which.kinds)?, cosine))
     };
     lists.into_iter().map(hit).collect()
 }

@@ -2,10 +2,11 @@
 
 use super::error::DbResult;
 use super::graph::Neo4j;
+use super::record_node::{self, ListedRecord};
 use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::server::ids_per_request;
 use super::statements::{self, each_of, for_scopes, selected};
-use super::values::{self, ListedRecord, Params, Row};
+use super::values::{self, Params, Row};
 use crate::ranking::bm25::Corpus;
 use crate::record::{MESSAGE, RecordKind, Scopes, StoredRecord};
 use crate::store::evidence::Cosines;
@@ -141,7 +142,7 @@ impl Neo4j {
             let params = params.with("model", model).with_question(vector);
             let lists = self.server.lists::<MeasuredRecord>(&statement, params, ids.len())?;
             for (listed, cosine, vector) in lists {
-                let record = values::record(listed, &which.kinds)?;
+                let record = record_node::record(listed, &which.kinds)?;
                 if let Some(cosine) = values::cosine((cosine, vector), &query) {
                     cosines.push((record.id.clone(), cosine));
                 }
@@ -158,7 +159,7 @@ pub(super) fn longest(ids: &[&str]) -> usize {
 }
 
 fn listed_records(lists: Vec<(ListedRecord,)>, kinds: &[&'static RecordKind]) -> DbResult<Vec<StoredRecord>> {
-    lists.into_iter().map(|(listed,)| values::record(listed, kinds)).collect()
+    lists.into_iter().map(|(listed,)| record_node::record(listed, kinds)).collect()
 }
 
 /// The kind of a selection that consists of a trace in one scope.

@@ -5,12 +5,12 @@ use super::changes;
 use super::error::DbResult;
 use super::existing::{ROWS, read_about, read_old_versions};
 use super::lock::lock;
+use super::record_node;
 use super::rows::ends;
 use super::selection::select_params;
 use super::server::Transaction;
 use super::statements::{self, selected};
 use super::tombstones::{Contents, Tombstones};
-use super::values;
 use crate::record::{
     Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
     identity_digest, kinds,
@@ -50,7 +50,7 @@ fn add_tombstones(
     let mut records = Vec::new();
     transaction.each(&selected(statements::RECORDS_BY_ID, &which), params, &mut |row| {
         let (listed,) = row.get("row")?;
-        records.push(values::record(listed, &which.kinds)?);
+        records.push(record_node::record(listed, &which.kinds)?);
         Ok(())
     })?;
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);

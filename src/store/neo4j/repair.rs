@@ -5,6 +5,7 @@ use super::error::DbResult;
 use super::fulltext;
 use super::graph::Neo4j;
 use super::lock::lock;
+use super::record_node;
 use super::selection::select_params;
 use super::server::Transaction;
 use super::statements::{self, for_model, selected};
@@ -47,14 +48,8 @@ impl Neo4j {
         }
         self.index_models()?;
         let differed = self.server.write(tallies::rebuild)?;
-        done.push(
-            if differed {
-                "the counts of signals differed, and were made anew"
-            } else {
-                "the counts of signals were right"
-            }
-            .to_owned(),
-        );
+        let sums = if differed { "differed, and were made anew" } else { "were right" };
+        done.push(format!("the counts of signals {sums}"));
         Ok(done)
     }
 }
@@ -102,8 +97,7 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
                         .with("id", record.id.as_str())
                         .with("words", words)
                         .with("length", length)
-                        .with("key", record.lookup_key())
-                        .with("blank", record.embedded_text().is_none().then_some(true)),
+                        .with("derived", record_node::derived(record)),
                 );
             }
         }

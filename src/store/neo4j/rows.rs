@@ -28,10 +28,7 @@ pub(super) fn link_row(link: &Link, n: i64) -> Params {
         .with("score", link.score)
         .with("model", or_null(link.model.as_deref()))
         .with("extra", as_json(&link.extra));
-    Params::new()
-        .with("from", link.from.as_str())
-        .with("to", link.to.as_str())
-        .with("properties", BoltType::Map(properties.into()))
+    ends(&link.from, &link.to).with("properties", BoltType::Map(properties.into()))
 }
 
 /// The ends of a link as parameters.

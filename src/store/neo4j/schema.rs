@@ -1,8 +1,8 @@
 //! The constraints and indexes that must exist before a store is used; each is made once.
 
-use super::changes;
+use super::changes::{self, MIGRATIONS, OLDEST, VERSION};
 use super::error::{DbError, DbResult};
-use super::lock::{VERSION, lock};
+use super::lock::lock;
 use super::selection::with_kinds;
 use super::server::Server;
 use super::values::Params;
@@ -31,7 +31,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
         return refused(ErrorKind::ServerTooOld(USE_NEWER_SERVER), cause);
     }
     let version: Option<i64> = store.get("version").map_err(failed)?;
-    if let Some(other) = version.filter(|version| !(FIRST..=VERSION).contains(version)) {
+    if let Some(other) = version.filter(|version| !(OLDEST..=VERSION).contains(version)) {
         let cause = format!("is of another version of rsv ({other}; this one reads {VERSION})");
         return refused(ErrorKind::OtherVersion, cause);
     }
@@ -42,17 +42,9 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
     make_missing(server, version.is_none(), &prepared).map_err(failed)
 }
 
-/// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
-const FIRST: i64 = 6;
-
-/// The statements of each step from the schema of a release to the next, append-only: the first is that from `FIRST`.
-const MIGRATIONS: [&[&str]; 1] = [&[changes::M007_FOLDED]];
-
-const _: () = assert!(FIRST + MIGRATIONS.len() as i64 == VERSION);
-
 /// Brings a graph to the version of this release, all at once.
 fn migrate(server: &Server, version: i64) -> DbResult<()> {
-    let done = usize::try_from(version - FIRST).unwrap_or_default();
+    let done = usize::try_from(version - OLDEST).unwrap_or_default();
     server.write(|transaction| {
         lock(transaction.within(Duration::from_secs(INDEXING_TIMEOUT)), 0)?;
         for statement in MIGRATIONS.iter().skip(done).copied().flatten() {

@@ -10,6 +10,7 @@
 //! since it has the same message or has forgotten it; `RsvTombstone` for tombstones; `RsvNode` for the
 //! documents of a tree, which `CHILD_OF` links to those above them.
 
+use super::record_node::{self, listed};
 use crate::record::{MESSAGE, RecordKind, Scopes, TextSource};
 use crate::store::select::Select;
 
@@ -53,33 +54,6 @@ macro_rules! regular {
 /// conditions by itself, which takes it longer than the rest of a statement; `CASE` is a single one.
 const READABLE: &str =
     concat!("CASE WHEN m:RsvRecord THEN true WHEN m:RsvDouble THEN false ELSE ", regular!(), " END");
-/// The condition of every selection on the time of `m`. It is always given, so that an index that ends in the time is
-/// used; `$until` is no later than `$before`.
-const IN_TIME: &str = "m.timestamp >= $since AND m.timestamp <= $until";
-/// The conditions of some selections: a property without a condition need not be read.
-type IsAsked = fn(&Select) -> bool;
-const ASKED: [(IsAsked, &str); 9] = [
-    (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
-    (|which| !which.roles.is_empty(), "($roles IS NULL OR m.role IN $roles)"),
-    (|which| which.key.is_some(), "m.key = $key"),
-    (
-        |which| which.below.as_ref().is_some_and(|below| below.only_prefix().is_some()),
-        "m.key STARTS WITH $below AND size(split(m.key, '/')) - 1 <= $slashes",
-    ),
-    (
-        |which| which.below.as_ref().is_some_and(|below| below.only_prefix().is_none()),
-        "(any(prefix IN $prefixes WHERE m.key STARTS WITH prefix) OR m.key IN $roots)",
-    ),
-    (
-        |which| which.before.is_some(),
-        "($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
-          OR coalesce(m.seq, 0) = $before.seq AND m.rsv_id < $before.id)",
-    ),
-    (|which| which.only.is_some(), "m.rsv_id IN $only"),
-    (|which| !which.except.traces.is_empty(), "NOT coalesce(m.trace_id, '') IN $traces"),
-    (|which| !which.except.ids.is_empty(), "NOT coalesce(m.rsv_id, '') IN $ids"),
-];
-
 /// The vector of `m` by a model, if one is requested.
 macro_rules! vector_of {
     () => {
@@ -88,20 +62,7 @@ macro_rules! vector_of {
     };
 }
 
-/// The record `m` as a list, which begins with the position of its kind.
-macro_rules! listed {
-    () => {
-        listed!("{kind}")
-    };
-    ($kind:literal) => {
-        concat!(
-            "[",
-            $kind,
-            ", m.rsv_id, m.trace_id, m.partition, m.instance, m.role, m.content, m.timestamp, m.seq, m.extra, m.url]"
-        )
-    };
-}
-/// The same as one column: the driver makes a table of the columns of each row.
+/// The record `m` as one column: the driver makes a table of the columns of each row.
 macro_rules! record {
     () => {
         concat!(listed!(), " AS record")
@@ -666,21 +627,15 @@ pub(super) fn selected_of_kind(statement: &str, kind: &RecordKind, which: &Selec
 
 /// Fills in the part of a statement that is about one kind.
 fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
-    let index = match &which.scopes {
-        _ if which.trace_id.is_some() && kind.traced => "trace_id, timestamp",
-        _ if kind.lookup_key.is_some() && is_of_key(which) => "key, timestamp",
-        Scopes::All => "timestamp",
-        Scopes::Partition(_) | Scopes::One(_) => "partition, instance, timestamp",
+    let index = match (record_node::indexed_property(kind, which), &which.scopes) {
+        (Some(property), _) => &format!("{property}, timestamp"),
+        (None, Scopes::All) => "timestamp",
+        (None, Scopes::Partition(_) | Scopes::One(_)) => "partition, instance, timestamp",
     };
     let statement = statement
         .replace("{index}", &format!("USING INDEX m:{{label}}({index})"))
         .replace("{admitted}", &admitted(std::slice::from_ref(which), &[kind]));
     for_label(&statement, kind)
-}
-
-/// Whether the index of lookup keys finds the records of a selection.
-fn is_of_key(which: &Select) -> bool {
-    which.key.is_some() || which.below.as_ref().is_some_and(|below| below.only_prefix().is_some())
 }
 
 /// Puts the label of a kind in place of `{label}`.
@@ -692,13 +647,12 @@ fn conditions(statement: &str, which: &Select) -> String {
     let (scopes, trace) = (&which.scopes, which.trace_id.is_some());
     let condition = scope_condition(scopes);
     let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
-    let first: &[&str] = match scopes {
-        _ if trace => &["m.trace_id"],
-        _ if which.key.is_some() => &["m.key"],
-        Scopes::All | Scopes::Partition(_) => &[],
-        Scopes::One(_) => &["m.partition", "m.instance"],
+    let first: &[&str] = match (record_node::equal_property(which), scopes) {
+        (Some(property), _) => &[property],
+        (None, Scopes::All | Scopes::Partition(_)) => &[],
+        (None, Scopes::One(_)) => &["partition", "instance"],
     };
-    let order = |way: &str| first.iter().map(|name| format!("{name}{way}, ")).collect::<String>();
+    let order = |way: &str| first.iter().map(|name| format!("m.{name}{way}, ")).collect::<String>();
     let admitted = admitted(std::slice::from_ref(which), &which.kinds);
     let of_other = format!("m:{} AND {condition} AND {admitted}", any_label(&which.kinds));
     statement
@@ -712,9 +666,9 @@ fn conditions(statement: &str, which: &Select) -> String {
 /// The conditions except kinds and scopes that occur in any of some selections of records of some kinds.
 fn admitted(which: &[Select], kinds: &[&RecordKind]) -> String {
     let readable = if kinds.contains(&&MESSAGE) { READABLE } else { "m:RsvRecord" };
-    let asked =
-        ASKED.iter().filter(|(is_asked, _)| which.iter().any(is_asked)).map(|(_, condition)| *condition);
-    [IN_TIME, readable].into_iter().chain(asked).collect::<Vec<_>>().join(" AND ")
+    let mut conditions = record_node::conditions(which);
+    conditions.insert(1, readable);
+    conditions.join(" AND ")
 }
 
 /// Collects the rows of a statement, which are lists, into one: the server takes longer to send a row (16 µs) than to

@@ -3,8 +3,8 @@
 use super::error::{DbError, DbResult};
 use crate::error::Error;
 use crate::record::{
-    Content, Draft, DraftDefaults, Embedding, Link, MESSAGE, Object, RecordKind, Role, Scope, StoredRecord,
-    Tombstone, TombstoneState, time,
+    Content, Draft, DraftDefaults, Embedding, Link, Object, Role, Scope, StoredRecord, Tombstone,
+    TombstoneState, time,
 };
 use crate::vector::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
@@ -75,29 +75,14 @@ pub(super) fn narrow(numbers: Vec<f64>) -> Vec<f32> {
     numbers.into_iter().map(|x| x as f32).collect()
 }
 
-/// A record as `statements` lists it: its kind, by the position among those that were asked for; id, trace_id,
-/// partition, instance, role, content, timestamp, seq, extra, url.
-// A tuple, no struct: the driver reads a struct only from a map, which repeats the names in every row.
-pub(super) type ListedRecord = (
-    usize,
-    Option<String>,
-    Option<String>,
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<i64>,
-    Option<u32>,
-    Option<String>,
-    Option<String>,
-);
+/// A text that may be missing.
+pub(super) type Text = Option<String>;
 
 /// A link as `statements` lists it: rel, from, to, timestamp, score, model, extra.
-pub(super) type ListedLink =
-    (String, String, String, Option<i64>, Option<f64>, Option<String>, Option<String>);
+pub(super) type ListedLink = (String, String, String, Option<i64>, Option<f64>, Text, Text);
 
 /// A tombstone as `statements` lists it: of, also, what, partition, instance, state, timestamp, extra.
-type ListedTombstone = (String, Option<String>, String, String, String, String, i64, Option<String>);
+type ListedTombstone = (String, Text, String, String, String, String, i64, Text);
 
 /// The nearness of a vector to a question's as `statements` returns it: the cosine, or the vector; neither if there is
 /// none.
@@ -127,11 +112,6 @@ impl Row {
         Ok(Scope { partition: self.get("partition")?, instance: self.get("instance")? })
     }
 
-    /// The record that the row lists, which is of one of these kinds.
-    pub(super) fn record(&self, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
-        record(self.get("record")?, kinds)
-    }
-
     /// An embedding, of the columns `of`, `model`, `vector` and `extra`.
     pub(super) fn embedding(&self) -> DbResult<Embedding> {
         Ok(Embedding {
@@ -159,66 +139,14 @@ impl Row {
 }
 
 /// The value of a column or a property: members as JSON, or null.
-fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
+pub(super) fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
     let object = json.map_or_else(|| Ok(Object::default()), Object::parse);
     object.map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
 }
 
-/// Converts a listed record. A message without an id, which rsv did not write, gets the id that is derived from its
-/// content.
-pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
-    let (kind, id, trace_id, partition, instance, role, content, timestamp, seq, extra, url) = listed;
-    let kind = kinds.get(kind).copied().ok_or_else(|| unexpected("a record of another kind"))?;
-    let role: Option<Role> = role.map(|role| role.parse()).transpose().map_err(unexpected)?;
-    let (text, scope) = (content.unwrap_or_default(), Scope { partition, instance });
-    let mut members = object("extra", extra.as_deref())?;
-    if let Some(id) = id {
-        let timestamp = timestamp.ok_or_else(|| unexpected(format!("{id}: a record without a time")))?;
-        let (trace_id, seq) = (trace_id.unwrap_or_default(), seq.unwrap_or_default());
-        return Ok(StoredRecord {
-            kind,
-            id,
-            scope,
-            trace_id,
-            timestamp,
-            seq,
-            role,
-            text,
-            members,
-            vector: None,
-        });
-    }
-    if *kind != MESSAGE {
-        return Err(unexpected(format!("a {} without an id", kind.name)));
-    }
-    if let Some(url) = url {
-        members.set_text("url", &url);
-    }
-    let role = role.ok_or_else(|| unexpected("a message without a role"))?;
-    let draft = Draft {
-        trace_id,
-        partition: Some(scope.partition),
-        instance: Some(scope.instance),
-        timestamp,
-        seq: seq.or(Some(0)),
-        members,
-        ..Draft::message(role, Content::Text(text))
-    };
-    draft.complete(&NO_DEFAULTS).map_err(unexpected)
-}
-
 /// A message that rsv did not write as `statements` lists it: its node, trace_id, partition, instance, role, content,
 /// timestamp, url.
-pub(super) type ListedUnadopted = (
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-);
+pub(super) type ListedUnadopted = (String, Text, Text, Text, Text, Text, Text, Text);
 
 /// Converts a listed message that rsv did not write. Its time may be a number or a text. The error names its node.
 pub(super) fn unadopted(listed: ListedUnadopted) -> Result<StoredRecord, Error> {
@@ -247,10 +175,10 @@ pub(super) fn unadopted(listed: ListedUnadopted) -> Result<StoredRecord, Error> 
     read().map_err(|error| error.at(format_args!("cannot read MessageNode {element}")))
 }
 
-const NO_DEFAULTS: DraftDefaults =
+pub(super) const NO_DEFAULTS: DraftDefaults =
     DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
 
-fn unexpected(what: impl ToString) -> DbError {
+pub(super) fn unexpected(what: impl ToString) -> DbError {
     DbError::Unexpected(what.to_string())
 }
 

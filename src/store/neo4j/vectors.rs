@@ -5,11 +5,12 @@ use super::changes::{self, VectorLabels};
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
 use super::lock::{Models, lock};
+use super::record_node::{self, ListedRecord};
 use super::rows::vector_row;
 use super::selection::{collection_params, number, select_params};
 use super::server::Transaction;
 use super::statements::{self, for_model, selected};
-use super::values::{self, ListedRecord, Params, Row};
+use super::values::{Params, Row};
 use super::write::{begin_unembedded, run_all, run_over, vector_steps};
 use crate::record::{Embedding, Scope, StoredRecord, kinds};
 use crate::store::api::{Model, Unembedded, Vectors};
@@ -82,7 +83,7 @@ impl Neo4j {
             return Ok(Unembedded::default());
         };
         let newest: Vec<ListedRecord> = row.get("newest")?;
-        let newest = newest.into_iter().map(|listed| values::record(listed, &which.kinds));
+        let newest = newest.into_iter().map(|listed| record_node::record(listed, &which.kinds));
         let mut newest: Vec<StoredRecord> = newest.collect::<DbResult<_>>()?;
         newest.sort_by_cached_key(|record| Reverse(record.position()));
         Ok(Unembedded { newest, total: row.count("all")?, model_known: row.get("known")? })
@@ -149,7 +150,7 @@ fn read_records(
         let (id, Scope { partition, instance }): (String, _) = (row.get("id")?, row.scope()?);
         let (time, extra) = (Some(row.get("timestamp")?), row.get("extra")?);
         let listed = (kind, Some(id.clone()), None, partition, instance, None, None, time, None, extra, None);
-        records.insert(id, values::record(listed, &kinds)?);
+        records.insert(id, record_node::record(listed, &kinds)?);
     }
     Ok(records)
 }

@@ -7,11 +7,12 @@ use super::error::{DbError, DbResult};
 use super::fulltext::{joined, pattern, whole_stem, with_min_idf};
 use super::graph::Neo4j;
 use super::read::{Sizes, sizes_params};
+use super::record_node::{self, ListedRecord};
 use super::selection::number;
 use super::selection::scopes_params;
 use super::server::FETCH_SIZE;
 use super::statements::{self, for_scopes, for_words, fulltext_index};
-use super::values::{self, ListedRecord, Params};
+use super::values::{self, Params};
 use crate::ranking::bm25::{self, Corpus, QueryToken, Scored};
 use crate::record::{Hit, RecordKind, Scopes, StoredRecord};
 use crate::store::evidence::Cosines;
@@ -253,7 +254,7 @@ impl SeenRecords {
             }
             match listed {
                 Some(listed) => {
-                    let record = values::record(listed, kinds)?;
+                    let record = record_node::record(listed, kinds)?;
                     scan((n, timestamp), &record.indexed_text().unwrap_or_default(), tokens);
                 }
                 None => drop(scan((n, timestamp), &text.unwrap_or_default(), tokens)),

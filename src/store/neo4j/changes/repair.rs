@@ -6,7 +6,7 @@ pub(in crate::store::neo4j) const WORDS_OF: &str = "
     UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) RETURN r.rsv_id AS id, r.words AS words, r.length AS length";
 pub(in crate::store::neo4j) const SET_WORDS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})
-    SET r.words = row.words, r.length = row.length, r.key = row.key, r.blank = row.blank";
+    SET r.words = row.words, r.length = row.length SET r += row.derived";
 /// Corrects the counts of the collections of a kind; returns how many were wrong.
 pub(in crate::store::neo4j) const COUNT_RECORDS: &str = "
     MATCH (c:RsvCollection {kind: $kind})
