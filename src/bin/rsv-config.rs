@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 /// Show, change and check the settings
 ///
 /// A setting comes from a flag, else the environment, else the settings file, else its default applies.
-/// 'rsv-config list' shows every key, what it is for, its value, and where the value came from. Quote a name
+/// 'rsv-config list' shows every key, its value, the value's origin, and the purpose of the key. Quote a name
 /// within a key where TOML requires it: 'models."gpt-3.5-turbo".reserve_tokens'.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = false)]
@@ -47,7 +47,7 @@ enum Action {
         /// The name of the setting
         key: String,
     },
-    /// Show every key, its value, the value's origin, and what the key is for
+    /// Show every key, its value, the value's origin, and the purpose of the key
     List {
         /// Show only settings that are set
         #[arg(long)]
@@ -59,9 +59,9 @@ enum Action {
     Path,
     /// Write the first settings; without flags, ask for them
     Init(Init),
-    /// Show what there is, and what to do next
+    /// Show a summary of the setup, and what to do next
     Status {
-        /// Print how much was said each day, and what recall cost: as text with small bars, or as an svg picture
+        /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as an svg picture
         #[arg(long, value_name = "FORMAT", value_parser = ["text", "svg"], hide_possible_values = true)]
         format: Option<String>,
     },
@@ -70,7 +70,7 @@ enum Action {
         /// Only return the unused space of the store's file to the disk
         #[arg(long)]
         compact: bool,
-        /// Only make anew what follows from the records of the store: indexes, marks and counts
+        /// Only rebuild the data derived from the records of the store: indexes, marks and counts
         #[arg(long, conflicts_with = "compact")]
         repair: bool,
     },

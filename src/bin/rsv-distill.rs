@@ -56,7 +56,7 @@ struct Args {
     /// Print the requests to the model, for rsv-forward, instead of sending them
     #[arg(long, requires = "model")]
     emit_request: bool,
-    /// Ask about so many documents at once
+    /// Ask about this many documents at once
     #[arg(short, long, value_name = "COUNT", default_value = "1", requires = "model")]
     jobs: NonZeroUsize,
 }

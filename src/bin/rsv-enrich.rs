@@ -32,13 +32,13 @@ struct Args {
     /// Recall this: some of similar, recent, memories, documents and archives, separated by commas, or none
     #[arg(long, value_name = "WHAT")]
     recall: Option<String>,
-    /// Recall at most so many of the last messages
+    /// Recall at most this many of the last messages
     #[arg(long, value_name = "COUNT")]
     recent: Option<String>,
-    /// Recall at most so many memories
+    /// Recall at most this many memories
     #[arg(long, value_name = "COUNT")]
     memories: Option<String>,
-    /// Recall at most so many documents
+    /// Recall at most this many documents
     #[arg(long, value_name = "COUNT")]
     documents: Option<String>,
     /// Recall documents at and below this address

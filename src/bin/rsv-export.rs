@@ -33,13 +33,13 @@ struct Args {
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
-    /// Write only records of these kinds, with what belongs to them: message, account, memory, document, signal
+    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Read the store's file page by page, without its indexes, as a damaged one needs
     #[arg(long)]
     recover: bool,
-    /// Write only what changed after this cursor of an earlier export; without the file, everything
+    /// Write only the changes after this cursor of an earlier export; without the file, everything
     #[arg(long, value_name = "FILE", conflicts_with_all = ["recover", "since", "until"])]
     new_since: Option<PathBuf>,
     /// Write the cursor for the next export to this file, once everything is printed

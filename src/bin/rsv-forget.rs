@@ -18,9 +18,9 @@ use std::process::ExitCode;
 
 /// Remove messages with everything that belongs to them, and keep them out from then on
 ///
-/// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by conditions. What is
-/// removed is printed, with its words, so that 'rsv-import --allow-return' can undo it; on a terminal as text without
-/// secrets. No later import or retry stores it again. The exit status is 1 if there was nothing to remove.
+/// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by conditions. The
+/// removed records are printed, with their words, so that 'rsv-import --allow-return' can undo this; on a terminal as
+/// text without secrets. No later import or retry stores them again. The exit status is 1 if there was nothing to remove.
 #[derive(clap::Args)]
 struct Args {
     /// The ids of the records, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
@@ -42,7 +42,7 @@ struct Args {
     /// Select from all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Remove what was made from the records too
+    /// Remove the records derived from the selected ones too
     #[arg(long)]
     derived: bool,
     /// Print what would be removed, and remove nothing

@@ -32,10 +32,10 @@ struct Args {
     /// Read this format, whatever the files look like; list prints the names
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
-    /// Print what other programs left in the home directory, and the command that imports it
+    /// List the files of other programs in the home directory, with the commands that import them
     #[arg(long, conflicts_with = "files")]
     find: bool,
-    /// Read the sessions in these directories, by default those of --find, and go on reading what programs write there
+    /// Read the sessions in these directories, by default those of --find, and then the messages that programs write there
     #[arg(long, conflicts_with_all = ["dry_run", "report", "at"])]
     watch: bool,
     /// Read calls of tools and their output too
@@ -164,7 +164,7 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {
             lines += 1;
-            // A bad line is told, and is no reason to end.
+            // A bad line is reported, and is no reason to end.
             if let Err(error) = line {
                 diagnostics.fault(&error);
             }

@@ -20,7 +20,7 @@ use std::time::Instant;
 ///
 /// The input is one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
 /// embeddings, accounts, memories, documents, signals, responses, and commits of sessions. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
-/// printed once what it holds is durable.
+/// printed once its records are durable.
 #[derive(clap::Args)]
 struct Args {
     /// The text to store; without it, read standard input, as JSON lines if it begins with '{' or '[{'
@@ -37,7 +37,7 @@ struct Args {
     /// Store the text as a memory with this title; standard input is then text
     #[arg(long, value_name = "TITLE", conflicts_with_all = ["role", "trace"], requires = "outcome")]
     title: Option<String>,
-    /// Tell how it went with what the memory describes: success or failure
+    /// Give the memory this outcome: success or failure
     #[arg(long, value_name = "OUTCOME", value_parser = ["success", "failure"], hide_possible_values = true, requires = "title")]
     outcome: Option<String>,
     /// Give the memory these tags

@@ -42,7 +42,7 @@ struct Args {
     /// Print the links that would be made, and write nothing
     #[arg(long, conflicts_with = "Show")]
     dry_run: bool,
-    /// Make all synapses anew, not only those of new messages
+    /// Rebuild all synapses, not only those of new messages
     #[arg(long, conflicts_with = "Show")]
     rebuild: bool,
     /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id

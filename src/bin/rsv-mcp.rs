@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// directory.
 #[derive(clap::Args)]
 struct Args {
-    /// Return at most so many tokens of stored text in an answer
+    /// Return at most this many tokens of stored text in an answer
     #[arg(long, value_name = "COUNT", default_value_t = mcp::DEFAULT_MAX_TOKENS as u32, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     max_tokens: u32,
     /// Offer the tool forget too, which removes records

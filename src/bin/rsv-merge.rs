@@ -18,7 +18,7 @@ use std::time::Instant;
 ///
 /// Reads the clusters that 'rsv-link --clusters' prints, and prints for each a memory with the sentences of all
 /// members. With --model, a model writes it. rsv-ingest stores it, and archives the members in the same transaction.
-/// Of a commit of a session, as 'rsv-link --near' prints it, it is decided what becomes of each memory.
+/// Of a commit of a session, as 'rsv-link --near' prints it, it decides what becomes of each memory.
 /// Other lines are passed on. No store is opened.
 #[derive(clap::Args)]
 struct Args {

@@ -15,8 +15,8 @@ use std::process::ExitCode;
 
 /// Make a tree of documents of files, for rsv-ingest to store
 ///
-/// Prints a document for each directory, file and section, a directory after what is in it, and a line that ends the
-/// tree of each operand. What cannot be read is named, and the rest goes on. No store is opened.
+/// Prints a document for each directory, file and section, a directory after its children, and a line that ends the
+/// tree of each operand. Files that cannot be read are named, and the others are read. No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files, directories and addresses (http, https) to read; without any, or for '-', read standard input
@@ -43,7 +43,7 @@ struct Args {
     /// Print the text that is read of files, and no lines
     #[arg(long, conflicts_with = "to")]
     text: bool,
-    /// Parse so many files at once [default: the number of processors]
+    /// Parse this many files at once [default: the number of processors]
     #[arg(short, long, value_name = "COUNT")]
     jobs: Option<NonZeroUsize>,
 }

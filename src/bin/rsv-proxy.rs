@@ -53,7 +53,7 @@ struct Args {
     /// Serve a page for chats, sessions and documents too, at /chat
     #[arg(long)]
     chat: bool,
-    /// Check that everything the proxy needs is there, print how to fix what is not, and exit
+    /// Check everything that the proxy needs, print the problems with their remedies, and exit
     #[arg(long)]
     check: bool,
     /// Log each request as a line on standard error: json or text

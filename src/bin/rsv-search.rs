@@ -61,7 +61,7 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// Find records of these kinds: message, memory, document [default: message; with --target, what lies there]
+    /// Find records of these kinds: message, memory, document [default: message; with --target, the kinds of records there]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     #[command(flatten)]

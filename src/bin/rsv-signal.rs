@@ -30,7 +30,7 @@ struct Args {
     /// Print the numbers of memories and signals, the last use, and the mean confidence
     #[arg(long, conflicts_with_all = ["Signal", "ids", "weights"])]
     stats: bool,
-    /// Count all signals anew, and say whether the counts differed
+    /// Count all signals again, and say whether the counts differed
     #[arg(long, conflicts_with_all = ["Signal", "ids", "weights", "stats"])]
     rebuild: bool,
     /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
@@ -48,10 +48,10 @@ struct Signal {
     /// Say that they did not help
     #[arg(long)]
     unhelpful: bool,
-    /// Say that what was done by them succeeded
+    /// Say that acting on them succeeded
     #[arg(long)]
     succeeded: bool,
-    /// Say that what was done by them failed
+    /// Say that acting on them failed
     #[arg(long)]
     failed: bool,
     /// Count a use
@@ -100,7 +100,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.rebuild {
         let wrong = store::open(&settings.store()?, OpenMode::Create)?.repair(Derived::Tallies)?;
         io.note(if !wrong.is_empty() {
-            "the counts differed, and are made anew"
+            "the counts differed, and are made again"
         } else {
             "the counts were right"
         });

@@ -104,13 +104,13 @@ struct Tree {
     /// With an address: print all that is below it, and the document itself
     #[arg(long, requires = "count")]
     tree: bool,
-    /// With an address: go down so many levels
+    /// With an address: go down this many levels
     #[arg(long, value_name = "LEVELS", requires = "count", conflicts_with = "stale", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
     /// With an address: print the texts up to this level of detail: 0 the abstract, 1 the overview, 2 the content
     #[arg(long, value_name = "LEVEL", requires = "count", value_parser = clap::value_parser!(u8).range(0..=2))]
     level: Option<u8>,
-    /// With an address: print the documents that a model should make anew, each after those below it
+    /// With an address: print the documents that a model should describe, each after those below it
     #[arg(long, requires = "count", conflicts_with = "tree")]
     stale: bool,
 }

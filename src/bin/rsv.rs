@@ -48,7 +48,7 @@ static ROWS: [Row; 20] = [
         word: "status",
         tool: "rsv-config",
         arguments: &["status"],
-        about: "Show what there is, and what to do next",
+        about: "Show a summary of the setup, and what to do next",
     },
 ];
 

@@ -107,12 +107,12 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent"), "the records to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
     row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.documents", &["RSV_ENRICH_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the maximum number of documents to recall"),
     row("enrich.target", &["RSV_ENRICH_TARGET"], Text, Some("viking://resources"), "the address at and below which documents are recalled"),
     row("enrich.min_score", &["RSV_ENRICH_MIN_SCORE"], Real(0.0, 1_000_000.0), None, "the lowest score of a document to recall; unset, any"),
-    row("enrich.selective", &["RSV_ENRICH_SELECTIVE"], Boolean, Some("true"), "whether only messages that are likely to help are recalled, instead of as many as there may be"),
+    row("enrich.selective", &["RSV_ENRICH_SELECTIVE"], Boolean, Some("true"), "whether only messages that are likely to help are recalled, instead of as many as the limits allow"),
     row("enrich.recent_gap", &["RSV_ENRICH_RECENT_GAP"], Duration, Some("30m"), "the pause after which a new sitting begins; with enrich.selective, recent messages are those of the present sitting"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "the largest share of the model's window that recalled messages take"),
     row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "the age at which a related message counts half as recent, if not all related messages fit"),
@@ -129,9 +129,9 @@ pub(super) static ROWS: &[SettingRow] = &[
 
     row("memory.prior", &["RSV_MEMORY_PRIOR"], Choice(&["given", "uniform"]), Some("given"), "the confidence in a memory before any signal: given (its own prior) or uniform (0.5, as one observation for it and one against it)"),
     row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
-    row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "what rsv-search goes by on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
+    row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "the ranking of rsv-search on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
-    row("chat.recall", &["RSV_CHAT_RECALL"], RECALLED, Some("similar,recent,memories,documents"), "what the chat backend recalls, as enrich.recall; similar are messages of all sessions of the user"),
+    row("chat.recall", &["RSV_CHAT_RECALL"], RECALLED, Some("similar,recent,memories,documents"), "the records that the chat backend recalls, as enrich.recall; similar are messages of all sessions of the user"),
     row("chat.documents", &["RSV_CHAT_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the number of sections of documents that the chat backend recalls"),
     row("chat.min_score", &["RSV_CHAT_MIN_SCORE"], Real(0.0, 1_000_000.0), None, "the lowest score of a section that the chat backend recalls; unset, any"),
     row("chat.mood", &["RSV_CHAT_MOOD"], Boolean, Some("false"), "whether the chat backend asks the model for its mood, in a last line"),

@@ -221,7 +221,7 @@ fn fish_completes() {
             "rsv sta",
             &[
                 "start\tServe chat completions with memory, as 'rsv proxy'",
-                "status\tShow what there is, and what to do next",
+                "status\tShow a summary of the setup, and what to do next",
             ],
         ),
         ("rsv view -p gar", &["garden"]),

@@ -42,7 +42,7 @@ fn the_example_of_the_page_prints_what_it_says() {
     if !is_installed("bash") || !is_installed("jq") {
         return report_unchecked("the numbers in the example of rsv-memory(7), for want of bash or jq");
     }
-    let example = block_after("A strategy, and what becomes of it:");
+    let example = block_after("A strategy, and the confidence in it after each signal:");
     let wanted = example.lines().filter_map(|line| Some(line.split_once(" # ")?.1.trim()));
     let mut wanted: Vec<&str> = wanted.collect();
     assert!(wanted.len() >= 5, "{example}");
