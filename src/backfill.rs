@@ -10,5 +10,5 @@ mod replay;
 
 pub use claim::claim;
 pub use model::{embedder, is_wanted, model_of, optional, settle};
-pub use pending::{Backfilled, all, catch_up, catch_up_limit, embeddable, newest};
+pub use pending::{Backfilled, all, catch_up, catch_up_limit, catch_up_until, embeddable, newest};
 pub use replay::{Replayed, replay};

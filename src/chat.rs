@@ -8,7 +8,9 @@ mod growing_text;
 pub use growing_text::GrowingText;
 
 use crate::error::{Error, Result};
-use crate::record::{ACCOUNT, Content, DraftDefaults, Object, Role, Scope, StoredRecord, unexpected};
+use crate::record::{
+    ACCOUNT, Content, DraftDefaults, Object, Reach, RequestScope, Role, Scope, StoredRecord, unexpected,
+};
 
 /// A hint: the smallest valid request.
 const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
@@ -90,10 +92,13 @@ impl Request {
     }
 
     /// The scope that the request's own `rsv` names, if it names one.
-    pub fn scope(&self) -> Result<Option<Scope>> {
+    pub fn scope(&self) -> Result<Option<RequestScope>> {
         let rsv = self.body.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
-        let named = rsv.partition.is_some() || rsv.instance.is_some();
-        named.then(|| rsv.scope()).transpose()
+        if rsv.partition.is_none() && rsv.instance.is_none() {
+            return Ok(None);
+        }
+        let named = RequestScope::named(rsv.partition.as_deref(), rsv.instance.as_deref())?;
+        Ok(Some(RequestScope { reach: rsv.reach.unwrap_or(named.reach), ..named }))
     }
 
     /// Takes the member `rsv` off.
@@ -154,6 +159,11 @@ fn account(members: Object) -> Result<StoredRecord> {
     (ACCOUNT.read)(members)?.complete(&nothing)
 }
 
+/// Reads a reach in the member `rsv`.
+fn reach(name: &str) -> Result<Reach> {
+    Reach::named(name).ok_or_else(|| unexpected("reach", "instance or partition", name))
+}
+
 /// The name in `rsv.provider` of an answer that rsv itself gives.
 const OWN_PROVIDER: &str = "rsv";
 
@@ -162,6 +172,8 @@ const OWN_PROVIDER: &str = "rsv";
 pub struct Rsv {
     pub partition: Option<String>,
     pub instance: Option<String>,
+    /// The reach of recall, if it is not that of the names.
+    pub reach: Option<Reach>,
     pub trace_id: Option<String>,
     /// The last message as the client wrote it, if it is a user's.
     pub user: Option<Object>,
@@ -184,6 +196,7 @@ impl Rsv {
         let rsv = Rsv {
             partition: members.text("partition")?,
             instance: members.text("instance")?,
+            reach: members.text("reach")?.map(|name| reach(&name)).transpose()?,
             trace_id: members.text("trace_id")?,
             user: members.object("user")?,
             tools: members.objects("tools")?.unwrap_or_default(),
@@ -191,7 +204,7 @@ impl Rsv {
             more: Object::default(),
         };
         members.retain(|name| {
-            !["partition", "instance", "trace_id", "user", "tools", "account"].contains(&name)
+            !["partition", "instance", "reach", "trace_id", "user", "tools", "account"].contains(&name)
         });
         Ok(Rsv { more: members, ..rsv })
     }
@@ -199,8 +212,12 @@ impl Rsv {
     /// The value as an object, members in a fixed order.
     pub fn to_object(&self) -> Object {
         let mut object = Object::default();
-        let names =
-            [("partition", &self.partition), ("instance", &self.instance), ("trace_id", &self.trace_id)];
+        let names = [
+            ("partition", self.partition.as_deref()),
+            ("instance", self.instance.as_deref()),
+            ("reach", self.reach.map(Reach::name)),
+            ("trace_id", self.trace_id.as_deref()),
+        ];
         for (name, value) in names {
             if let Some(value) = value {
                 object.set_text(name, value);

@@ -1,5 +1,8 @@
 //! Enriches a request: chooses the messages to recall, limits them to the model's window, and places them. The
 //! request's account records the result.
+//!
+//! Recall goes by steps (`schedule.rs`): first what is found by key (`begin`), then, by the question's vector if it was
+//! made in time, what is found by a search (`Begun::recall`). A caller that stops waiting uses what is known by then.
 
 mod account_text;
 mod budget;
@@ -13,24 +16,30 @@ mod placement;
 mod recall;
 mod refusal;
 mod relevance;
+mod schedule;
 mod session;
 mod turn;
 mod turn_cache;
 mod units;
 
 pub use account_text::{Named, account_text, ids_in_account};
+pub use candidate::Recalled;
 pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
+pub use schedule::{RecallStep, Schedule};
 pub use turn::{Memory, Turn};
 
 use crate::api;
 use crate::chat::{self, Request, Rsv, fence};
+use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
-use crate::record::{Account, Content, Object, StoredRecord, id};
+use crate::record::{Account, Content, Object, Reach, StoredRecord, id};
 use crate::search::tree::Step;
+use crate::store::Store;
 use budget::Plan;
-use candidate::Recalled;
+use recall::Question;
+use std::sync::Arc;
 
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
 pub struct Enriched {
@@ -75,127 +84,202 @@ impl Prepared {
     }
 }
 
-/// Recalls messages that help with the user's last message and places them; everything else of the request stays, as
-/// far as it fits into the model's window; of a request that is not for chat completions, all of it. If memory fails or
-/// is missing, the account says so, and the request continues without it. Errors if the request itself is not valid.
-pub fn enrich(
-    memory: std::result::Result<Memory, Degraded>,
-    request: api::Request,
-    turn: &Turn,
-    options: &Options,
-) -> Result<Enriched> {
-    prepare(memory, request, turn, options)?.place()
+/// A request whose recall has begun: the parts of it that need no search are known.
+pub struct Begun {
+    turn: BegunTurn,
+    recall: RecallState,
 }
 
-/// As `enrich`, up to the last step.
-pub fn prepare(
-    mut memory: std::result::Result<Memory, Degraded>,
+/// The turn of a request, without the text that is recalled for it.
+#[derive(Clone)]
+struct BegunTurn {
+    request: api::Request,
+    rsv: Rsv,
+    trace_id: Option<String>,
+    digest: Option<String>,
+}
+
+/// The recall of a request.
+enum RecallState {
+    /// All of it is known.
+    Known(Recalled),
+    Open(Question),
+}
+
+/// Begins the recall for a request: looks up the last messages, and what an earlier request of the same turn recalled.
+/// The last messages of a session become turns of the request. If the store fails or is missing, the account says so,
+/// and the request continues without it. Errors if the request itself is not valid.
+pub fn begin(
+    store: std::result::Result<&mut dyn Store, Degraded>,
     mut request: api::Request,
     turn: &Turn,
     options: &Options,
-) -> Result<Prepared> {
+    diagnostics: &Diagnostics,
+) -> Result<Begun> {
     let mut rsv = request.turns.take_rsv()?;
     if request.is_chat() {
         restore(&mut request.turns)?;
     }
     rsv.user = request.said();
-    let inserted = match &mut memory {
-        Ok(memory) if options.session => session::insert_turns(memory, &mut request.turns, turn, options),
-        _ => Ok(()),
+    let mut trace_id = turn.trace_id.clone().or(rsv.trace_id.take());
+    let (recall, digest) = match store {
+        Err(why) => (RecallState::Known(Recalled::degraded(why)), None),
+        Ok(store) => {
+            let begun = begin_recall(store, &mut request, &mut trace_id, turn, options);
+            begun.unwrap_or_else(|error| {
+                diagnostics.note(format_args!("{error}; the request goes on without memory"));
+                let why = Degraded::StoreFailed(error.to_string());
+                (RecallState::Known(Recalled::degraded(why)), None)
+            })
+        }
     };
+    let digest = digest.or_else(|| request.turn_key().map(|key| turn_cache::digest(turn.scope, &key)));
     rsv.tools = if options.keep_tools && !request.is_side_call() {
         request.turns.tools().to_vec()
     } else {
         Vec::new()
     };
-    let digest = request.turn_key().map(|key| turn_cache::digest(turn.scope, &key));
-    let mut trace_id = turn.trace_id.clone().or(rsv.trace_id);
-    let found = match &mut memory {
-        Ok(_) if request.is_side_call() => Recalled::default(),
-        Ok(memory) => inserted
-            .and_then(|()| {
-                recall_or_reuse(memory, &request.turns, &mut trace_id, digest.as_deref(), turn, options)
-            })
-            .unwrap_or_else(|error| {
-                memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
-                let why = Degraded::StoreFailed(error.to_string());
-                Recalled { degraded: Some(why), ..Recalled::default() }
-            }),
-        Err(why) => Recalled { degraded: Some(why.clone()), ..Recalled::default() },
-    };
-    let trace_id = match trace_id {
-        Some(trace) => trace,
-        None => {
-            // Only with a fixed clock is anything derived from it.
-            let salt = if turn.clock.is_fixed() {
-                request.clone().into_line("", Rsv::default(), false)?.to_json()
-            } else {
-                String::new()
-            };
-            id::fresh(turn.clock, &salt)?
-        }
-    };
-    let plan = Plan::new(&request.turns, found.candidates, found.left_out, turn, options);
-    let degraded = found.degraded.map(|why| why.to_string());
-    let account = Account { digest, degraded, session: options.session, ..plan.account(&request.turns) };
-    let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
-    plan.drop_from(&mut request.turns);
-    let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
-    let mut block = String::new();
-    if let Some(user) = request.turns.last_user() {
-        if request.is_chat() {
-            placement::place(&mut request.turns, user, &kept, options)?;
-        } else {
-            block = placement::block(&kept, options);
-        }
-    }
-    let rsv = Rsv {
-        partition: Some(turn.scope.partition.clone()),
-        instance: Some(turn.scope.instance.clone()),
-        trace_id: Some(trace_id.clone()),
-        account: Some(account_record.clone()),
-        ..rsv
-    };
-    let (line, documents) = match &plan.too_long {
-        None => {
-            let (request, rsv, keep_tools) = (Box::new(request), Box::new(rsv), options.keep_tools);
-            (PreparedLine::Request { request, block, rsv, keep_tools }, plan.documents())
-        }
-        Some(overlong) => {
-            let mut answer = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
-            answer.set("rsv", rsv.answered_here().to_object().to_json());
-            let error = Error::new(refusal::text(overlong));
-            (PreparedLine::TooLong { answer, error }, Vec::new())
-        }
-    };
-    Ok(Prepared { line, account, account_record, documents, steps: found.steps })
+    Ok(Begun { turn: BegunTurn { request, rsv, trace_id, digest }, recall })
 }
 
-/// The messages to recall for a request: those of an earlier request of its turn, else those that a search
-/// finds.
-fn recall_or_reuse(
-    memory: &mut Memory,
-    request: &Request,
+/// Looks up what needs no search. Returns the digest of the turn too.
+fn begin_recall(
+    store: &mut dyn Store,
+    request: &mut api::Request,
     trace_id: &mut Option<String>,
-    digest: Option<&str>,
     turn: &Turn,
     options: &Options,
-) -> Result<Recalled> {
-    let (Some(user), Some(digest)) = (request.last_user(), digest) else { return Ok(Recalled::default()) };
-    if options.recalls_nothing() {
-        return Ok(Recalled::default());
+) -> Result<(RecallState, Option<String>)> {
+    if options.session {
+        session::insert_turns(store, &mut request.turns, turn, options)?;
     }
-    if user + 1 < request.messages.len()
-        && let Some(cached) = turn_cache::look_up(memory, turn, digest)?
+    let digest = request.turn_key().map(|key| turn_cache::digest(turn.scope, &key));
+    let nothing = RecallState::Known(Recalled::default());
+    let turns = &request.turns;
+    let (Some(user), Some(key)) = (turns.last_user(), &digest) else { return Ok((nothing, digest)) };
+    if request.is_side_call() || options.recalls_nothing() {
+        return Ok((nothing, digest));
+    }
+    if user + 1 < turns.messages.len()
+        && let Some(cached) = turn_cache::look_up(store, turn, key)?
     {
         trace_id.get_or_insert(cached.trace_id);
-        let mut candidates = recall::recall_cached(memory, &cached.recalled, turn)?;
-        recall::set_passages(&mut candidates, &request.messages[user]);
-        return Ok(Recalled { candidates, ..Recalled::default() });
+        let candidates = recall::recall_cached(store, &cached.recalled, turn)?;
+        return Ok((RecallState::Known(Recalled { candidates, ..Recalled::default() }), digest));
     }
-    let mut recalled = recall::recall(memory, request, &request.messages[user], turn, options)?;
-    recall::set_passages(&mut recalled.candidates, &request.messages[user]);
-    Ok(recalled)
+    let question = Question::begin(store, turns, &turns.messages[user], turn, options)?;
+    Ok((RecallState::Open(question), digest))
+}
+
+impl Begun {
+    /// The question of which a vector is wanted; `None` if nothing is to be found by meaning.
+    pub fn question(&self) -> Option<&str> {
+        match &self.recall {
+            RecallState::Open(question) if question.is_open => Some(&question.text),
+            _ => None,
+        }
+    }
+
+    /// Whether anything is left to recall.
+    pub fn is_open(&self) -> bool {
+        matches!(self.recall, RecallState::Open(_))
+    }
+
+    /// What is known without a search.
+    pub fn known(&self, options: &Options) -> Recalled {
+        match &self.recall {
+            RecallState::Known(recalled) => recalled.clone(),
+            RecallState::Open(question) => question.unsearched(options),
+        }
+    }
+
+    /// Recalls what helps with the user's last message, step by step; `publish` gets what is known after each. If
+    /// memory fails, the account says so.
+    pub fn recall(
+        &self,
+        memory: &mut Memory,
+        turn: &Turn,
+        options: &Options,
+        schedule: &Schedule,
+        publish: &dyn Fn(&Recalled),
+    ) -> Recalled {
+        let RecallState::Open(question) = &self.recall else { return self.known(options) };
+        question.recall(memory, turn, options, schedule, publish).unwrap_or_else(|error| {
+            memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
+            let why = Degraded::StoreFailed(error.to_string());
+            Recalled { degraded: Some(why), ..self.known(options) }
+        })
+    }
+
+    /// Chooses among the recalled messages by the model's window. Everything else of the request stays, as far as it
+    /// fits; of a request that is not for chat completions, all of it. The request is not copied, unless a search goes
+    /// on that is no longer awaited.
+    pub fn prepare(
+        self: Arc<Begun>,
+        mut found: Recalled,
+        turn: &Turn,
+        options: &Options,
+    ) -> Result<Prepared> {
+        let begun = Arc::try_unwrap(self).map_or_else(|shared| shared.turn.clone(), |own| own.turn);
+        let BegunTurn { mut request, rsv, trace_id, digest } = begun;
+        if let Some(user) = request.turns.last_user() {
+            recall::set_passages(&mut found.candidates, &request.turns.messages[user]);
+        }
+        let trace_id = match trace_id {
+            Some(trace) => trace,
+            None => {
+                // Only with a fixed clock is anything derived from it.
+                let salt = if turn.clock.is_fixed() {
+                    request.clone().into_line("", Rsv::default(), false)?.to_json()
+                } else {
+                    String::new()
+                };
+                id::fresh(turn.clock, &salt)?
+            }
+        };
+        let plan = Plan::new(&request.turns, found.candidates, found.left_out, turn, options);
+        let account = Account {
+            digest,
+            degraded: found.degraded.map(|why| why.to_string()),
+            missing: found.missing.iter().map(|step| step.name().to_owned()).collect(),
+            reach: (!options.recalls_nothing()).then_some(options.reach),
+            considered: found.considered,
+            session: options.session,
+            ..plan.account(&request.turns)
+        };
+        let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
+        plan.drop_from(&mut request.turns);
+        let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
+        let mut block = String::new();
+        if let Some(user) = request.turns.last_user() {
+            if request.is_chat() {
+                placement::place(&mut request.turns, user, &kept, options)?;
+            } else {
+                block = placement::block(&kept, options);
+            }
+        }
+        let rsv = Rsv {
+            partition: Some(turn.scope.partition.clone()),
+            instance: Some(turn.scope.instance.clone()),
+            reach: Some(options.reach).filter(|reach| *reach == Reach::Partition),
+            trace_id: Some(trace_id.clone()),
+            account: Some(account_record.clone()),
+            ..rsv
+        };
+        let (line, documents) = match &plan.too_long {
+            None => {
+                let (request, rsv, keep_tools) = (Box::new(request), Box::new(rsv), options.keep_tools);
+                (PreparedLine::Request { request, block, rsv, keep_tools }, plan.documents())
+            }
+            Some(overlong) => {
+                let mut answer = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
+                answer.set("rsv", rsv.answered_here().to_object().to_json());
+                let error = Error::new(refusal::text(overlong));
+                (PreparedLine::TooLong { answer, error }, Vec::new())
+            }
+        };
+        Ok(Prepared { line, account, account_record, documents, steps: found.steps })
+    }
 }
 
 /// The position of the first message, if it is a system message.

@@ -34,7 +34,7 @@ pub mod time;
 mod tombstone;
 pub mod when;
 
-pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart, ShownDocument};
+pub use account::{ACCOUNT, Account, Considered, Dropped, LeftOut, RecalledPart, ShownDocument};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use content::{Content, LINE_ENDS};
@@ -51,7 +51,7 @@ pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, invalid_utf8, quote, string_length, unexpected, utf8};
 pub use query::Query;
 pub use role::Role;
-pub use scope::{Scope, Scopes};
+pub use scope::{Reach, RequestScope, Scope, Scopes};
 pub use scope_summary::ScopeSummary;
 pub use session_summary::SessionSummary;
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};

@@ -21,7 +21,7 @@ pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;
 
 use crate::backfill;
-use crate::embed::{Embedder, InputType};
+use crate::embed::Embedder;
 use crate::error::{Error, Result};
 use crate::link::synapse;
 use crate::record::Hit;
@@ -29,14 +29,9 @@ use crate::store::{Evidence, Question, QuestionVector, Select, Store};
 use crate::text::{Occur, Term};
 use expand::Surroundings;
 use hybrid::Wanted;
-use std::borrow::Cow;
 
 /// The growth of the next fetch if too many hits of the last one were filtered out.
 const FETCH_GROWTH: usize = 4;
-
-/// The number of characters at each end of a long question that are embedded: people ask before or after the text that
-/// they paste, and embedding a hundred thousand characters takes half a minute.
-const EMBEDDED_END_CHARS: usize = 2000;
 
 /// The hits of a question, best first, followed by the records linked to them if `options.link`: then at most
 /// `options.limit` in all, and of those that say the same only the best, as with `options.deduplicate`. Errors if the
@@ -133,6 +128,10 @@ pub fn find<'a>(
             let vector = QuestionVector { model, numbers, min_similarity };
             hybrid(store, &Question::parse(question, Some(vector)))?
         }
+        By::Vector(vector) => {
+            link_newest(store);
+            hybrid(store, &Question::parse(question, Some(vector.clone())))?
+        }
         By::Any => {
             link_newest(store);
             hybrid(store, &Question::parse(question, None))?
@@ -175,22 +174,7 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
     if question.trim().is_empty() {
         return Err(nothing());
     }
-    embedder
-        .embed(&[&*embedded_part(question)], InputType::Query)?
-        .pop()
-        .ok_or_else(|| Error::new("the model returned no vector"))
-}
-
-/// The part of a question that is embedded: all of it, or the two ends of a long one.
-fn embedded_part(question: &str) -> Cow<'_, str> {
-    let first = question.char_indices().nth(EMBEDDED_END_CHARS).map(|(at, _)| at);
-    let last = question.char_indices().nth_back(EMBEDDED_END_CHARS).map(|(at, _)| at);
-    match (first, last) {
-        (Some(first), Some(last)) if first < last => {
-            format!("{}\n{}", &question[..first], &question[last..]).into()
-        }
-        _ => question.into(),
-    }
+    embedder.embed_question(question)
 }
 
 fn nothing() -> Error {

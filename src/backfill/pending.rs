@@ -26,7 +26,32 @@ pub fn catch_up(
     limit: usize,
     diagnostics: &Diagnostics,
 ) {
-    match newest(store, embedder, which, limit) {
+    report(newest(store, embedder, which, limit), embedder, which, diagnostics);
+}
+
+/// As `catch_up`, until a time: no batch begins later, and no server is awaited for longer. Returns whether the time
+/// sufficed.
+pub fn catch_up_until(
+    store: &mut dyn Store,
+    embedder: &Embedder,
+    which: &Select,
+    limit: usize,
+    end: Instant,
+    diagnostics: &Diagnostics,
+) -> bool {
+    let mut embedder = embedder.until(end);
+    let mut failed = Vec::new();
+    let mut fault = |error| failed.push(error);
+    let limits = Limits { count: limit, end: Some(end) };
+    let filled = embed_batches(store, &mut embedder, which, limits, &mut |_, _| {}, &mut fault);
+    let sufficed = filled.as_ref().is_ok_and(|filled| !filled.is_late);
+    report(filled.map(|filled| Backfilled { failed, ..filled }), &embedder, which, diagnostics);
+    sufficed
+}
+
+/// Notes what a backfill before a search has left without a vector.
+fn report(filled: Result<Backfilled>, embedder: &Embedder, which: &Select, diagnostics: &Diagnostics) {
+    match filled {
         Ok(Backfilled { failed, remaining, .. }) => {
             for error in &failed {
                 diagnostics.note(error);
@@ -54,7 +79,31 @@ pub struct Backfilled {
     pub remaining: u64,
     /// The reasons why some of them cannot have one.
     pub failed: Vec<Error>,
+    /// Whether the time was over before all were tried.
+    pub is_late: bool,
 }
+
+/// The bounds of a backfill.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// The greatest number of records.
+    count: usize,
+    /// The time at which the last batch may begin.
+    end: Option<Instant>,
+}
+
+impl Limits {
+    fn count(count: usize) -> Limits {
+        Limits { count, end: None }
+    }
+
+    fn is_late(self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// The largest batch where somebody waits for the end of it.
+const AWAITED_BATCH: usize = 8;
 
 /// Embeds the newest messages of a selection that have no vector, `limit` of them at most.
 pub fn newest(
@@ -65,7 +114,9 @@ pub fn newest(
 ) -> Result<Backfilled> {
     let mut failed = Vec::new();
     let backfilled =
-        embed_batches(store, embedder, which, limit, &mut |_, _| {}, &mut |error| failed.push(error))?;
+        embed_batches(store, embedder, which, Limits::count(limit), &mut |_, _| {}, &mut |error| {
+            failed.push(error)
+        })?;
     Ok(Backfilled { failed, ..backfilled })
 }
 
@@ -95,7 +146,7 @@ pub fn all(
     report: &mut dyn FnMut(u64, u64),
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
-    embed_batches(store, embedder, which, usize::MAX, report, fault).map(drop)
+    embed_batches(store, embedder, which, Limits::count(usize::MAX), report, fault).map(drop)
 }
 
 /// Embeds the records without a vector in batches; writes each batch before it begins the next.
@@ -103,7 +154,7 @@ fn embed_batches(
     store: &mut dyn Store,
     embedder: &mut Embedder,
     which: &Select,
-    limit: usize,
+    limits: Limits,
     report: &mut dyn FnMut(u64, u64),
     fault: &mut dyn FnMut(Error),
 ) -> Result<Backfilled> {
@@ -113,7 +164,8 @@ fn embed_batches(
     let mut pace = BatchSizer::default();
     let mut tried = 0;
     loop {
-        let size = pace.size().min(limit - tried);
+        let most = if limits.end.is_some() { AWAITED_BATCH } else { usize::MAX };
+        let size = if limits.is_late() { 0 } else { pace.size().min(most).min(limits.count - tried) };
         let Unembedded { newest: mut records, total, model_known } =
             store.unembedded(embedder.model(), which, size + failed.len())?;
         records.retain(|record| !failed.contains(&record.id));
@@ -121,6 +173,7 @@ fn embed_batches(
         backfilled.remaining = total;
         report(backfilled.done as u64, backfilled.done as u64 + total);
         if records.is_empty() {
+            backfilled.is_late = total > 0 && tried < limits.count && limits.is_late();
             return Ok(backfilled);
         }
         tried += records.len();

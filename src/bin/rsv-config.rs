@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 /// Show, change and check the settings
 ///
 /// A setting comes from a flag, else the environment, else the settings file, else its default applies.
-/// 'rsv-config list' shows every key, its value, the value's origin, and the purpose of the key. Quote a name
+/// 'rsv-config list' shows every key, its value, the value's origin, and its purpose. Quote a name
 /// within a key where TOML requires it: 'models."gpt-3.5-turbo".reserve_tokens'.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = false)]
@@ -47,7 +47,7 @@ enum Action {
         /// The name of the setting
         key: String,
     },
-    /// Show every key, its value, the value's origin, and the purpose of the key
+    /// Show every key, its value, the value's origin, and its purpose
     List {
         /// Show only settings that are set
         #[arg(long)]

@@ -90,7 +90,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return serve_command(args, address, settings, io);
     }
     let notes = doctor::start_notes(&settings);
-    let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
+    let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::print(&found, io);
@@ -120,7 +120,7 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
             return client.run(address, &mut StopSignals::new()?).await;
         }
         let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
-        let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
+        let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
         let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None)).parsing_by(parser(io));
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;

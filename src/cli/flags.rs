@@ -2,7 +2,7 @@
 
 use super::clock::now;
 use crate::error::Result;
-use crate::record::{RecordKind, Role, Scope, Scopes, kind_named, kinds, when};
+use crate::record::{RecordKind, RequestScope, Role, Scope, Scopes, kind_named, kinds, when};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -51,6 +51,11 @@ impl Common {
     /// The scope to write to.
     pub fn scope(&self) -> Result<Scope> {
         Scope::new(self.partition(), self.instance.as_deref())
+    }
+
+    /// The scope of requests that name none, and the reach of recall for them.
+    pub fn request_scope(&self) -> Result<RequestScope> {
+        RequestScope::named(self.partition(), self.instance.as_deref())
     }
 
     /// The scopes that rsv-search and rsv-view read.

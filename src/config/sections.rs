@@ -24,6 +24,8 @@ pub struct PartitionSettings {
     pub recent_context_size: Option<usize>,
     /// A factor for the estimate of tokens; above 0.
     pub token_multiplier: Option<f64>,
+    /// The reach of recall.
+    pub reach: Option<String>,
     /// The proxy's memory mode.
     pub memory: Option<String>,
 }
@@ -68,10 +70,8 @@ impl Settings {
                 Some(Value::Real(number)) => Some(*number),
                 _ => None,
             },
-            memory: match self.at(&["partitions", name, "memory"]) {
-                Some(Value::Text(mode)) => Some(mode.clone()),
-                _ => None,
-            },
+            reach: self.text_at(["partitions", name, "reach"]),
+            memory: self.text_at(["partitions", name, "memory"]),
         }
     }
 
@@ -110,6 +110,13 @@ impl Settings {
     /// An environment variable that a route names; set to nothing counts as unset.
     pub fn variable(&self, name: &str) -> Option<Secret> {
         environment::variable(name).ok().flatten().map(Secret::new)
+    }
+
+    fn text_at(&self, path: [&str; 3]) -> Option<String> {
+        match self.at(&path) {
+            Some(Value::Text(text)) => Some(text.clone()),
+            _ => None,
+        }
     }
 
     fn size(&self, path: [&str; 3]) -> Option<usize> {

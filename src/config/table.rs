@@ -23,6 +23,7 @@ const HTTP_URL: ValueType = Url(&["http://", "https://"]);
 const BOLT_URL: ValueType =
     Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
 /// A memory mode of the proxy.
+const REACH: ValueType = Choice(&["auto", "instance", "partition"]);
 const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
 /// A ranking of a search.
 const SEARCH_BY: ValueType = Choice(&["keyword", "semantic", "hybrid", "auto"]);
@@ -108,6 +109,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
     row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent"), "the records to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
+    row("enrich.reach", &["RSV_ENRICH_REACH"], REACH, Some("auto"), "how far recall reaches: instance, partition, or auto (the partition, unless an instance is named)"),
     row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.documents", &["RSV_ENRICH_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the maximum number of documents to recall"),
     row("enrich.target", &["RSV_ENRICH_TARGET"], Text, Some("viking://resources"), "the address at and below which documents are recalled"),
@@ -122,7 +124,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "the note that introduces related messages with head; unset, rsv's own"),
     row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "the note that introduces recent messages with head; unset, rsv's own"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
-    row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the timeout for memory, after which rsv-proxy sends a request without it"),
+    row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the time that recall takes at most; what was found by then is used"),
 
     row("ingest.redact", &["RSV_INGEST_REDACT"], Boolean, Some("false"), "whether secrets (keys, tokens, passwords, numbers of cards) are replaced by [redacted:KIND] before anything is stored"),
     row("ingest.redact_patterns", &["RSV_INGEST_REDACT_PATTERNS"], Text, None, "the path of a file with patterns of secrets of your own, KIND: REGEX on each line; they go beside rsv's own"),
@@ -156,6 +158,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("partitions.*.semantic_context_size", &[], MESSAGE_COUNT, None, "the number of related messages to recall in the partition"),
     row("partitions.*.recent_context_size", &[], MESSAGE_COUNT, None, "the number of recent messages to recall in the partition"),
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "the factor for estimates of tokens in the partition"),
+    row("partitions.*.reach", &[], REACH, None, "how far recall reaches in the partition, as enrich.reach"),
     row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
     row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),

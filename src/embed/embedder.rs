@@ -4,20 +4,29 @@ use super::encoder::Encoder;
 use super::input_type::InputType;
 use super::model::Model;
 use super::model_dir::InstalledModel;
+use super::outage::Outage;
 use super::registry;
 use super::remote::{RemoteEmbedder, RemoteError};
 use super::workload::Workload;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
+use crate::http::BlockingClient;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Makes vectors by one model. Clones share the loaded model, and take turns with it.
+/// The greatest number of connections to a server that nobody uses.
+const MAX_IDLE: usize = 4;
+
+/// Makes vectors by one model. Clones share the loaded model, and take turns with it; a server they ask at the same
+/// time.
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
     source: Arc<Mutex<Source>>,
+    /// The time at which a server is no longer awaited; it is asked only once then.
+    deadline: Option<Instant>,
 }
 
 /// The source of vectors.
@@ -25,9 +34,12 @@ struct Source {
     settings: Settings,
     work: Workload,
     diagnostics: Diagnostics,
-    model: Arc<Model>,
     /// The server, until it turns out not to serve the model.
     remote: Option<RemoteEmbedder>,
+    /// Clients with open connections to it, which nobody uses.
+    idle: Vec<BlockingClient>,
+    /// Its failures to answer a question, once they were looked for.
+    outage: Option<Outage>,
     /// The model's files; a server may have it without them.
     installed: Option<InstalledModel>,
     /// Never dropped: freeing it takes longer than embedding a question.
@@ -65,9 +77,17 @@ impl Embedder {
             remote.set_model(&model.id);
         }
         let (model, settings, diagnostics) = (Arc::new(model), settings.clone(), diagnostics.clone());
-        let source =
-            Source { settings, work, diagnostics, model: model.clone(), remote, installed, encoder: None };
-        Ok(Embedder { model, source: Arc::new(Mutex::new(source)) })
+        let source = Source {
+            settings,
+            work,
+            diagnostics,
+            remote,
+            idle: Vec::new(),
+            outage: None,
+            installed,
+            encoder: None,
+        };
+        Ok(Embedder { model, source: Arc::new(Mutex::new(source)), deadline: None })
     }
 
     fn source(&self) -> MutexGuard<'_, Source> {
@@ -90,6 +110,19 @@ impl Embedder {
         source.encoder.is_some() || source.remote.as_ref().is_some_and(RemoteEmbedder::has_answered)
     }
 
+    /// Whether a server makes the vectors.
+    pub fn is_remote(&self) -> bool {
+        self.source().remote.is_some()
+    }
+
+    /// The error of the last question, if its server did not answer it in time, and the time until it may be asked
+    /// again.
+    pub fn outage(&self) -> Option<(Error, Duration)> {
+        let mut source = self.source();
+        let outage = source.outage()?;
+        outage.error().map(|error| (error, outage.pause()))
+    }
+
     /// Errors if a file of a local model has changed since it was installed.
     pub fn check(&self) -> Result<()> {
         self.source().installed.as_ref().map_or(Ok(()), InstalledModel::verify)
@@ -98,28 +131,21 @@ impl Embedder {
     /// The vectors of texts, in their order: each of length 1, regardless of the other texts. Errors if the
     /// model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
-        self.source().embed(texts, input_type)
+        match self.ask(texts, input_type)? {
+            Some(vectors) => Ok(vectors),
+            None => self.source().encode(texts, input_type),
+        }
     }
-}
 
-impl Source {
-    fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
-        if let Some(vectors) = self.ask(texts, input_type)? {
-            return Ok(vectors);
-        }
-        if let (None, Some(installed)) = (&self.encoder, &self.installed) {
-            let encoder = Encoder::load(&self.settings, installed, self.work)?;
-            self.encoder = Some(ManuallyDrop::new(encoder));
-        }
-        match &mut self.encoder {
-            Some(encoder) => encoder.embed(texts, input_type),
-            None => Ok(Vec::new()),
-        }
+    /// The same, which asks a server once, and waits for it until `deadline`.
+    pub fn until(&self, deadline: Instant) -> Embedder {
+        Embedder { deadline: Some(deadline), ..self.clone() }
     }
 
     /// The server's vectors; `None` if the installed model is to be used.
-    fn ask(&mut self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
-        let Some(remote) = &mut self.remote else { return Ok(None) };
+    fn ask(&self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
+        let Some(mut remote) = self.source().lend() else { return Ok(None) };
+        remote.client.deadline = self.deadline;
         let result = if remote.is_proxy() {
             remote.embed(texts, input_type)
         } else {
@@ -127,14 +153,77 @@ impl Source {
             let worded: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
             remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), input_type)
         };
+        let mut source = self.source();
+        if let (Some(_), InputType::Query) = (self.deadline, input_type) {
+            source.note_outcome(&result);
+        }
         match result {
-            Ok(vectors) => Ok(Some(vectors)),
-            Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
-                self.diagnostics.detail(format_args!("{error}; using {} on this machine", self.model.id));
-                self.remote = None;
+            Ok(vectors) => {
+                source.take_back(remote);
+                Ok(Some(vectors))
+            }
+            Err(RemoteError::Absent(error) | RemoteError::Model(error)) if source.installed.is_some() => {
+                source.diagnostics.detail(format_args!("{error}; using {} on this machine", self.model.id));
+                source.remote = None;
                 Ok(None)
             }
-            Err(trouble) => Err(trouble.into()),
+            Err(trouble) => {
+                source.take_back(remote);
+                Err(trouble.into())
+            }
+        }
+    }
+}
+
+impl Source {
+    /// The failures of the server to answer questions in time; `None` if the model is on this machine.
+    fn outage(&mut self) -> Option<&mut Outage> {
+        let address = self.remote.as_ref()?.address();
+        Some(self.outage.get_or_insert_with(|| Outage::of_server(&address)))
+    }
+
+    /// Remembers whether the server answered a question. One that refuses the text has answered.
+    fn note_outcome(&mut self, result: &std::result::Result<Vec<Vec<f32>>, RemoteError>) {
+        let has_model = self.installed.is_some();
+        let Some(outage) = self.outage() else { return };
+        match result {
+            Ok(_) | Err(RemoteError::Size(_)) => outage.end(),
+            Err(RemoteError::Absent(_) | RemoteError::Model(_)) if has_model => {}
+            Err(RemoteError::Absent(error) | RemoteError::Model(error) | RemoteError::Failed(error)) => {
+                outage.fail(error);
+            }
+        }
+    }
+
+    /// A copy of the server's client.
+    fn lend(&mut self) -> Option<RemoteEmbedder> {
+        let mut lent = self.remote.clone()?;
+        if let Some(client) = self.idle.pop() {
+            lent.client = client;
+        }
+        Some(lent)
+    }
+
+    /// Keeps what a copy has learnt of the server, and its connection.
+    fn take_back(&mut self, mut lent: RemoteEmbedder) {
+        if self.remote.is_some() {
+            let unconnected = lent.client.clone();
+            let client = std::mem::replace(&mut lent.client, unconnected);
+            if self.idle.len() < MAX_IDLE {
+                self.idle.push(client);
+            }
+            self.remote = Some(lent);
+        }
+    }
+
+    fn encode(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
+        if let (None, Some(installed)) = (&self.encoder, &self.installed) {
+            let encoder = Encoder::load(&self.settings, installed, self.work)?;
+            self.encoder = Some(ManuallyDrop::new(encoder));
+        }
+        match &mut self.encoder {
+            Some(encoder) => encoder.embed(texts, input_type),
+            None => Ok(Vec::new()),
         }
     }
 }

@@ -13,10 +13,11 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use endpoint::{EmbeddingApi, Endpoint};
 use std::time::Duration;
 
-/// A server that embeds by one model.
+/// A server that embeds by one model. A clone opens a connection of its own.
+#[derive(Clone)]
 pub(super) struct RemoteEmbedder {
     endpoint: Endpoint,
-    client: BlockingClient,
+    pub(super) client: BlockingClient,
     model: String,
     diagnostics: Diagnostics,
     /// The dimension of its vectors, once one has been seen.
@@ -79,6 +80,11 @@ impl RemoteEmbedder {
             dim: None,
             endpoint,
         }))
+    }
+
+    /// Its address.
+    pub(super) fn address(&self) -> String {
+        self.endpoint.address.to_string()
     }
 
     /// Whether it has given vectors.
@@ -152,13 +158,14 @@ impl RemoteEmbedder {
         self.read(&reply, texts.len())
     }
 
-    /// Posts until there is an answer that a retry would not change, or no attempt is left.
+    /// Posts until there is an answer that a retry would not change, or no attempt is left: there is only one if somebody
+    /// waits for it.
     fn post_with_retries(
         &mut self,
         texts: &[&str],
         input_type: InputType,
     ) -> std::result::Result<FullResponse, RequestError> {
-        let retries = if self.is_proxy() { 0 } else { MAX_RETRIES };
+        let retries = if self.is_proxy() || self.client.deadline.is_some() { 0 } else { MAX_RETRIES };
         let mut backoffs = BACKOFF.with_max_times(retries).build();
         loop {
             let json = self.endpoint.request(&self.model, texts, input_type, self.base64);
@@ -225,6 +232,9 @@ impl RemoteEmbedder {
             }
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::OpenAi) => {
                 RemoteError::Absent(error.hint(format!("check {}", self.endpoint.setting)))
+            }
+            (RequestErrorKind::Timeout(setting), _) if self.client.deadline.is_some() => {
+                RemoteError::Failed(error.timed_out(setting))
             }
             (RequestErrorKind::Timeout(setting), _) => {
                 let hint = format!("raise the limit with: rsv-config set {setting} 20m");

@@ -1,7 +1,7 @@
 //! Accounts of enrichment as text for people.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Account, RecalledPart, StoredRecord};
+use crate::record::{Account, Considered, Reach, RecalledPart, Scope, StoredRecord};
 use crate::view::{self, visible};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -45,7 +45,7 @@ pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named
     let account = Account::from_record(record);
     let columns = layout.width.saturating_sub(AROUND_EXCERPT_COLUMNS);
     let columns = columns.clamp(MIN_EXCERPT_COLUMNS, MAX_EXCERPT_COLUMNS);
-    let text = AccountText { account: &account, named, columns };
+    let text = AccountText { account: &account, scope: &record.scope, named, columns };
     let origin = view::origin(record, layout);
     let headline = view::wrapped(&format!("{origin} "), &text.headline(question), INDENT.len(), layout);
     let mut out = format!("{} {headline}", layout.paint(Style::Dim, &origin));
@@ -57,6 +57,7 @@ pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named
 
 struct AccountText<'a> {
     account: &'a Account,
+    scope: &'a Scope,
     named: &'a Named,
     /// The columns of the beginning of a message.
     columns: usize,
@@ -147,6 +148,10 @@ impl AccountText<'_> {
         let account = self.account;
         let dropped: u64 = account.dropped.iter().map(|dropped| dropped.tokens).sum();
         let mut lines = Vec::new();
+        if let Some(Considered { within, beyond }) = account.considered {
+            let (place, found) = (self.reach(), messages(within as usize, ""));
+            lines.push(format!("nothing to recall among {found} of {place}; {beyond} beyond it"));
+        }
         if !account.dropped.is_empty() {
             let count = messages(account.dropped.len(), "");
             lines.push(format!("dropped from the request, which was too long: {count} ({dropped} tokens)"));
@@ -154,11 +159,23 @@ impl AccountText<'_> {
         if let Some(why) = &account.degraded {
             lines.push(format!("memory worked only in part: {}", visible(why).replace('\n', " ")));
         }
+        if !account.missing.is_empty() {
+            let missing = visible(&account.missing.join(", ")).replace('\n', " ");
+            lines.push(format!("there was no time for: {missing}"));
+        }
         if account.cut {
             let read = account.prompt_tokens.unwrap_or_default();
             lines.push(format!("the provider read only {read} tokens"));
         }
         lines
+    }
+
+    /// The scopes from which messages were recalled.
+    fn reach(&self) -> String {
+        match self.account.reach {
+            Some(Reach::Partition) => format!("the partition {}", visible(&self.scope.partition)),
+            _ => visible(&self.scope.to_string()),
+        }
     }
 
     fn excerpt_of(&self, id: &str) -> String {

@@ -2,8 +2,9 @@
 
 use super::degraded::Degraded;
 use super::options::Wording;
+use super::schedule::RecallStep;
 use crate::chat::fence;
-use crate::record::{DOCUMENT, LeftOut, MEMORY, StoredRecord};
+use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord};
 use crate::search::tree::Step;
 
 /// A record that may be recalled.
@@ -54,14 +55,37 @@ impl Block {
 
 /// The candidates in the order of their worth: the memories, the last messages, newest first, then the
 /// related ones, best first, then those linked to these, and the documents, which are longest.
-#[derive(Default)]
-pub(super) struct Recalled {
+#[derive(Clone, Default)]
+pub struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
+    /// The messages among which nothing was found.
+    pub(super) considered: Option<Considered>,
     /// The reason why memory worked only in part.
     pub(super) degraded: Option<Degraded>,
+    /// The steps for which there was no time.
+    pub(super) missing: Vec<RecallStep>,
     /// The steps of the search for documents.
     pub(super) steps: Vec<Step>,
+}
+
+impl Recalled {
+    /// Nothing, for a reason.
+    pub(super) fn degraded(why: Degraded) -> Recalled {
+        Recalled { degraded: Some(why), ..Recalled::default() }
+    }
+
+    /// The same where the rest is no longer awaited, for a reason.
+    pub fn interrupted(self, why: Degraded) -> Recalled {
+        Recalled { degraded: Some(why), ..self }
+    }
+
+    /// Adds a step for which there was no time.
+    pub(super) fn add_missing(&mut self, step: RecallStep) {
+        if !self.missing.contains(&step) {
+            self.missing.push(step);
+        }
+    }
 }
 
 /// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more

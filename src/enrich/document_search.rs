@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ranking::weights;
 use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, history};
 use crate::search::tree::{Step, session_context};
-use crate::search::{Answer, By, Request};
+use crate::search::{self, Answer, Request};
 use crate::store::{Select, Store};
 use crate::tree;
 
@@ -58,6 +58,11 @@ impl DocumentSearch<'_> {
         Ok(found)
     }
 
+    /// Whether a document, which belongs to the tree of the partition, is within the reach.
+    fn reaches(&self, document: &StoredRecord) -> bool {
+        self.options.reach.around(self.turn.scope).contains(&document.scope)
+    }
+
     fn partition(&self) -> &str {
         &self.turn.scope.partition
     }
@@ -67,7 +72,7 @@ impl DocumentSearch<'_> {
         let target = &self.options.target;
         let mut nodes = tree::below(&mut *memory.store, self.partition(), target, None)?;
         nodes.splice(0..0, tree::node(&mut *memory.store, self.partition(), target)?);
-        nodes.retain(|node| !node.text.trim().is_empty());
+        nodes.retain(|node| !node.text.trim().is_empty() && self.reaches(node));
         nodes.truncate(self.options.documents);
         Ok(nodes.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect())
     }
@@ -88,13 +93,15 @@ impl DocumentSearch<'_> {
             return Ok(Vec::new());
         }
         let context = self.words_of_session(&mut *memory.store);
+        let admits = |hit: &Hit| self.reaches(&hit.record);
         let mut request = Request::new(self.text, which, most.saturating_mul(CONSIDERED));
         request.targets.push(target.clone());
         request.context = context;
-        (request.options.min_score, request.options.deduplicate) = (options.min_score, true);
-        let search = |store: &mut dyn Store, by: &mut By| request.run(store, by, options.prior);
-        let (answer, by_meaning) = memory.search(options.catch_up, drop, search)?;
-        let Answer { mut hits, steps: own, .. } = answer;
+        let (min_score, deduplicate) = (options.min_score, true);
+        request.options = search::Options { min_score, deduplicate, admits: &admits, ..request.options };
+        let mut by = memory.by();
+        let answer = request.run(&mut *memory.store, &mut by, options.prior)?;
+        let Answer { mut hits, steps: own, by_meaning } = answer;
         *steps = own;
         if selective {
             let relevance = Relevance::new(&weights::DOCUMENTS, by_meaning.then_some(count), None);

@@ -4,8 +4,8 @@ use crate::chat::{self, Request, fence};
 use crate::record::{Content, LeftOut, Object, Role, StoredRecord};
 use crate::redact::Redactor;
 use memchr::memmem;
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Passes every text once, and none that the request holds. The result for the same message is always the same.
 pub(super) struct DuplicateFilter {
@@ -14,8 +14,8 @@ pub(super) struct DuplicateFilter {
     /// Knows the same text with and without its secrets.
     redactor: Option<Redactor>,
     /// The ids of the messages that passed, by role and text.
-    seen: RefCell<HashMap<(Option<Role>, String), String>>,
-    left_out: RefCell<Vec<LeftOut>>,
+    seen: Mutex<HashMap<(Option<Role>, String), String>>,
+    left_out: Mutex<Vec<LeftOut>>,
 }
 
 /// The texts of the turns of a role.
@@ -45,7 +45,7 @@ impl DuplicateFilter {
             }
         }
         let redactor = redactor.cloned();
-        DuplicateFilter { request: turns, redactor, seen: RefCell::default(), left_out: RefCell::default() }
+        DuplicateFilter { request: turns, redactor, seen: Mutex::default(), left_out: Mutex::default() }
     }
 
     pub(super) fn passes(&self, record: &StoredRecord) -> bool {
@@ -57,7 +57,7 @@ impl DuplicateFilter {
             "fragment"
         } else if role.and_then(|role| self.request.get(&role)).is_some_and(|turns| turns.contain(&text)) {
             "in_request"
-        } else if *self.seen.borrow_mut().entry((role, self.redacted(text))).or_insert(record.id.clone())
+        } else if *locked(&self.seen).entry((role, self.redacted(text))).or_insert(record.id.clone())
             != record.id
         {
             "duplicate"
@@ -76,16 +76,20 @@ impl DuplicateFilter {
     }
 
     pub(super) fn leave_out(&self, record: &StoredRecord, reason: &str) {
-        let mut left_out = self.left_out.borrow_mut();
+        let mut left_out = locked(&self.left_out);
         if !left_out.iter().any(|left| left.id == record.id) {
             left_out.push(LeftOut { id: record.id.clone(), reason: reason.to_owned() });
         }
     }
 
     /// The candidates that were left out, each once, with the reason.
-    pub(super) fn into_left_out(self) -> Vec<LeftOut> {
-        self.left_out.into_inner()
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        locked(&self.left_out).clone()
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Turns {

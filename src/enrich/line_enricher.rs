@@ -1,6 +1,6 @@
 //! Requests one after the other, each enriched from one store with one embedder.
 
-use super::{Degraded, Enriched, Memory, Options, Turn};
+use super::{Begun, Degraded, Enriched, Memory, Options, RecallStep, Schedule, Turn};
 use crate::api::{Api, Request};
 use crate::backfill;
 use crate::cli::{Common, Diagnostics};
@@ -8,14 +8,16 @@ use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
 use crate::error::{Error, Result};
 use crate::provider::ServedWindows;
-use crate::record::{Clock, Object, Scope};
+use crate::record::{Clock, Object, Reach, RequestScope};
 use crate::redact::Redactor;
 use crate::search::LinkNewest;
-use crate::store::{self, OpenMode, Store};
+use crate::store::{self, OpenMode, QuestionVector, Store};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Enriches the requests of a tool.
 pub struct LineEnricher {
-    scope: Scope,
+    scope: RequestScope,
     /// Whether flags named the scope, so that a request's own does not count.
     is_scope_named: bool,
     /// Whether the scope is a session that the requests continue.
@@ -49,7 +51,7 @@ impl LineEnricher {
         diagnostics: Diagnostics,
     ) -> Result<LineEnricher> {
         Ok(LineEnricher {
-            scope: common.scope()?,
+            scope: common.request_scope()?,
             is_scope_named: common.partition().is_some() || common.instance.is_some(),
             continues_session: false,
             api: None,
@@ -63,9 +65,9 @@ impl LineEnricher {
         })
     }
 
-    /// Enriches requests of a session, an instance of the partition.
+    /// Enriches requests of a session, an instance of the partition, of which all is recalled.
     pub fn of_session(mut self, session: String) -> LineEnricher {
-        self.scope.instance = session;
+        (self.scope.scope.instance, self.scope.reach) = (session, Reach::Partition);
         (self.continues_session, self.is_scope_named) = (true, true);
         self
     }
@@ -90,25 +92,84 @@ impl LineEnricher {
         options.redactor = self.redactor.clone();
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let trace_id = self.trace_id.clone();
-        let turn =
-            Turn { scope, trace_id, clock: &self.clock, served_window: &served_window, is_awaited: &|| true };
-        let memory = match &mut self.memory {
-            Ok(memory) => Ok(Memory {
-                store: &mut *memory.store,
-                embedder: memory.embedder.as_mut(),
-                link_newest: Some(LinkNewest { settings: &self.settings, diagnostics: &self.diagnostics }),
-                diagnostics: &self.diagnostics,
-                degraded: memory.degraded.clone(),
-            }),
-            Err(why) => Err(why.clone()),
+        let turn = Turn {
+            scope: &scope.scope,
+            trace_id,
+            clock: &self.clock,
+            served_window: &served_window,
+            is_awaited: &|| true,
         };
-        let enriched = super::enrich(memory, request, &turn, &options)?;
+        let schedule = Schedule::begin(self.settings.duration("enrich.timeout").unwrap_or(Duration::MAX));
+        let diagnostics = &self.diagnostics;
+        let recalled = match &mut self.memory {
+            Ok(loaded) => {
+                let begun = super::begin(Ok(&mut *loaded.store), request, &turn, &options, diagnostics)?;
+                let meaning = loaded.find_meaning(&begun, &turn, &options, &schedule, diagnostics);
+                let mut memory = Memory {
+                    store: &mut *loaded.store,
+                    vector: meaning.vector.as_ref(),
+                    link_newest: Some(LinkNewest { settings: &self.settings, diagnostics }),
+                    diagnostics,
+                    degraded: meaning.degraded,
+                    missing: meaning.missing,
+                };
+                let recalled = begun.recall(&mut memory, &turn, &options, &schedule, &|_| {});
+                Arc::new(begun).prepare(recalled, &turn, &options)
+            }
+            Err(why) => {
+                let begun = super::begin(Err(why.clone()), request, &turn, &options, diagnostics)?;
+                let known = begun.known(&options);
+                Arc::new(begun).prepare(known, &turn, &options)
+            }
+        };
+        let enriched = recalled?.place()?;
         self.diagnostics.detail(format_args!("account {}", enriched.account_record.members.to_json()));
         Ok(enriched)
     }
 }
 
+/// The question's vector, and what is missing without it.
+#[derive(Default)]
+struct Meaning {
+    vector: Option<QuestionVector>,
+    degraded: Option<Degraded>,
+    missing: Vec<RecallStep>,
+}
+
 impl LoadedMemory {
+    /// Makes the vector of a question, and then those of the newest records that have none, within their time.
+    fn find_meaning(
+        &mut self,
+        begun: &Begun,
+        turn: &Turn,
+        options: &Options,
+        schedule: &Schedule,
+        diagnostics: &Diagnostics,
+    ) -> Meaning {
+        let mut meaning = Meaning { degraded: self.degraded.clone(), ..Meaning::default() };
+        let (Some(question), Some(embedder)) = (begun.question(), &self.embedder) else { return meaning };
+        match embedder.embed_question_until(question, schedule.end_of_meaning()) {
+            Ok(numbers) => {
+                let min_similarity = f64::from(embedder.min_similarity());
+                let model = embedder.model().to_owned();
+                meaning.vector = Some(QuestionVector { model, numbers, min_similarity });
+            }
+            Err(error) => {
+                let why = Degraded::EmbedderUnavailable(error);
+                diagnostics.note(&why);
+                meaning.degraded = Some(why);
+                meaning.missing.push(RecallStep::Meaning);
+                return meaning;
+            }
+        }
+        let end = schedule.end_of_vectors();
+        let (which, limit) = (options.searched(turn.scope), options.catch_up);
+        if !backfill::catch_up_until(&mut *self.store, embedder, &which, limit, end, diagnostics) {
+            meaning.missing.push(RecallStep::Vectors);
+        }
+        meaning
+    }
+
     fn open(settings: &Settings, diagnostics: &Diagnostics) -> std::result::Result<LoadedMemory, Degraded> {
         let opened = settings.store().and_then(|place| {
             let mut store = store::open(&place, OpenMode::Existing)?;

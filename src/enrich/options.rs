@@ -6,8 +6,9 @@ use crate::chat::fence;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::memory::PriorRule;
-use crate::record::{Address, Scope};
+use crate::record::{Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds};
 use crate::redact::Redactor;
+use crate::store::Select;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use std::time::Duration;
 pub struct Options {
     /// The model of the request, else that of the settings.
     pub model: String,
+    /// The reach of what is recalled beside the recent messages, which are of the instance.
+    pub reach: Reach,
     /// The greatest number of messages that are related to the question.
     pub similar: usize,
     /// The greatest number of recent messages.
@@ -67,7 +70,8 @@ pub struct Options {
 impl Options {
     /// The options for a request: its own values come before those of its partition, these before those of its model,
     /// and these before the general settings.
-    pub fn for_request(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
+    pub fn for_request(settings: &Settings, request: &Request, named: &RequestScope) -> Result<Options> {
+        let scope = &named.scope;
         let turns = &request.turns;
         let model = turns.model()?.or_else(|| settings.text("model")).unwrap_or_default();
         let (by_model, by_partition) = (settings.model(&model), settings.partition(&scope.partition));
@@ -84,6 +88,8 @@ impl Options {
         let own = Wording::default();
         Ok(Options {
             model,
+            reach: Reach::named(&by_partition.reach.unwrap_or_else(|| text("enrich.reach")))
+                .unwrap_or(named.reach),
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
             memories: size("enrich.memories").filter(|_| recalls("memories")).unwrap_or_default(),
@@ -123,6 +129,22 @@ impl Options {
     /// Whether nothing is recalled for any question.
     pub(super) fn recalls_nothing(&self) -> bool {
         !self.archives && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
+    }
+
+    /// Whether records of a kind are searched for.
+    fn searches(&self, kind: &RecordKind) -> bool {
+        match kind {
+            kind if kind == &MEMORY => self.memories > 0,
+            kind if kind == &DOCUMENT => self.documents > 0 || self.archives,
+            kind => kind.recalled && self.similar > 0,
+        }
+    }
+
+    /// The records of a scope that are searched: documents lie in the tree of the partition.
+    pub(super) fn searched(&self, scope: &Scope) -> Select {
+        let kinds: Vec<&RecordKind> = kinds().into_iter().filter(|kind| self.searches(kind)).collect();
+        let reach = if kinds.contains(&&DOCUMENT) { Reach::Partition } else { self.reach };
+        Select::records(kinds, reach.around(scope))
     }
 
     /// Multiplies a count of tokens by `token_multiplier`.

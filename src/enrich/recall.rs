@@ -1,5 +1,5 @@
-//! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
-//! none that the request already holds.
+//! Finds the messages to recall: those related to the question, within the reach of the request, and the last ones of
+//! its instance, each once, and none that the request already holds.
 
 use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
@@ -7,97 +7,237 @@ use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
 use super::options::Options;
 use super::relevance::Relevance;
+use super::schedule::{RecallStep, Schedule};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::ranking::weights;
 use crate::record::{
-    DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
+    Considered, DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
+use crate::search;
 use crate::search::tree::set_passage;
-use crate::search::{self, By};
 use crate::store::{Select, Store};
 use crate::text::Phrasing;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Finds the messages that may be recalled for a question.
-pub(super) fn recall(
-    memory: &mut Memory,
-    request: &Request,
-    question: &Object,
-    turn: &Turn,
-    options: &Options,
-) -> Result<Recalled> {
-    let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
-    let mut which = Select::records(recalled_kinds, scopes_of_related(turn, options));
-    which.roles = vec![Role::User, Role::Assistant];
-    let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
-    let text = fence::remove(&chat::text(question));
-    let is_question = options.similar > 0 && !text.trim().is_empty();
-    // Those of a session are turns of the request already.
-    let last = if options.session { 0 } else { options.recent };
-    let mut recent = memory.store.last_of(&which, last)?;
-    let empty = recent.is_empty() && memory.store.last_of(&which, 1)?.is_empty();
-    recent.reverse();
-    if options.selective {
-        recent.truncate(sitting(&recent, turn.clock.now(), options.recent_gap).max(MIN_RECENT));
+/// What a request asks of memory.
+pub(super) struct Question {
+    /// The user's own words.
+    pub(super) text: String,
+    /// The last messages of the instance, newest first, which the request does not hold.
+    pub(super) recent: Vec<StoredRecord>,
+    duplicates: DuplicateFilter,
+    /// Whether there is anything to search for, by the words.
+    pub(super) is_open: bool,
+}
+
+impl Question {
+    /// Looks up the last messages. `message` is the user's last one.
+    pub(super) fn begin(
+        store: &mut dyn Store,
+        request: &Request,
+        message: &Object,
+        turn: &Turn,
+        options: &Options,
+    ) -> Result<Question> {
+        let mut which = conversation(turn);
+        which.roles = vec![Role::User, Role::Assistant];
+        let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
+        // Those of a session are turns of the request already.
+        let last = if options.session { 0 } else { options.recent };
+        let mut recent = store.last_of(&which, last)?;
+        recent.reverse();
+        if options.selective {
+            recent.truncate(sitting(&recent, turn.clock.now(), options.recent_gap).max(MIN_RECENT));
+        }
+        recent.retain(|record| duplicates.passes(record));
+        let text = fence::remove(&chat::text(message));
+        let is_open = !text.trim().is_empty() && has_any(store, turn, options)?;
+        Ok(Question { text, recent, duplicates, is_open })
     }
-    recent.retain(|record| duplicates.passes(record));
-    let mut recalled = Recalled { degraded: memory.degraded.clone(), ..Recalled::default() };
-    let hits = if is_question && !empty {
-        let selective_limit = options.selective.then_some(options.similar);
-        let limit =
-            selective_limit.map_or(options.similar + recent.len(), |most| most.saturating_mul(CONSIDERED));
-        let search = RelatedSearch {
-            which: &which,
-            duplicates: &duplicates,
-            limit,
-            selective_limit,
-            catch_up: options.catch_up,
-        };
-        let found = search.run(memory, &text, &mut recalled.degraded);
-        or_nothing(found, memory, &mut recalled.degraded)
-    } else {
-        Vec::new()
+
+    /// What is known without a search.
+    pub(super) fn recent(&self) -> Recalled {
+        let candidate = |record: &StoredRecord| Candidate { record: record.clone(), score: None, hop: 0 };
+        Recalled { candidates: self.recent.iter().map(candidate).collect(), ..Recalled::default() }
+    }
+
+    /// What is known without a search, and the steps that are missing.
+    pub(super) fn unsearched(&self, options: &Options) -> Recalled {
+        without(self.recent(), &STEPS, options)
+    }
+
+    /// Finds what may be recalled, step by step: no step begins after the end of the schedule. `publish` gets what is
+    /// known after each.
+    pub(super) fn recall(
+        &self,
+        memory: &mut Memory,
+        turn: &Turn,
+        options: &Options,
+        schedule: &Schedule,
+        publish: &dyn Fn(&Recalled),
+    ) -> Result<Recalled> {
+        let mut recall = Recall { question: self, turn, options, schedule, recalled: self.recent() };
+        recall.recalled.degraded = memory.degraded.clone();
+        recall.recalled.missing.clone_from(&memory.missing);
+        publish(&recall.without(&STEPS));
+        recall.recalled.candidates = recall.messages(memory);
+        publish(&recall.without(&STEPS[2..]));
+        if options.memories > 0 && self.is_open {
+            let found = recall.step(RecallStep::Memories, memory, |_, memory| {
+                related_memories(memory, &self.text, turn, options)
+            });
+            recall.recalled.candidates.splice(0..0, found);
+            publish(&recall.without(&STEPS[3..]));
+        }
+        let documents = DocumentSearch { text: &self.text, turn, options };
+        if options.archives {
+            let found = recall.step(RecallStep::Documents, memory, |_, memory| documents.archives(memory));
+            recall.recalled.candidates.extend(found);
+        }
+        if options.documents > 0 {
+            let found = recall.step(RecallStep::Documents, memory, |recall, memory| {
+                documents.at_target(memory, &mut recall.recalled)
+            });
+            recall.recalled.candidates.extend(found);
+        }
+        let mut recalled = recall.recalled;
+        recalled.left_out.extend(self.duplicates.left_out());
+        // A message that did not pass as a hit may be linked to one that did.
+        recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
+        if recalled.candidates.is_empty() {
+            recalled.considered = Some(considered(&mut *memory.store, options.reach.around(turn.scope))?);
+        }
+        Ok(recalled)
+    }
+}
+
+/// The steps with a search, in their order.
+const STEPS: [RecallStep; 4] =
+    [RecallStep::Messages, RecallStep::Links, RecallStep::Memories, RecallStep::Documents];
+
+/// What is known, and which of some steps are missing.
+fn without(mut known: Recalled, steps: &[RecallStep], options: &Options) -> Recalled {
+    let is_asked = |step: &&RecallStep| match step {
+        RecallStep::Memories => options.memories > 0,
+        RecallStep::Documents => options.archives || options.documents > 0,
+        _ => options.similar > 0,
     };
-    if options.memories > 0 && !text.trim().is_empty() {
-        let found = related_memories(memory, &text, turn, options);
-        recalled.candidates = or_nothing(found, memory, &mut recalled.degraded);
-    }
-    recalled.candidates.extend(in_order(recent, hits, turn, options));
-    let documents = DocumentSearch { text: &text, turn, options };
-    if options.archives {
-        let found = documents.archives(memory);
-        recalled.candidates.extend(or_nothing(found, memory, &mut recalled.degraded));
-    }
-    if options.documents > 0 {
-        let found = documents.at_target(memory, &mut recalled);
-        recalled.candidates.extend(or_nothing(found, memory, &mut recalled.degraded));
-    }
-    recalled.left_out = duplicates.into_left_out();
-    // A message that did not pass as a hit may be linked to one that did.
-    recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
-    Ok(recalled)
+    steps.iter().filter(is_asked).for_each(|step| known.add_missing(*step));
+    known
 }
 
-/// The records found. If the search fails, none, and sets `degraded`: records that need no index are still recalled.
-fn or_nothing<T>(found: Result<Vec<T>>, memory: &Memory, degraded: &mut Option<Degraded>) -> Vec<T> {
-    found.unwrap_or_else(|error| {
-        memory.diagnostics.note(format_args!("{error}; the request goes on without what it would find"));
-        *degraded = Some(Degraded::StoreFailed(error.to_string()));
-        Vec::new()
-    })
+/// A recall in progress.
+struct Recall<'a> {
+    question: &'a Question,
+    turn: &'a Turn<'a>,
+    options: &'a Options,
+    schedule: &'a Schedule,
+    recalled: Recalled,
 }
 
-/// The scopes of related messages: with a session, all those of its partition, since what a person said in one session
-/// helps in the next.
-fn scopes_of_related(turn: &Turn, options: &Options) -> Scopes {
-    if options.session {
-        Scopes::Partition(turn.scope.partition.clone())
-    } else {
-        Scopes::One(turn.scope.clone())
+impl Recall<'_> {
+    /// The records that a step finds. None if it fails, which `degraded` says, or if the time is over.
+    fn step(
+        &mut self,
+        step: RecallStep,
+        memory: &mut Memory,
+        find: impl FnOnce(&mut Self, &mut Memory) -> Result<Vec<Candidate>>,
+    ) -> Vec<Candidate> {
+        if self.is_late(step) {
+            return Vec::new();
+        }
+        find(self, memory).unwrap_or_else(|error| {
+            memory.diagnostics.note(format_args!("{error}; the request goes on without what it would find"));
+            self.recalled.degraded = Some(Degraded::StoreFailed(error.to_string()));
+            Vec::new()
+        })
     }
+
+    /// What is known so far, without some steps.
+    fn without(&self, steps: &[RecallStep]) -> Recalled {
+        without(self.recalled.clone(), steps, self.options)
+    }
+
+    /// Whether the time is over, so that a step is missing.
+    fn is_late(&mut self, step: RecallStep) -> bool {
+        let is_late = self.schedule.is_over();
+        if is_late {
+            self.recalled.add_missing(step);
+        }
+        is_late
+    }
+
+    /// The recent messages and the related ones, in the order of their worth.
+    fn messages(&mut self, memory: &mut Memory) -> Vec<Candidate> {
+        let (question, turn, options) = (self.question, self.turn, self.options);
+        if options.similar == 0 || !question.is_open {
+            return question.recent().candidates;
+        }
+        let found = self.step(RecallStep::Messages, memory, |recall, memory| {
+            let hits = recall.related(memory)?;
+            Ok(in_order(question.recent.clone(), hits, turn, options))
+        });
+        if found.is_empty() { question.recent().candidates } else { found }
+    }
+
+    /// The related messages, best first, then those linked to them. Some may be among the recent ones.
+    fn related(&mut self, memory: &mut Memory) -> Result<Vec<Hit>> {
+        let (options, duplicates) = (self.options, &self.question.duplicates);
+        let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
+        let all = Select::records(recalled_kinds, options.reach.around(self.turn.scope));
+        let which = Select { roles: vec![Role::User, Role::Assistant], ..all.clone() };
+        let selective_limit = options.selective.then_some(options.similar);
+        let limit = selective_limit
+            .map_or(options.similar + self.question.recent.len(), |most| most.saturating_mul(CONSIDERED));
+        let admits = |hit: &Hit| duplicates.passes(&hit.record);
+        let link = !self.schedule.is_over();
+        let wanted = search::Options {
+            link,
+            link_newest: memory.link_newest,
+            admits: &admits,
+            max_fetched: limit.saturating_mul(OVERFETCH),
+            ..search::Options::new(limit)
+        };
+        let by = memory.by();
+        let mut found = search::find(&mut *memory.store, by, &self.question.text, &which, &wanted)?;
+        let messages = match memory.vector {
+            Some(_) => Some(memory.store.count(&all, weights::SATURATION)?),
+            None => None,
+        };
+        let relevance = Relevance::new(&weights::MESSAGES, messages, selective_limit);
+        relevance.keep_relevant(&mut found.hits, |hit| duplicates.leave_out(&hit.record, "threshold"));
+        if self.is_late(RecallStep::Links) {
+            return Ok(found.hits);
+        }
+        let mut hits = found.linked(&mut *memory.store, &wanted)?;
+        relevance.keep_linked(&mut hits);
+        Ok(hits)
+    }
+}
+
+/// Whether there is anything to find.
+fn has_any(store: &mut dyn Store, turn: &Turn, options: &Options) -> Result<bool> {
+    let which = options.searched(turn.scope);
+    Ok(!which.kinds.is_empty() && store.count(&which, 1)? > 0)
+}
+
+/// The messages of the instance.
+fn conversation(turn: &Turn) -> Select {
+    let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
+    Select::records(recalled_kinds, Scopes::One(turn.scope.clone()))
+}
+
+/// The greatest number of messages that are counted.
+const MAX_COUNTED: usize = 1_000_000;
+
+/// The messages within some scopes, and beyond them.
+fn considered(store: &mut dyn Store, scopes: Scopes) -> Result<Considered> {
+    let within = store.count(&Select::messages(scopes), MAX_COUNTED)?;
+    let all = store.count(&Select::messages(Scopes::All), MAX_COUNTED)?;
+    Ok(Considered { within: within as u64, beyond: all.saturating_sub(within) as u64 })
 }
 
 /// Sets the passages of the documents except archives for a question: the same in all requests of a turn.
@@ -108,23 +248,23 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
     }
 }
 
-/// The memories of the partition that are related to a question, best first.
+/// The memories within the reach that are related to a question, best first.
 fn related_memories(
     memory: &mut Memory,
     text: &str,
     turn: &Turn,
     options: &Options,
 ) -> Result<Vec<Candidate>> {
-    let which = Select::records(vec![&MEMORY], Scopes::Partition(turn.scope.partition.clone()));
+    let which = Select::records(vec![&MEMORY], options.reach.around(turn.scope));
     let count = memory.store.count(&which, weights::SATURATION)?;
     if count == 0 {
         return Ok(Vec::new());
     }
     let mut request = search::Request::new(text, which, options.memories.saturating_mul(CONSIDERED));
     request.options.deduplicate = true;
-    let search = |store: &mut dyn Store, by: &mut By| Ok(request.run(store, by, options.prior)?.hits);
-    let (mut hits, by_meaning) = memory.search(options.catch_up, drop, search)?;
-    let relevance = Relevance::new(&weights::MEMORIES, by_meaning.then_some(count), None);
+    let mut by = memory.by();
+    let mut hits = request.run(&mut *memory.store, &mut by, options.prior)?.hits;
+    let relevance = Relevance::new(&weights::MEMORIES, memory.vector.as_ref().map(|_| count), None);
     relevance.keep_relevant(&mut hits, |_| {});
     hits.truncate(options.memories);
     let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
@@ -148,14 +288,14 @@ fn sitting(recent: &[StoredRecord], now: i64, gap: Duration) -> usize {
 
 /// The candidates of an earlier request of the same turn.
 pub(super) fn recall_cached(
-    memory: &mut Memory,
+    store: &mut dyn Store,
     parts: &[RecalledPart],
     turn: &Turn,
 ) -> Result<Vec<Candidate>> {
     let kinds = vec![&MESSAGE, &MEMORY, &DOCUMENT];
     let which = Select::records(kinds, Scopes::Partition(turn.scope.partition.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
-    let records = memory.store.get(&ids, &which)?;
+    let records = store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
     let candidates = parts.iter().filter_map(|RecalledPart { id, score, hop, confidence, .. }| {
@@ -193,52 +333,6 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
     rated.sort_by(|(a, one), (b, other)| (one.hop > 0).cmp(&(other.hop > 0)).then(b.total_cmp(a)));
     candidates.extend(rated.into_iter().map(|(_, candidate)| candidate));
     candidates
-}
-
-/// A search for messages that are related to a question.
-struct RelatedSearch<'a> {
-    which: &'a Select,
-    duplicates: &'a DuplicateFilter,
-    limit: usize,
-    /// The greatest number of messages that are recalled, if recall is selective.
-    selective_limit: Option<usize>,
-    /// The greatest number of messages without a vector that are embedded first.
-    catch_up: usize,
-}
-
-impl RelatedSearch<'_> {
-    /// The related messages, best first, then those linked to them. Some may be among the recent ones. If messages are
-    /// found by their words only, `degraded` gets the reason.
-    fn run(&self, memory: &mut Memory, text: &str, degraded: &mut Option<Degraded>) -> Result<Vec<Hit>> {
-        let RelatedSearch { which, duplicates, limit, selective_limit, catch_up } = *self;
-        let admits = |hit: &Hit| duplicates.passes(&hit.record);
-        let max_fetched = limit.saturating_mul(OVERFETCH);
-        let (link, link_newest) = (true, memory.link_newest);
-        let wanted = search::Options {
-            link,
-            link_newest,
-            admits: &admits,
-            max_fetched,
-            ..search::Options::new(limit)
-        };
-        let search =
-            |store: &mut dyn Store, by: &mut By| search::find(store, by.again(), text, which, &wanted);
-        let diagnostics = memory.diagnostics;
-        let tell = |error| {
-            let why = Degraded::EmbedderUnavailable(error);
-            diagnostics.note(&why);
-            *degraded = Some(why);
-        };
-        let (mut found, by_meaning) = memory.search(catch_up, tell, search)?;
-        let store = &mut *memory.store;
-        let all = Select::records(which.kinds.clone(), which.scopes.clone());
-        let messages = if by_meaning { Some(store.count(&all, weights::SATURATION)?) } else { None };
-        let relevance = Relevance::new(&weights::MESSAGES, messages, selective_limit);
-        relevance.keep_relevant(&mut found.hits, |hit| duplicates.leave_out(&hit.record, "threshold"));
-        let mut hits = found.linked(store, &wanted)?;
-        relevance.keep_linked(&mut hits);
-        Ok(hits)
-    }
 }
 
 /// The greatest number of messages that are fetched for each wanted one: a question that is asked every day has many

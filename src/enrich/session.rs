@@ -1,16 +1,16 @@
 //! The short-term memory of a session: its last messages, as turns of the request.
 
 use super::options::Options;
-use super::turn::{Memory, Turn};
+use super::turn::Turn;
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::record::{Object, Role, Scopes, StoredRecord};
-use crate::store::Select;
+use crate::store::{Select, Store};
 
 /// Puts the last messages of the session before the user's last message, in place of the turns that the request has
 /// there. A session without messages leaves the request as it is.
 pub(super) fn insert_turns(
-    memory: &mut Memory,
+    store: &mut dyn Store,
     request: &mut Request,
     turn: &Turn,
     options: &Options,
@@ -20,7 +20,7 @@ pub(super) fn insert_turns(
     which.roles = vec![Role::User, Role::Assistant];
     // An earlier attempt at this turn is no earlier turn.
     which.except.traces.extend(turn.trace_id.clone());
-    let last = memory.store.last_of(&which, options.recent)?;
+    let last = store.last_of(&which, options.recent)?;
     let begins = last.iter().position(|record| record.role == Some(Role::User));
     let Some(begins) = begins else { return Ok(()) };
     let rest = request.messages.split_off(user);

@@ -1,42 +1,29 @@
 //! The memory that messages are recalled from, and the turn that they are recalled for.
 
 use super::degraded::Degraded;
+use super::schedule::RecallStep;
 use crate::cli::Diagnostics;
-use crate::embed::Embedder;
-use crate::error::{Error, Result};
 use crate::record::{Clock, Scope};
-use crate::search::{By, CatchUp, LinkNewest};
-use crate::store::Store;
+use crate::search::{By, LinkNewest};
+use crate::store::{QuestionVector, Store};
 
-/// The memory that messages are recalled from; without an embedder, by words alone.
+/// The memory that messages are recalled from.
 pub struct Memory<'a> {
     pub store: &'a mut dyn Store,
-    pub embedder: Option<&'a mut Embedder>,
+    /// The vector of the question; without one, records are found by their words alone.
+    pub vector: Option<&'a QuestionVector>,
     /// Whether new messages are linked before the links of others are followed.
     pub link_newest: Option<LinkNewest<'a>>,
     pub diagnostics: &'a Diagnostics,
-    /// The reason why it works only in part.
+    /// The reason why it works only in part, and the steps for which there was no time.
     pub degraded: Option<Degraded>,
+    pub missing: Vec<RecallStep>,
 }
 
-impl Memory<'_> {
-    /// The result by words and meaning, and `true`; without a model, or if that fails (the error goes to
-    /// `tell`), by any word. At most `catch_up` records that lack a vector are embedded first.
-    pub(super) fn search<T>(
-        &mut self,
-        catch_up: usize,
-        tell: impl FnOnce(Error),
-        search: impl Fn(&mut dyn Store, &mut By) -> Result<T>,
-    ) -> Result<(T, bool)> {
-        let Memory { store, embedder, diagnostics, .. } = self;
-        if let Some(embedder) = embedder.as_deref_mut() {
-            let pending = Some(CatchUp { limit: catch_up, diagnostics });
-            match search(&mut **store, &mut By::Both(embedder, pending)) {
-                Ok(found) => return Ok((found, true)),
-                Err(error) => tell(error),
-            }
-        }
-        Ok((search(&mut **store, &mut By::Any)?, false))
+impl<'a> Memory<'a> {
+    /// The ranking of its searches.
+    pub(super) fn by(&self) -> By<'a> {
+        self.vector.map_or(By::Any, By::Vector)
     }
 }
 

@@ -2,10 +2,10 @@
 //! tools, carry the identical block, so that the provider's cache keeps working. The key is a digest of all messages up
 //! to the user's; the account of the first request holds the value.
 
-use super::turn::{Memory, Turn};
+use super::turn::Turn;
 use crate::error::Result;
 use crate::record::{ACCOUNT, Account, Object, RecalledPart, Scope, Scopes};
-use crate::store::Select;
+use crate::store::{Select, Store};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -33,10 +33,10 @@ pub(super) struct CachedTurn {
 }
 
 /// Reads the newest account with a digest.
-pub(super) fn look_up(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<Option<CachedTurn>> {
+pub(super) fn look_up(store: &mut dyn Store, turn: &Turn, digest: &str) -> Result<Option<CachedTurn>> {
     let scope = Scopes::One(turn.scope.clone());
     let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };
-    let newest = memory.store.last_of(&which, 1)?.pop();
+    let newest = store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
         let Account { memories, recent, recalled, documents, .. } = Account::from_record(&record);
         let recalled = memories.into_iter().chain(recent).chain(recalled).chain(documents).collect();

@@ -4,7 +4,7 @@ use super::{
     Address, Body, Client, RequestError, RequestErrorKind, RequestOptions, Response, parse_retry_after,
 };
 use crate::config::{Secret, Settings};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 /// Sends requests and blocks, over connections that stay open from one request to the next. Not to be used by a thread
@@ -12,6 +12,15 @@ use tokio::runtime::{Builder, Runtime};
 pub struct BlockingClient {
     client: Client,
     runtime: Option<Runtime>,
+    /// The time at which a request is given up, beside the settings' timeouts.
+    pub deadline: Option<Instant>,
+}
+
+/// A clone opens connections of its own.
+impl Clone for BlockingClient {
+    fn clone(&self) -> BlockingClient {
+        BlockingClient { client: self.client.clone(), runtime: None, deadline: self.deadline }
+    }
 }
 
 /// A whole answer.
@@ -25,7 +34,7 @@ pub struct FullResponse {
 impl BlockingClient {
     /// A client with the settings' timeouts; nothing is started yet.
     pub fn new(settings: &Settings) -> BlockingClient {
-        BlockingClient { client: Client::new(settings), runtime: None }
+        BlockingClient { client: Client::new(settings), runtime: None, deadline: None }
     }
 
     /// As `Client::post`, with the body of the answer, of at most `limit` bytes.
@@ -62,7 +71,15 @@ impl BlockingClient {
                 cause: format!("cannot start an event loop: {e}"),
             })?,
         };
-        let reply = runtime.block_on(ask(&self.client));
+        let reply = match self.deadline {
+            None => runtime.block_on(ask(&self.client)),
+            Some(deadline) => {
+                let limit = deadline.saturating_duration_since(Instant::now());
+                let late = RequestError::timed_out("enrich.timeout", limit);
+                let asked = async { tokio::time::timeout(limit, ask(&self.client)).await };
+                runtime.block_on(asked).unwrap_or(Err(late))
+            }
+        };
         self.runtime = Some(runtime);
         reply
     }

@@ -5,7 +5,7 @@ use super::config::ProxyConfig;
 use super::http::{Command, HttpResponse, parameter, parameters, response};
 use super::worker::{BlockingPool, Foreground, SharedEmbedder, StorePool};
 use crate::error::{Error, Result};
-use crate::record::{Address, Hit, MESSAGE, Object, Role, Scope, Scopes, StoredRecord};
+use crate::record::{Address, Hit, MESSAGE, Object, RequestScope, Role, StoredRecord};
 use crate::search::{Ranking, Request, Searcher};
 use crate::store::Select;
 use crate::text::Term;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The search that the part of an address after the question mark asks for, of at most `limit` messages of a
 /// scope; with targets, of documents and memories. Errors begin with the parameter at fault.
-fn parse(query: &str, scope: &Scope, limit: usize) -> Result<Request<'static>> {
+fn parse(query: &str, named: &RequestScope, limit: usize) -> Result<Request<'static>> {
     let flag = |name| match parameter(query, name)?.as_deref() {
         None | Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
@@ -30,11 +30,11 @@ fn parse(query: &str, scope: &Scope, limit: usize) -> Result<Request<'static>> {
     if Term::parse(&term).is_empty() {
         return Err(Error::new("term: is empty"));
     }
-    let targets = parameters(query, "target").map(|target| Address::locate(&target?, &scope.partition));
+    let targets = parameters(query, "target").map(|target| Address::locate(&target?, &named.scope.partition));
     let targets: Result<Vec<Address>> = targets.collect();
     let targets = targets.map_err(|error| error.at("target"))?;
     let kinds = if targets.is_empty() { vec![&MESSAGE] } else { Vec::new() };
-    let which = Select::records(kinds, Scopes::One(scope.clone()));
+    let which = Select::records(kinds, named.scopes());
     let mut request = Request { ranking, targets, ..Request::new(term, which, limit) };
     (request.options.deduplicate, request.options.link) = (flag("deduplicate")?, flag("link")?);
     Ok(request)
@@ -70,7 +70,7 @@ impl CommandApi {
     /// Runs a command, which returns at most `count` messages of a scope, on a thread that may block.
     pub(super) async fn run(
         self: &Arc<CommandApi>,
-        scope: Scope,
+        scope: RequestScope,
         command: Command,
         count: usize,
         query: &str,
@@ -80,10 +80,10 @@ impl CommandApi {
         self.blocking.spawn(work).await.unwrap_or_else(|_| response::cut_short())
     }
 
-    fn run_blocking(&self, scope: Scope, command: Command, count: usize, query: &str) -> HttpResponse {
+    fn run_blocking(&self, scope: RequestScope, command: Command, count: usize, query: &str) -> HttpResponse {
         let _active = self.foreground.enter();
         let found = match command {
-            Command::View => self.view(scope, count),
+            Command::View => self.view(&scope, count),
             Command::Search => match parse(query, &scope, count) {
                 Ok(request) => self.search(&request),
                 Err(error) => return response::bad_request(&error),
@@ -96,8 +96,8 @@ impl CommandApi {
     }
 
     /// The last messages, oldest first, as JSON.
-    fn view(&self, scope: Scope, count: usize) -> Result<Vec<String>> {
-        let which = Select::messages(Scopes::One(scope));
+    fn view(&self, scope: &RequestScope, count: usize) -> Result<Vec<String>> {
+        let which = Select::messages(scope.scopes());
         let messages = self.stores.open_to_read()?.last_of(&which, count)?;
         Ok(messages.iter().map(|message| entry(message).to_json()).collect())
     }
@@ -109,7 +109,7 @@ impl CommandApi {
         let embedder = request
             .is_by_meaning()
             .then(|| self.embedder.follow(&mut *store).and_then(|()| self.embedder.get()));
-        let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder);
+        let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder).without_catch_up();
         let mut hits = searcher.run(&mut *store, request)?.hits;
         request.describe(&mut *store, &mut hits, None, false)?;
         let entry = |hit: Hit| {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn parameters_of_a_command_are_read() {
-        let parse = |query: &str, limit| parse(query, &Scope::new(Some("p"), None).unwrap(), limit);
+        let parse = |query: &str, limit| parse(query, &RequestScope::named(Some("p"), None).unwrap(), limit);
         let request = parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
         assert_eq!(
             (&request.questions[..], request.ranking),

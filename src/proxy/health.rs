@@ -71,6 +71,8 @@ impl HealthApi {
         let commits = self.commits.as_ref().and_then(|commits| commits.failure());
         report.set_text("commits", commits.as_deref().unwrap_or("ok"));
         report.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
+        let meaning = self.embedder.outage().map_or_else(|| "ok".to_owned(), |error| error.to_string());
+        report.set_text("embedding", &meaning);
         report.set("upstreams", chat::array(&upstreams));
         report.set("pending", self.queue.pending().to_string());
         report.set("limits", limits.to_json());

@@ -13,7 +13,7 @@ use super::worker::ClockWatch;
 use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
-use crate::record::Scope;
+use crate::record::RequestScope;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -32,7 +32,7 @@ pub(super) struct Router {
     pub(super) clock: Arc<ClockWatch>,
     pub(super) log: RequestLog,
     /// The scope of requests that name none.
-    pub(super) scope: Scope,
+    pub(super) scope: RequestScope,
     /// The longest body, in bytes.
     pub(super) max_body: usize,
     /// The time for which a client may be silent in the middle of a request.
@@ -58,7 +58,7 @@ impl Router {
         let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
         let parsed = self.parse(&head);
-        let scope = parsed.as_ref().ok().map(|(scope, _)| scope.clone());
+        let scope = parsed.as_ref().ok().map(|(named, _)| named.scope.clone());
         let is_ollama = match &parsed {
             Ok((_, Route::Unknown)) | Err(_) => Route::is_ollama_path(head.uri.path()),
             Ok((_, route)) => route.is_ollama(),
@@ -82,18 +82,24 @@ impl Router {
 
     /// The route of a request and its scope: that of its address, which its user was given; else that of its headers;
     /// else the proxy's own.
-    fn parse(&self, head: &Parts) -> Result<(Scope, Route)> {
+    fn parse(&self, head: &Parts) -> Result<(RequestScope, Route)> {
         let (named, route) = Route::parse(head.uri.path())?;
         let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
         let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
             (Some(scope), ..) => scope,
             (None, None, None) => self.scope.clone(),
-            (None, partition, instance) => Scope::new(partition.as_deref(), instance.as_deref())?,
+            (None, partition, instance) => RequestScope::named(partition.as_deref(), instance.as_deref())?,
         };
         Ok((scope, route))
     }
 
-    async fn dispatch(&self, scope: Scope, route: Route, head: &Parts, body: Incoming) -> HttpResponse {
+    async fn dispatch(
+        &self,
+        scope: RequestScope,
+        route: Route,
+        head: &Parts,
+        body: Incoming,
+    ) -> HttpResponse {
         let answered = match (route, &head.method) {
             (Route::Chat, &Method::POST) => self.chat(Api::Chat, scope, head, body).await,
             (Route::Messages, &Method::POST) => self.chat(Api::Messages, scope, head, body).await,
@@ -134,7 +140,7 @@ impl Router {
     }
 
     /// Answers a route that has no body.
-    async fn look_up(&self, scope: Scope, route: Route, head: &Parts) -> HttpResponse {
+    async fn look_up(&self, scope: RequestScope, route: Route, head: &Parts) -> HttpResponse {
         match route {
             Route::Models => self.models.list().await,
             Route::Command(command, count) => {
@@ -157,7 +163,8 @@ impl Router {
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let bad_request = |error| response::bad_request(&error);
         let (path, _) = Route::parse(head.uri.path()).map_err(bad_request)?;
-        let names = UserNames::read(path.as_ref(), &head.headers, head.uri.query(), &self.scope);
+        let path = path.as_ref().map(|named| &named.scope);
+        let names = UserNames::read(path, &head.headers, head.uri.query(), &self.scope.scope);
         let names = names.map_err(bad_request)?;
         let user = names.user(None).map_err(bad_request);
         Ok(match (route, &head.method) {
@@ -193,7 +200,7 @@ impl Router {
 
     async fn read_chat(
         &self,
-        scope: Scope,
+        scope: RequestScope,
         head: &Parts,
         body: Incoming,
         client: &Arc<()>,
@@ -207,7 +214,7 @@ impl Router {
     async fn chat(
         &self,
         api: Api,
-        scope: Scope,
+        scope: RequestScope,
         head: &Parts,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
@@ -215,7 +222,7 @@ impl Router {
         let bytes = self.read_body(body).await?;
         let keys = self.guard.caller_keys(&head.headers);
         let settings = &self.config.settings;
-        let mode = MemoryMode::from_request(&head.headers, settings, &scope).map_err(bad_request)?;
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(bad_request)?;
         let client = Arc::new(());
         let readable = if mode == MemoryMode::Off {
             None
@@ -240,7 +247,7 @@ impl Router {
     async fn ollama_turn(
         &self,
         method: OllamaMethod,
-        scope: Scope,
+        scope: RequestScope,
         head: &Parts,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {

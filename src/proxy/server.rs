@@ -20,7 +20,7 @@ use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
 use crate::http::EventLoops;
 use crate::provider::ServedWindows;
-use crate::record::{Clock, Scope};
+use crate::record::{Clock, RequestScope};
 use crate::redact::Redactor;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ pub struct Proxy {
     pub(super) guard: Guard,
     pub(super) upstream: Upstream,
     /// The scope of requests that name none.
-    scope: Scope,
+    scope: RequestScope,
     forwarder: Forwarder,
     windows: ServedWindows,
     limits: ConnectionLimits,
@@ -66,7 +66,12 @@ struct Server {
 impl Proxy {
     /// Takes everything from the settings, and raises the limit of descriptors; nothing is opened yet. Errors name the
     /// setting.
-    pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
+    pub fn new(
+        settings: Settings,
+        scope: RequestScope,
+        clock: Clock,
+        diagnostics: Diagnostics,
+    ) -> Result<Proxy> {
         let redactor = Redactor::from_settings(&settings)?;
         let chat_settings = chat_turn::settings_of_turns(&settings)?;
         let config = ProxyConfig { settings, chat_settings, clock, diagnostics, redactor };
@@ -176,7 +181,7 @@ impl Proxy {
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
         let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
-        let embedder = Arc::new(SharedEmbedder::new(&config, &stores));
+        let embedder = Arc::new(SharedEmbedder::new(&config, &blocking, &stores));
         let backfill = Backfill::new(&config, &blocking, &foreground, &stores, &embedder);
         let backfill = Arc::new(backfill);
         let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
@@ -184,6 +189,7 @@ impl Proxy {
         let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
         let auto_commit = Arc::new(auto_commit);
         auto_commit.resume();
+        backfill.wake();
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
         let pipeline = pipeline.committing(&auto_commit);
         let pipeline = Arc::new(pipeline);

@@ -1,10 +1,10 @@
 //! Accounts: records of the enrichment of one request.
 
-use super::Scope;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
 use super::stored::{Draft, RecordKind, StoredRecord};
+use super::{Reach, Scope};
 use crate::error::{Error, Result};
 
 /// The kind of accounts, which record the enrichment of one request.
@@ -82,6 +82,12 @@ pub struct Account {
     pub digest: Option<String>,
     /// The reason why memory worked only in part.
     pub degraded: Option<String>,
+    /// The steps of recall for which there was no time.
+    pub missing: Vec<String>,
+    /// The reach of recall; `None` if nothing was to be recalled.
+    pub reach: Option<Reach>,
+    /// The messages among which nothing was found to recall; `None` if something was.
+    pub considered: Option<Considered>,
     /// Whether the request continues a session.
     pub session: bool,
     /// The prompt tokens that the provider reports.
@@ -113,6 +119,14 @@ pub struct ShownDocument {
     pub level: u8,
     /// The digest of the version.
     pub sha256: String,
+}
+
+/// The messages among which nothing was found to recall.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Considered {
+    /// The number within the reach, and beyond it.
+    pub within: u64,
+    pub beyond: u64,
 }
 
 /// A record that was found and is not recalled.
@@ -167,6 +181,15 @@ impl Account {
             dropped: list(members, "dropped").iter().map(dropped).collect(),
             digest: text(members, DIGEST_MEMBER),
             degraded: text(members, "degraded"),
+            missing: members
+                .get("missing")
+                .and_then(|json| serde_json::from_str(json).ok())
+                .unwrap_or_default(),
+            reach: text(members, "reach").and_then(|name| Reach::named(&name)),
+            considered: members.has("considered").then(|| Considered {
+                within: number(members, "considered"),
+                beyond: number(members, "beyond_reach"),
+            }),
             session: members.get(SESSION_MEMBER) == Some("true"),
             prompt_tokens: members.integer("prompt_tokens").ok().flatten().map(i64::unsigned_abs),
             cut: members.get("cut") == Some("true"),
@@ -207,10 +230,23 @@ impl Account {
         }
         members.set("left_out", array(&self.left_out, LeftOut::to_json));
         members.set("dropped", array(&self.dropped, Dropped::to_json));
-        for (name, text) in [(DIGEST_MEMBER, &self.digest), ("degraded", &self.degraded)] {
+        let reach = self.reach.map(Reach::name);
+        let texts = [
+            (DIGEST_MEMBER, self.digest.as_deref()),
+            ("degraded", self.degraded.as_deref()),
+            ("reach", reach),
+        ];
+        for (name, text) in texts {
             if let Some(text) = text {
                 members.set_text(name, text);
             }
+        }
+        if !self.missing.is_empty() {
+            members.set("missing", array(&self.missing, |step| quote(step)));
+        }
+        if let Some(Considered { within, beyond }) = self.considered {
+            members.set("considered", within.to_string());
+            members.set("beyond_reach", beyond.to_string());
         }
         if self.session {
             members.set(SESSION_MEMBER, "true");

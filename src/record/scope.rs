@@ -34,6 +34,61 @@ impl Scope {
     }
 }
 
+/// How far recall reaches around the scope of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Its instance alone.
+    Instance,
+    /// Every instance of its partition.
+    Partition,
+}
+
+impl Reach {
+    /// By its name in the settings and in lines.
+    pub fn named(name: &str) -> Option<Reach> {
+        [Reach::Instance, Reach::Partition].into_iter().find(|reach| reach.name() == name)
+    }
+
+    /// Its name in the settings and in lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reach::Instance => "instance",
+            Reach::Partition => "partition",
+        }
+    }
+
+    /// The scopes around one.
+    pub fn around(self, scope: &Scope) -> Scopes {
+        match self {
+            Reach::Instance => Scopes::One(scope.clone()),
+            Reach::Partition => Scopes::Partition(scope.partition.clone()),
+        }
+    }
+}
+
+/// The scope of a request, to which its turn is written, and the reach of its recall.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestScope {
+    pub scope: Scope,
+    pub reach: Reach,
+}
+
+impl RequestScope {
+    /// By the names that the caller gives. A partition alone asks for all of it.
+    pub fn named(partition: Option<&str>, instance: Option<&str>) -> Result<RequestScope> {
+        let reach = match (partition, instance) {
+            (Some(_), None) => Reach::Partition,
+            _ => Reach::Instance,
+        };
+        Ok(RequestScope { scope: Scope::new(partition, instance)?, reach })
+    }
+
+    /// The scopes that it reads.
+    pub fn scopes(&self) -> Scopes {
+        self.reach.around(&self.scope)
+    }
+}
+
 /// The scopes that a tool reads.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scopes {
@@ -48,10 +103,7 @@ pub enum Scopes {
 impl Scopes {
     /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
     pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
-        match (partition, instance) {
-            (Some(partition), None) if !partition.is_empty() => Ok(Scopes::Partition(partition.to_owned())),
-            _ => Scope::new(partition, instance).map(Scopes::One),
-        }
+        Ok(RequestScope::named(partition, instance)?.scopes())
     }
 
     /// The partition, if they are of one.

@@ -4,6 +4,7 @@ use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::Embedder;
 use crate::record::Hit;
+use crate::store::QuestionVector;
 use std::collections::HashSet;
 
 /// The ranking of a search.
@@ -15,6 +16,8 @@ pub enum By<'a> {
     Meaning(&'a mut Embedder, Option<CatchUp<'a>>),
     /// By words and meaning together, and by the neighbours of a hit.
     Both(&'a mut Embedder, Option<CatchUp<'a>>),
+    /// As `Both`, by the vector of the question, which the caller has made.
+    Vector(&'a QuestionVector),
     /// As `Both` without a model: by any content word of the question, and by the neighbours of a hit.
     Any,
 }
@@ -26,6 +29,7 @@ impl By<'_> {
             By::Words => By::Words,
             By::Meaning(embedder, pending) => By::Meaning(embedder, pending.take()),
             By::Both(embedder, pending) => By::Both(embedder, pending.take()),
+            By::Vector(vector) => By::Vector(vector),
             By::Any => By::Any,
         }
     }

@@ -31,7 +31,7 @@ impl Request<'_> {
     pub fn run(&self, store: &mut dyn Store, by: &mut By, prior: PriorRule) -> Result<Answer> {
         let Request { which, options, .. } = self;
         let memories = MemoryRule { prior, min_confidence: self.min_confidence };
-        let by_meaning = matches!(by, By::Meaning(..) | By::Both(..));
+        let by_meaning = !matches!(by, By::Words | By::Any);
         if self.is_in_tree() {
             let (hits, steps) = tree::run(store, by, self, memories)?;
             return Ok(Answer { hits, steps, by_meaning });
@@ -74,17 +74,31 @@ pub struct Searcher<'a> {
     /// The scopes whose records were given vectors before they were searched, outside the tree or in it.
     filled: Vec<(Scopes, bool)>,
     must_use_words: bool,
+    /// Whether records without a vector are embedded before a search.
+    catches_up: bool,
 }
 
 impl<'a> Searcher<'a> {
     /// Nothing is loaded yet.
     pub fn new(settings: &'a Settings, diagnostics: &'a Diagnostics) -> Searcher<'a> {
-        Searcher { settings, diagnostics, embedder: None, filled: Vec::new(), must_use_words: false }
+        Searcher {
+            settings,
+            diagnostics,
+            embedder: None,
+            filled: Vec::new(),
+            must_use_words: false,
+            catches_up: true,
+        }
     }
 
     /// The same where the caller has loaded the model, or tried to.
     pub fn with_embedder(self, embedder: Option<Result<Embedder>>) -> Searcher<'a> {
         Searcher { embedder, ..self }
+    }
+
+    /// The same, which embeds nothing but questions.
+    pub fn without_catch_up(self) -> Searcher<'a> {
+        Searcher { catches_up: false, ..self }
     }
 
     /// Answers a request by its ranking; by words where no model can be used and words will do, which a note
@@ -158,7 +172,7 @@ impl<'a> Searcher<'a> {
         let embedder = self.embedder.get_or_insert_with(load).as_mut().map_err(|why| why.clone())?;
         let searched = (request.which.scopes.clone(), request.is_in_tree());
         let mut pending = None;
-        if !self.filled.contains(&searched) {
+        if self.catches_up && !self.filled.contains(&searched) {
             self.filled.push(searched);
             pending = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
         }

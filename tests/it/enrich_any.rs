@@ -10,13 +10,14 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use rsv::api::{Api, Request as AnyRequest};
 use rsv::chat::{self, Request, fence};
 use rsv::cli::Diagnostics;
-use rsv::enrich::{Memory, Options, Placement, Turn, Wording, enrich};
-use rsv::record::{Address, Clock, Content, LINE_ENDS, Object, Scope};
+use rsv::enrich::{self, Memory, Options, Placement, Schedule, Turn, Wording};
+use rsv::record::{Address, Clock, Content, LINE_ENDS, Object, Reach, Scope};
 use rsv::store::Store;
 use rsv::tokens::{Counter, Limits};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn options() -> impl Strategy<Value = Options> {
@@ -39,6 +40,7 @@ fn options() -> impl Strategy<Value = Options> {
         )| {
             Options {
                 model: model.into(),
+                reach: Reach::Instance,
                 similar,
                 recent,
                 selective,
@@ -73,9 +75,19 @@ fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Option
     let clock = Clock::fixed(NOW);
     let turn = Turn { scope, trace_id: None, clock: &clock, served_window: &|| None, is_awaited: &|| true };
     let diagnostics = Diagnostics::default();
-    let memory =
-        Memory { store, embedder: None, link_newest: None, diagnostics: &diagnostics, degraded: None };
-    enrich(Ok(memory), AnyRequest::parse(Api::Chat, body).unwrap(), &turn, options).unwrap().line
+    let request = AnyRequest::parse(Api::Chat, body).unwrap();
+    let begun = enrich::begin(Ok(store), request, &turn, options, &diagnostics).unwrap();
+    let mut memory = Memory {
+        store,
+        vector: None,
+        link_newest: None,
+        diagnostics: &diagnostics,
+        degraded: None,
+        missing: Vec::new(),
+    };
+    let schedule = Schedule::begin(Duration::MAX);
+    let recalled = begun.recall(&mut memory, &turn, options, &schedule, &|_| {});
+    Arc::new(begun).prepare(recalled, &turn, options).unwrap().place().unwrap().line
 }
 
 fn body(messages: &[Value]) -> Object {

@@ -39,7 +39,7 @@ fn with_documents(home: Home) -> Home {
 const QUESTION: &str = "How do I start the centrifugal pump?";
 
 fn recalling(home: &Home) -> Home {
-    home.env("RSV_ENRICH_RECALL", "similar,recent,memories,documents")
+    home.env("RSV_ENRICH_RECALL", "similar,recent,memories,documents").env("RSV_ENRICH_REACH", "partition")
 }
 
 /// The addresses of the documents in an account, without what they have in common.

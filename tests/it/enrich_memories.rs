@@ -47,7 +47,7 @@ pub(crate) fn last(enriched: &Value) -> String {
 }
 
 fn recalling(home: &Home) -> Home {
-    home.env("RSV_ENRICH_RECALL", "similar,recent,memories")
+    home.env("RSV_ENRICH_RECALL", "similar,recent,memories").env("RSV_ENRICH_REACH", "partition")
 }
 
 const QUESTION: &str = "What do I do about flaky tests?";

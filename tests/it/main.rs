@@ -110,6 +110,8 @@ mod proxy_routes;
 mod proxy_safety;
 mod proxy_storing;
 mod proxy_stream;
+mod reach;
+mod recall_steps;
 mod redact;
 mod redact_inputs;
 mod redact_shapes;

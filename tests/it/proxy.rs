@@ -371,6 +371,7 @@ fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
             let home = patient(home);
             home.write(".config/rsv/config.toml", "recent_context_size = 0\n");
             home.ingest(&[], &lines);
+            home.run("rsv-embed", &["--pending"], "").ok();
             home
         };
         let (pipe, proxied) = (recalling(&by_pipe), recalling(&by_proxy));
@@ -401,6 +402,7 @@ fn with_selective_recall_too_the_pipe_and_the_proxy_give_the_same_bytes() {
         let recalling = |provider: &Fake| {
             let home = home(provider).and_model().env("RSV_ENRICH_SELECTIVE", selective);
             home.ingest(&[], &crate::docs::read("scripts/demo.jsonl"));
+            home.run("rsv-embed", &["--pending"], "").ok();
             home
         };
         let (pipe, proxied) = (recalling(&by_pipe), recalling(&by_proxy));
@@ -495,7 +497,8 @@ fn http_commands_return_what_the_tools_print() {
     );
     assert_eq!(body, wanted);
     assert!(command(&proxy, "/v1/command/view").is_empty());
-    assert!(command(&proxy, "/partition/p/v1/command/search/9?term=dog").is_empty(), "p alone means p/p");
+    let everywhere = command(&proxy, "/partition/p/v1/command/search/9?term=dog");
+    assert_eq!(everywhere.len(), lines_of(&home.run("rsv-search", &["-p", "p", "dog"], "").ok()).len());
 }
 
 #[test]

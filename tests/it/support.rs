@@ -123,7 +123,8 @@ impl Home {
     pub(crate) fn and_model(self) -> Home {
         let fetch = |home: Home| home.fetch(&[MODEL, "--from", model_files().to_str().unwrap()]).ok();
         let installed = made_once("model", |directory| drop(fetch(Home::kept_in(directory))));
-        self.and_models_of(&installed.join("home"))
+        // No test depends on how fast this machine embeds.
+        self.and_models_of(&installed.join("home")).env("RSV_ENRICH_TIMEOUT", "60s")
     }
 
     /// The same home with the models that are installed in another, which are not to be changed.

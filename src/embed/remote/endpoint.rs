@@ -18,7 +18,7 @@ pub(super) enum EmbeddingApi {
 }
 
 /// A server, and the key that it is sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Endpoint {
     pub(super) kind: EmbeddingApi,
     pub(super) address: Address,

@@ -10,7 +10,7 @@ use crate::forward::Caller;
 use crate::provider::CallerKeys;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::turn::{ChatRequest, MemoryMode, recall_override};
-use crate::record::{Address, Object, Scope, id, unexpected};
+use crate::record::{Address, Object, Reach, RequestScope, Scope, id, unexpected};
 use hyper::HeaderMap;
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ impl ChatTurn {
             api: Api::Chat,
             body,
             parsed: None,
-            scope: self.scope.clone(),
+            scope: RequestScope { scope: self.scope.clone(), reach: Reach::Partition },
             caller: Caller { keys, ..Caller::default() },
             mode: MemoryMode::from_request(headers, settings, &self.scope)?,
             overrides: recall_override(headers).into_iter().collect(),

@@ -2,7 +2,7 @@
 //! a scope's prefix, since clients keep the path of their base address.
 
 use crate::error::{Error, Result};
-use crate::record::Scope;
+use crate::record::RequestScope;
 use percent_encoding::percent_decode_str;
 
 /// The number of messages that a command returns by default.
@@ -77,7 +77,7 @@ pub(in crate::proxy) enum Route {
 impl Route {
     /// Parses a path into the scope that it names, if it names one, and its route. Errors if a name in it is empty or
     /// is not UTF-8, or a count is not a number.
-    pub(in crate::proxy) fn parse(path: &str) -> Result<(Option<Scope>, Route)> {
+    pub(in crate::proxy) fn parse(path: &str) -> Result<(Option<RequestScope>, Route)> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let parts = if parts == [""] { &[][..] } else { &parts[..] };
         // A provider would take a path with `.`, `..` or `\` in it for another path.
@@ -174,7 +174,7 @@ fn without_version<'a, 'b>(parts: &'a [&'b str]) -> (bool, &'a [&'b str]) {
 }
 
 /// The scope that the first segments name, if they do, and the segments after it.
-fn scope<'a, 'b>(parts: &'a [&'b str]) -> Result<(Option<Scope>, &'a [&'b str])> {
+fn scope<'a, 'b>(parts: &'a [&'b str]) -> Result<(Option<RequestScope>, &'a [&'b str])> {
     Ok(match parts {
         ["partition", partition, "instance", instance, rest @ ..] => {
             (Some(named(partition, Some(instance))?), rest)
@@ -184,10 +184,10 @@ fn scope<'a, 'b>(parts: &'a [&'b str]) -> Result<(Option<Scope>, &'a [&'b str])>
     })
 }
 
-fn named(partition: &str, instance: Option<&str>) -> Result<Scope> {
+fn named(partition: &str, instance: Option<&str>) -> Result<RequestScope> {
     let partition = decoded("partition", partition)?;
     let instance = instance.map(|name| decoded("instance", name)).transpose()?;
-    Scope::new(Some(&partition), instance.as_deref())
+    RequestScope::named(Some(&partition), instance.as_deref())
 }
 
 fn decoded(what: &str, name: &str) -> Result<String> {
@@ -198,9 +198,12 @@ fn decoded(what: &str, name: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Reach, Scope};
 
-    fn scope(partition: &str, instance: &str) -> Option<Scope> {
-        Some(Scope { partition: partition.into(), instance: instance.into() })
+    fn scope(partition: &str, instance: &str) -> Option<RequestScope> {
+        let scope = Scope { partition: partition.into(), instance: instance.into() };
+        let reach = if instance == partition { Reach::Partition } else { Reach::Instance };
+        Some(RequestScope { scope, reach })
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::forward::Caller;
 use crate::provider::CallerKeys;
 use crate::proxy::http::{relay_headers, request_body};
-use crate::record::{Address, Object, Scope};
+use crate::record::{Address, Object, RequestScope};
 use hyper::HeaderMap;
 use hyper::http::request::Parts;
 use std::sync::{Arc, Weak};
@@ -31,7 +31,7 @@ pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) body: Object,
     /// The body as it was read already.
     pub(in crate::proxy) parsed: Option<api::Request>,
-    pub(in crate::proxy) scope: Scope,
+    pub(in crate::proxy) scope: RequestScope,
     pub(in crate::proxy) caller: Caller,
     pub(in crate::proxy) mode: MemoryMode,
     pub(in crate::proxy) overrides: Vec<Override>,
@@ -49,12 +49,12 @@ impl ChatRequest {
     pub(in crate::proxy) fn parse(
         head: &Parts,
         body: &[u8],
-        scope: Scope,
+        scope: RequestScope,
         keys: CallerKeys,
         settings: &Settings,
         client: &Arc<()>,
     ) -> Result<ChatRequest> {
-        let mode = MemoryMode::from_request(&head.headers, settings, &scope)?;
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope)?;
         Ok(ChatRequest {
             api: Api::Chat,
             body: request_body::parse(body)?,

@@ -5,7 +5,7 @@ use super::chat_request::ChatRequest;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use crate::api::Request;
-use crate::enrich::{self, Degraded, Enriched, Memory, Prepared, Turn};
+use crate::enrich::{self, Begun, Degraded, Enriched, Memory, RecallStep, Recalled, Schedule, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
@@ -15,11 +15,11 @@ use crate::proxy::config::ProxyConfig;
 use crate::proxy::worker::{
     AutoCommit, BlockingPool, PendingGuard, QueuedTurn, SharedEmbedder, StorePool, StoreQueue, degraded,
 };
-use crate::record::{Account, Clock, Object, Scope};
+use crate::record::{Account, Clock, Object, RequestScope, Scope};
 use crate::search::LinkNewest;
-use crate::store::Store;
+use crate::store::{QuestionVector, Store};
 use std::borrow::Cow;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// The result of a turn whose answer comes whole.
@@ -126,17 +126,18 @@ impl TurnPipeline {
         if !request.mode.recalls() {
             settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
         }
-        let attempt = self.dedup.begin(&request.scope, &body.attempt_key());
+        let scope = &request.scope.scope;
+        let attempt = self.dedup.begin(scope, &body.attempt_key());
         let pending = self.queue.announce();
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
-        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
+        let enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
         let record = &enriched.account_record;
         self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
-        let ChatRequest { scope, is_session, mode, client, .. } = request;
+        let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, .. } = request;
         Ok((ActiveTurn { scope, is_session, attempt, mode, client, _pending: pending }, enriched))
     }
 
@@ -203,8 +204,8 @@ impl TurnPipeline {
         self.queue.degraded()
     }
 
-    /// Enriches the request; if memory fails or takes too long, passes it on without recalled text, and reports that.
-    /// Turns of the scope that were answered before are stored first.
+    /// Enriches the request. Turns of the scope that were answered before are stored first. If memory fails or takes too
+    /// long, the request goes on with what is known by then, and the account says so.
     async fn enrich(
         self: &Arc<TurnPipeline>,
         request: Request,
@@ -212,74 +213,142 @@ impl TurnPipeline {
         first: Option<TurnIdentity>,
         options: enrich::Options,
     ) -> std::result::Result<Enriched, Failure> {
-        let options = Arc::new(options);
+        let (since, awaited) = (Instant::now(), Arc::new(()));
         let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
-        let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
-        let awaited = Arc::new(());
-        let since = Instant::now();
-        let with_memory = async {
-            self.queue.settled(&scope).await;
-            let (pipeline, request) = (self.clone(), request.clone());
-            let (scope, first, options) = (scope.clone(), first.clone(), options.clone());
-            let awaited = Arc::downgrade(&awaited);
-            let work = move |store: &mut dyn Store| {
-                let is_awaited = || awaited.strong_count() > 0;
-                pipeline.enrich_with(
-                    Ok(store),
-                    request,
-                    &scope,
-                    first.as_ref().as_ref(),
-                    &options,
-                    &is_awaited,
-                )
+        let job = RecallJob {
+            pipeline: self.clone(),
+            scope: scope.clone(),
+            first,
+            options,
+            since,
+            awaited: Arc::downgrade(&awaited),
+        };
+        let job = Arc::new(job);
+        let settled = tokio::time::timeout(limit, self.queue.settled(scope)).await;
+        let begun = Arc::new(job.begin(request, limit).await?);
+        let mut recalled = begun.known(&job.options);
+        if settled.is_err() {
+            recalled = recalled.interrupted(Degraded::RecallTimedOut(limit));
+        } else if begun.is_open() {
+            let schedule = Schedule::begin(limit);
+            let vector = match begun.question() {
+                Some(question) => {
+                    Some(self.embedder.question(question.to_owned(), schedule.end_of_meaning()).await)
+                }
+                None => None,
             };
-            self.stores.with_store_since(since, work).await
-        };
-        let recalled = tokio::time::timeout(limit, with_memory).await;
+            recalled = job.recall(&begun, vector, schedule).await;
+            self.queue.wake_backfill();
+        }
+        let prepare = move || job.with_turn(|turn| begun.prepare(recalled, turn, &job.options));
+        let prepared = self.blocking.spawn(prepare).await;
         drop(awaited);
-        let reason = match degraded::judge_recall(recalled, limit) {
-            Ok(prepared) => {
-                // Without another clone of it, nothing of the request is copied.
-                drop(request);
-                return Ok(prepared.place()?);
-            }
-            Err(reason) => reason,
-        };
-        self.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
-        let pipeline = self.clone();
-        let without_memory = self.blocking.spawn(move || {
-            pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options, &|| true)
-        });
-        let prepared =
-            without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
+        let prepared = prepared.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
         Ok(prepared.place()?)
     }
+}
 
-    /// Prepares a request on a thread that may block, from the store if there is one.
-    fn enrich_with(
+/// The recall for one request.
+struct RecallJob {
+    pipeline: Arc<TurnPipeline>,
+    scope: Scope,
+    first: Option<TurnIdentity>,
+    options: enrich::Options,
+    /// The arrival of the request.
+    since: Instant,
+    /// Alive as long as the result is awaited.
+    awaited: Weak<()>,
+}
+
+impl RecallJob {
+    /// Looks up what needs no search, in a time of its own.
+    async fn begin(self: &Arc<RecallJob>, request: Request, limit: Duration) -> Result<Begun> {
+        let (job, clone) = (self.clone(), request.clone());
+        let pipeline = &self.pipeline;
+        let look_up = move |store: &mut dyn Store| job.begin_with(Ok(store), clone);
+        let begun = tokio::time::timeout(limit, pipeline.stores.with_store_since(self.since, look_up)).await;
+        let reason = match degraded::judge_recall(begun, limit) {
+            Ok(begun) => return Ok(begun),
+            Err(reason) => reason,
+        };
+        pipeline.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
+        let job = self.clone();
+        let begun = pipeline.blocking.spawn(move || job.begin_with(Err(reason), request));
+        begun.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))
+    }
+
+    fn begin_with(
         &self,
         store: std::result::Result<&mut dyn Store, Degraded>,
         request: Request,
-        scope: &Scope,
-        first: Option<&TurnIdentity>,
-        options: &enrich::Options,
-        is_awaited: &dyn Fn() -> bool,
-    ) -> Result<Prepared> {
-        let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
-        let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
-        let trace_id = first.map(|first| first.trace_id.clone());
-        let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window, is_awaited };
-        let store = match store {
-            Ok(store) => store,
-            Err(reason) => return enrich::prepare(Err(reason), request, &turn, options),
-        };
-        let mut embedder = self.embedder.get();
-        let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
-        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        // Without a model there are no vectors to link.
-        let has_model = embedder.is_ok() || degraded.is_some();
-        let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
-        let memory = Memory { store, embedder: embedder.as_mut().ok(), link_newest, diagnostics, degraded };
-        enrich::prepare(Ok(memory), request, &turn, options)
+    ) -> Result<Begun> {
+        let diagnostics = &self.pipeline.config.diagnostics;
+        self.with_turn(|turn| enrich::begin(store, request, turn, &self.options, diagnostics))
     }
+
+    /// Searches, until the end of the schedule. `vector` is that of the question, if one was wanted.
+    async fn recall(
+        self: &Arc<RecallJob>,
+        begun: &Arc<Begun>,
+        vector: Option<Result<QuestionVector>>,
+        schedule: Schedule,
+    ) -> Recalled {
+        let known = Arc::new(Mutex::new(begun.known(&self.options)));
+        let (job, begun, published) = (self.clone(), begun.clone(), known.clone());
+        let search = move |store: &mut dyn Store| {
+            let publish = |recalled: &Recalled| recalled.clone_into(&mut locked(&published));
+            job.search(store, &begun, vector, &schedule, &publish)
+        };
+        let found = self.pipeline.stores.with_store_since(self.since, search);
+        let found = tokio::time::timeout_at(schedule.end().into(), found).await;
+        degraded::judge_recall(found, schedule.limit()).unwrap_or_else(|reason| {
+            let diagnostics = &self.pipeline.config.diagnostics;
+            diagnostics.note(format_args!("{reason}; the request goes on with what was found by then"));
+            locked(&known).clone().interrupted(reason)
+        })
+    }
+
+    fn search(
+        &self,
+        store: &mut dyn Store,
+        begun: &Begun,
+        vector: Option<Result<QuestionVector>>,
+        schedule: &Schedule,
+        publish: &dyn Fn(&Recalled),
+    ) -> Result<Recalled> {
+        let ProxyConfig { settings, diagnostics, .. } = &*self.pipeline.config;
+        let (vector, error) = match vector {
+            Some(Ok(vector)) => (Some(vector), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        let degraded = degraded::judge_embedder(error, store, settings)?;
+        let missing = if degraded.is_some() { vec![RecallStep::Meaning] } else { Vec::new() };
+        // Without a model there are no vectors to link.
+        let has_model = vector.is_some() || degraded.is_some();
+        let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
+        let vector = vector.as_ref();
+        let mut memory = Memory { store, vector, link_newest, diagnostics, degraded, missing };
+        Ok(self.with_turn(|turn| begun.recall(&mut memory, turn, &self.options, schedule, publish)))
+    }
+
+    /// Runs a part of the recall for the turn. A later attempt at a turn has the identity of the first.
+    fn with_turn<T>(&self, part: impl FnOnce(&Turn) -> T) -> T {
+        let (options, pipeline) = (&self.options, &self.pipeline);
+        let served_window = || options.assumed.then(|| pipeline.windows.get(&options.model)).flatten();
+        let clock = self.first.as_ref().map_or(pipeline.config.clock, |first| Clock::fixed(first.timestamp));
+        let trace_id = self.first.as_ref().map(|first| first.trace_id.clone());
+        let is_awaited = || self.awaited.strong_count() > 0;
+        part(&Turn {
+            scope: &self.scope,
+            trace_id,
+            clock: &clock,
+            served_window: &served_window,
+            is_awaited: &is_awaited,
+        })
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,6 +21,8 @@ const BATCH_MESSAGES: usize = 8;
 /// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed --pending`
 /// does all.
 const ROUND_MESSAGES: usize = 256;
+/// The time after which a request has it look for messages of other programs.
+const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 /// The time for which the backfill continues after the last request.
 const SHUTDOWN_WORK: Duration = Duration::from_secs(8);
 /// The longest wait for the backfill when the proxy ends.
@@ -42,6 +44,8 @@ struct BackfillState {
     is_wanted: bool,
     /// Whether the worker runs. It looks at `is_wanted` before it ends.
     is_running: bool,
+    /// The beginning of the last round.
+    last_round: Option<Instant>,
     worker: Option<JoinHandle<()>>,
     /// The time at which to stop.
     deadline: Option<Instant>,
@@ -91,6 +95,14 @@ impl Backfill {
         }
     }
 
+    /// As `wake`, unless it looked a moment ago.
+    pub(in crate::proxy) fn wake_if_idle(self: &Arc<Backfill>) {
+        let is_idle = self.state().last_round.is_none_or(|begin| begin.elapsed() > IDLE_INTERVAL);
+        if is_idle {
+            self.wake();
+        }
+    }
+
     /// Waits for the worker, within bounds. Returns whether all is done.
     pub(in crate::proxy) async fn finish(&self) -> bool {
         let worker = {
@@ -132,6 +144,7 @@ impl Backfill {
         state.is_running = state.is_wanted && has_time;
         if state.is_running {
             state.is_wanted = false;
+            state.last_round = Some(Instant::now());
         }
         state.is_running
     }
@@ -142,7 +155,9 @@ impl Backfill {
 
     /// Embeds messages without a vector, newest first, and links them.
     fn run_round(&self) -> Result<Round> {
-        self.embedder.get()?;
+        if self.embedder.get()?.outage().is_some() {
+            return Ok(Round::Done);
+        }
         // A connection of its own: no turn has to wait for it.
         let mut store = self.stores.open_to_serve()?;
         self.embedder.follow(&mut *store)?;

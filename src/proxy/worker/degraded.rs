@@ -3,9 +3,8 @@
 
 use crate::backfill;
 use crate::config::Settings;
-use crate::embed::Embedder;
 use crate::enrich::Degraded;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::Account;
 use crate::store::Store;
 use std::time::{Duration, Instant};
@@ -26,19 +25,15 @@ pub(in crate::proxy) fn judge_recall<T>(
     }
 }
 
-/// Judges the embedder of a recall. Nothing is degraded if it is loaded, or if none is installed and none was
-/// requested. Errors if the store cannot be read.
+/// Judges the embedder of a recall by its error. Nothing is degraded if none is installed and none was requested. Errors
+/// if the store cannot be read.
 pub(in crate::proxy) fn judge_embedder(
-    embedder: &Result<Embedder>,
+    error: Option<Error>,
     store: &mut dyn Store,
     settings: &Settings,
 ) -> Result<Option<Degraded>> {
-    Ok(match embedder {
-        Err(error) if backfill::is_wanted(store, settings)? => {
-            Some(Degraded::EmbedderUnavailable(error.clone()))
-        }
-        _ => None,
-    })
+    let Some(error) = error else { return Ok(None) };
+    Ok(backfill::is_wanted(store, settings)?.then_some(Degraded::EmbedderUnavailable(error)))
 }
 
 /// Judges storing, by the error of the last attempt and the beginning of the present one.
@@ -89,7 +84,6 @@ pub(in crate::proxy) fn judge_turn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     fn words(degraded: Option<Degraded>) -> String {
         degraded.map_or_else(|| "whole".to_owned(), |reason| reason.to_string())

@@ -1,15 +1,18 @@
 //! The one embedder of the proxy, loaded at its first use: for questions, for `/v1/embeddings`, and in the background
 //! for the messages that the proxy stores.
 
+use super::blocking_pool::BlockingPool;
 use super::store_pool::StorePool;
 use crate::backfill;
 use crate::config::Settings;
 use crate::embed::{Embedder, InputType, Workload};
-use crate::error::{Error, Result};
+use crate::enrich::Schedule;
+use crate::error::{Context, Error, Result};
 use crate::http::Address;
 use crate::proxy::config::ProxyConfig;
-use crate::store::Store;
+use crate::store::{QuestionVector, Store};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +23,10 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub(in crate::proxy) struct SharedEmbedder {
     config: Arc<ProxyConfig>,
     stores: Arc<StorePool>,
+    blocking: BlockingPool,
     state: Mutex<EmbedderState>,
+    /// Whether its server is tried until it answers.
+    is_tried: AtomicBool,
 }
 
 #[derive(Default)]
@@ -40,8 +46,84 @@ struct LoadedEmbedder {
 
 impl SharedEmbedder {
     /// An embedder that is not loaded yet.
-    pub(in crate::proxy) fn new(config: &Arc<ProxyConfig>, stores: &Arc<StorePool>) -> SharedEmbedder {
-        SharedEmbedder { config: config.clone(), stores: stores.clone(), state: Mutex::default() }
+    pub(in crate::proxy) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        stores: &Arc<StorePool>,
+    ) -> SharedEmbedder {
+        SharedEmbedder {
+            config: config.clone(),
+            stores: stores.clone(),
+            blocking: blocking.clone(),
+            state: Mutex::default(),
+            is_tried: AtomicBool::new(false),
+        }
+    }
+
+    /// The vector of a question, made until `end`. A server that failed is not asked, but tried in the background.
+    pub(in crate::proxy) async fn question(
+        self: &Arc<SharedEmbedder>,
+        question: String,
+        end: Instant,
+    ) -> Result<QuestionVector> {
+        let shared = self.clone();
+        let made = self.blocking.spawn(move || shared.embed_question(&question, end));
+        match tokio::time::timeout_at(end.into(), made).await {
+            Ok(made) => made.context("a task of the proxy panicked")?,
+            Err(_) => Err(Error::new("the embedding model takes too long")),
+        }
+    }
+
+    fn embed_question(self: &Arc<SharedEmbedder>, question: &str, end: Instant) -> Result<QuestionVector> {
+        let embedder = self.get()?;
+        let made = match embedder.outage() {
+            Some((error, _)) => Err(error),
+            None => embedder.until(end).embed_question(question),
+        };
+        if embedder.outage().is_some() {
+            self.try_again();
+        }
+        let (model, min_similarity) = (embedder.model().to_owned(), f64::from(embedder.min_similarity()));
+        Ok(QuestionVector { model, numbers: made?, min_similarity })
+    }
+
+    /// Asks the server as for a question, within the time that a question has.
+    fn probe(&self) -> Result<()> {
+        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        self.get()?.probe(Schedule::begin(limit).end_of_meaning())
+    }
+
+    /// Tries a server that failed until it answers in time, with growing pauses. Two notes say so.
+    fn try_again(self: &Arc<SharedEmbedder>) {
+        if self.is_tried.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let shared = self.clone();
+        self.blocking.spawn_task(async move {
+            let diagnostics = &shared.config.diagnostics;
+            let outage = || shared.get().ok().and_then(|embedder| embedder.outage());
+            if let Some((error, _)) = outage() {
+                diagnostics
+                    .note(format_args!("{error}; until it answers, messages are found by their words only"));
+            }
+            while let Some((_, pause)) = outage() {
+                tokio::time::sleep(pause).await;
+                let tried = shared.clone();
+                let is_back = shared.blocking.spawn(move || tried.probe().is_ok()).await;
+                if is_back.unwrap_or(false) {
+                    diagnostics.note("the embedding server answers again");
+                }
+            }
+            shared.is_tried.store(false, Ordering::Relaxed);
+        });
+    }
+
+    /// The reason why nothing is found by meaning, if its server failed.
+    pub(in crate::proxy) fn outage(&self) -> Option<Error> {
+        match &*self.state.try_lock().ok()? {
+            EmbedderState::Loaded(loaded) => loaded.embedder.outage().map(|(error, _)| error),
+            _ => None,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, EmbedderState> {

@@ -123,6 +123,11 @@ impl StoreQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has records without a vector looked for, of which some may be of other programs.
+    pub(in crate::proxy) fn wake_backfill(&self) {
+        self.backfill.wake_if_idle();
+    }
+
     /// The number of turns that are under way, or wait to be stored.
     pub(in crate::proxy) fn pending(&self) -> usize {
         let state = self.state();

@@ -57,7 +57,7 @@ pub(super) fn candidates(
     let mut found = Vec::new();
     for question in &request.questions {
         let by = by.again();
-        let is_ranked = matches!(by, By::Both(..) | By::Any);
+        let is_ranked = !matches!(by, By::Words | By::Meaning(..));
         let mut hits = super::super::find(store, by, question, which, &options)?.hits;
         if is_ranked {
             add_phrasing(question, &mut hits);
