@@ -263,6 +263,8 @@ fn examine(io: &mut Io) -> Result<Outcome> {
 const SEARCH_BY: &str = "search.by";
 /// The setting that says whether secrets are kept out of the store.
 const REDACT: &str = "ingest.redact";
+/// The setting that says which partition is used where none is given.
+const SCOPE: &str = "scope";
 
 /// The first settings.
 #[derive(Default)]
@@ -348,6 +350,10 @@ fn ask(settings: &Settings, io: &Io) -> Result<Choices> {
     let question = "Keep secrets (keys, tokens, passwords, card numbers) out of what is stored?";
     if !settings.is_set(REDACT) && io.ask_yes_or_no(question, true)? {
         set(REDACT, true.to_string());
+    }
+    let question = "Use the partition of the project you are in, where a command names none?";
+    if !settings.is_set(SCOPE) && io.ask_yes_or_no(question, true)? {
+        set(SCOPE, "auto".to_owned());
     }
     choices.settings.extend(key);
     Ok(choices)

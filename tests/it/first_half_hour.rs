@@ -66,7 +66,7 @@ fn the_readme_leads_from_nothing_to_an_answer_and_back() {
     let Some(mut terminal) = Terminal::run(&home, 200, &line) else { return };
     terminal.see("? ");
     terminal.press("\n");
-    for _ in 0..3 {
+    for _ in 0..4 {
         terminal.see("y or n [y] ");
         terminal.press("\n");
     }
