@@ -30,8 +30,9 @@ gpty_work() { gpty -p "${USER:-$(id -un)}" -i work "$@"; }
 gpty_personal() { gpty -p "${USER:-$(id -un)}" -i personal "$@"; }
 gpty_creative() { gpty -p default -i default "$@"; }
 
-# Searches while you type, and shows each hit among the messages around it: rsv-browse [-p PARTITION] [-i INSTANCE]
-# [--all] [WORD...]. Prints the message that is chosen. Exit status: 1 if none is; 2 for trouble.
+# Searches while you type, where rsv-search does on a terminal, and shows each hit among the messages around it:
+# rsv-browse [-p PARTITION] [-i INSTANCE] [--all] [WORD...]. Prints the message that is chosen. Exit status: 1 if none
+# is; 2 for trouble.
 rsv-browse() {
     local flag='' run='' row='' code=0
     # For the functions below, which fzf runs in a shell of its own: that of SHELL.
@@ -66,41 +67,65 @@ rsv-browse() {
         _rsv_browse_in_scope rsv-view --limit 1
         return 1
     fi
-    _rsv_functions=$(typeset -f _rsv_browse_in_scope _rsv_browse_rows _rsv_browse_message _rsv_browse_preview \
-        _rsv_browse_trace _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_forget _rsv_browse_pause)
-    # shellcheck disable=SC2016  # is expanded in the shell that fzf runs
-    run='eval "$_rsv_functions"; _rsv_browse'
+    _rsv_functions=$(typeset -f _rsv_browse_list _rsv_browse_widen _rsv_browse_in_scope _rsv_browse_rows \
+        _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_copy _rsv_browse_clipboard \
+        _rsv_browse_forget _rsv_browse_pause)
     _rsv_columns=$(stty size 2>/dev/null </dev/tty) && _rsv_columns=${_rsv_columns#* } || _rsv_columns=80
-    row=$(_rsv_browse_rows "$*" | fzf --disabled --no-sort --no-multi --ansi --layout=reverse --info=inline \
-        --query="$*" --prompt='search> ' --delimiter=$'\t' --with-nth=2.. \
-        --header=$'enter prints · ctrl-t opens the trace\nctrl-y copies · ctrl-x forgets' \
-        --preview="${run}_preview {1}" --preview-window='right,55%,wrap,<100(down,60%,wrap)' \
-        --bind="change:reload(${run}_rows {q})+change-prompt(search> )" \
-        --bind="ctrl-t:execute(${run}_trace {1} >/dev/tty)" \
-        --bind="ctrl-y:transform-prompt(${run}_copy {1})" \
-        --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})") || code=$?
+    row=$(_rsv_browse_list "$*") || code=$?
     [[ $code != 2 ]] || return 2
     [[ $row == '"'* ]] || return 1
     _rsv_browse_message "${row%%$'\t'*}"
 }
 
+# Lists the hits of a question, which can be changed, and prints the row that is chosen. A change empties the list, and
+# the end of that (load) begins the search, so that no hit of another question is seen meanwhile.
+_rsv_browse_list() {
+    # shellcheck disable=SC2016  # is expanded in the shell that fzf runs
+    local run='eval "$_rsv_functions"; _rsv_browse' prompt='search> ' other='ctrl-r searches everywhere'
+    [[ -z $_rsv_all ]] || { prompt='search all> ' && other='ctrl-r searches less'; }
+    _rsv_browse_rows "$1" | fzf --disabled --no-sort --no-multi --ansi --layout=reverse --info=inline \
+        --query="$1" --prompt="$prompt" --delimiter=$'\t' --with-nth=2.. \
+        --header=$'enter prints · ctrl-t opens the trace\nctrl-y copies · ctrl-x forgets\n'"$other" \
+        --preview="${run}_preview {1}" --preview-window='right,55%,wrap,<100(down,60%,wrap)' \
+        --bind="change:change-prompt($prompt)+rebind(load)+reload(:)" \
+        --bind='start:unbind(load)' \
+        --bind="load:unbind(load)+reload(${run}_rows {q})" \
+        --bind="ctrl-r:become(${run}_widen {q})" \
+        --bind="ctrl-t:execute(${run}_trace {1} >/dev/tty)" \
+        --bind="ctrl-y:transform-prompt(${run}_copy {1})" \
+        --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})"
+}
+
+# Takes the place of a list: has the hits of all scopes, or, if that had them, of the scope that it was before.
+_rsv_browse_widen() {
+    if [[ -n $_rsv_all ]]; then _rsv_all=''; else _rsv_all=--all; fi
+    _rsv_browse_list "$1"
+}
+
 # Runs rsv-search or rsv-view in the scopes that are browsed.
 _rsv_browse_in_scope() {
-    "$1" ${_rsv_all:+"$_rsv_all"} ${_rsv_partition:+"--partition=$_rsv_partition"} \
-        ${_rsv_instance:+"--instance=$_rsv_instance"} "${@:2}"
+    if [[ -n $_rsv_all ]]; then
+        "$1" --all "${@:2}"
+    elif [[ -n $_rsv_partition$_rsv_instance ]]; then
+        "$1" ${_rsv_partition:+"--partition=$_rsv_partition"} ${_rsv_instance:+"--instance=$_rsv_instance"} "${@:2}"
+    else
+        "$1" --here "${@:2}"
+    fi
 }
 
 # The rows of the hits of a question, best first; without a question, of the last messages, newest first. A row is the
 # id of a message as JSON, which is not shown, a tab, and the beginning of the message; narrow terminals have no space for
 # its date and scope. An error is a row without an id.
 _rsv_browse_rows() {
+    local scopes=yes
+    [[ -n $_rsv_all || -z $_rsv_partition ]] || scopes=''
     {
         if [[ $1 == *[![:space:]]* ]]; then
             _rsv_browse_in_scope rsv-search --quiet --by auto --limit 200 --format jsonl -- "$1"
         else
             _rsv_browse_in_scope rsv-view --quiet --limit 200 --format jsonl
         fi
-    } 2>&1 | jq -nRr --arg question "$1" --arg all "$_rsv_all" --arg plain "${NO_COLOR-}" \
+    } 2>&1 | jq -nRr --arg question "$1" --arg scopes "$scopes" --arg plain "${NO_COLOR-}" \
         --argjson columns "$_rsv_columns" '
         def clean: gsub("[\\p{Cc}\\s]+"; " ") | gsub("[\\p{Cf}&&[^\\x{200d}]]"; "");
         def paint($colour): if $plain == "" then "\u001b[\($colour)m\(.)\u001b[0m" else . end;
@@ -109,7 +134,7 @@ _rsv_browse_rows() {
         [inputs] | if $question | test("\\S") then .[] else reverse[] end |
         . as $line | (try fromjson catch null) |
         if type != "object" then "\t" + ($line | clean) else
-            (.id | tojson) + "\t" + ([(.timestamp | date), if $all == "" then empty else "\(.partition)/\(.instance)" end]
+            (.id | tojson) + "\t" + ([(.timestamp | date), if $scopes == "" then empty else "\(.partition)/\(.instance)" end]
                 | if $columns < 60 then "" else join(" ") + " " | clean | paint(2) end)
             + (.role | paint({user: 32, assistant: 34, system: 35}[.] // 33))
             + " " + (.content | text | .[:400] | clean)
@@ -120,7 +145,7 @@ _rsv_browse_rows() {
 _rsv_browse_message() {
     local id=''
     id=$(printf '%s' "$1" | jq -r .) && shift || return 2
-    [[ -n $_rsv_all ]] || set -- --partition="${_rsv_partition:-default}" "$@"
+    [[ -n $_rsv_all || -z $_rsv_partition ]] || set -- --partition="$_rsv_partition" "$@"
     rsv-view --id="$id" "$@"
 }
 

@@ -1,8 +1,10 @@
 //! Search: the hits of a question, best first, by its words, by its meaning, or by both.
 //!
+//! `default_scopes.rs` chooses what a person searches who names no scope.
 //! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits.
 //! A search below addresses (`tree.rs`) says by steps how it came to its hits.
 
+mod default_scopes;
 mod expand;
 mod hybrid;
 mod memories;
@@ -14,6 +16,9 @@ mod secrets;
 pub mod tree;
 mod visit;
 
+pub use default_scopes::{
+    Announcement, ScopeSource, choose_recalled, scope_source, scope_source_before_opening,
+};
 pub use nearby::nothing_found;
 pub use options::{By, CatchUp, LinkNewest, Options};
 pub use request::{Method, Ranking, Request};

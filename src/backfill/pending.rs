@@ -26,7 +26,8 @@ pub fn catch_up(
     limit: usize,
     diagnostics: &Diagnostics,
 ) {
-    report(newest(store, embedder, which, limit), embedder, which, diagnostics);
+    let filled = fill(store, embedder, which, Limits::count(limit), diagnostics);
+    report(filled, embedder, which, diagnostics);
 }
 
 /// As `catch_up`, until a time: no batch begins later, and no server is awaited for longer. Returns whether the time
@@ -40,13 +41,30 @@ pub fn catch_up_until(
     diagnostics: &Diagnostics,
 ) -> bool {
     let mut embedder = embedder.until(end);
-    let mut failed = Vec::new();
-    let mut fault = |error| failed.push(error);
     let limits = Limits { count: limit, end: Some(end) };
-    let filled = embed_batches(store, &mut embedder, which, limits, &mut |_, _| {}, &mut fault);
+    let filled = fill(store, &mut embedder, which, limits, diagnostics);
     let sufficed = filled.as_ref().is_ok_and(|filled| !filled.is_late);
-    report(filled.map(|filled| Backfilled { failed, ..filled }), &embedder, which, diagnostics);
+    report(filled, &embedder, which, diagnostics);
     sufficed
+}
+
+/// Embeds the newest records of a selection; a person who waits for a while is told how many.
+fn fill(
+    store: &mut dyn Store,
+    embedder: &mut Embedder,
+    which: &Select,
+    limits: Limits,
+    diagnostics: &Diagnostics,
+) -> Result<Backfilled> {
+    let (mut failed, mut slow) = (Vec::new(), None);
+    let mut tell = |_: u64, total: u64| {
+        let count = total.min(limits.count as u64);
+        if count > 0 {
+            slow.get_or_insert_with(|| diagnostics.slow_task(adding_text(count, &which.kinds)));
+        }
+    };
+    let filled = embed_batches(store, embedder, which, limits, &mut tell, &mut |error| failed.push(error))?;
+    Ok(Backfilled { failed, ..filled })
 }
 
 /// Notes what a backfill before a search has left without a vector.
@@ -122,14 +140,20 @@ pub fn newest(
 
 /// `3 messages have no vector yet`, by the kind of a selection if it has only one.
 fn unembedded_text(count: u64, kinds: &[&RecordKind]) -> String {
+    format!("{} {} no vector yet", counted(count, kinds), if count == 1 { "has" } else { "have" })
+}
+
+/// `adding vectors to 3 messages`, in the same way.
+fn adding_text(count: u64, kinds: &[&RecordKind]) -> String {
+    format!("adding {} to {}", if count == 1 { "a vector" } else { "vectors" }, counted(count, kinds))
+}
+
+fn counted(count: u64, kinds: &[&RecordKind]) -> String {
     let name = match kinds {
         [kind] => kind.name,
         _ => "record",
     };
-    match count {
-        1 => format!("1 {name} has no vector yet"),
-        _ => format!("{count} {} have no vector yet", plural(name)),
-    }
+    if count == 1 { format!("1 {name}") } else { format!("{count} {}", plural(name)) }
 }
 
 /// The plural of the name of a kind.

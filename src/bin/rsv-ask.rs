@@ -10,6 +10,7 @@ use rsv::forward::{Caller, Forwarder, StreamEnd};
 use rsv::ingest::{Ingest, Options};
 use rsv::record::Object;
 use rsv::redact::Redactor;
+use rsv::search;
 use rsv::store::{self, OpenMode};
 use rsv::{chat, http, view};
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.model.is_none() && settings.text("model").is_none() {
         return Err(Error::new("no model is named").hint("give --model MODEL, or run: rsv-config init"));
     }
+    search::choose_recalled(&settings, io, true)?;
     let request = request(&question, args.model.as_deref());
     let enriched = LineEnricher::new(settings.clone(), &io.common, args.trace, io.clock, io.diagnostics())?
         .enrich(request)?;

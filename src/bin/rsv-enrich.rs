@@ -8,6 +8,7 @@ use rsv::enrich::{Enriched, LineEnricher};
 use rsv::error::Result;
 use rsv::lines::Reader;
 use rsv::redact::Redactor;
+use rsv::search;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -77,6 +78,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     for (key, flag, text) in flags {
         text.map_or(Ok(()), |text| settings.set_override(key, flag, &text))?;
     }
+    let sources = io.sources(&args.files)?;
+    search::choose_recalled(&settings, io, false)?;
     let strict = args.strict || settings.boolean("enrich.strict") == Some(true);
     let limit = settings.max_line();
     let mut enricher = LineEnricher::new(settings, &io.common, args.trace, io.clock, io.diagnostics())?;
@@ -88,7 +91,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Enriched { too_long: Some(error), .. } if strict => Err(error),
         enriched => Ok(enriched.line),
     };
-    for (name, input) in io.sources(&args.files)? {
+    for (name, input) in sources {
         let mut reader = Reader::new(&name, input, limit);
         while let Some(next) = reader.next() {
             match next.and_then(|value| line(value.object).map_err(|e| e.at(value.location))) {

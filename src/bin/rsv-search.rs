@@ -10,7 +10,7 @@ use rsv::picture::SearchedTree;
 use rsv::plan;
 use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes};
 use rsv::redact::Redactor;
-use rsv::search::{self, Answer, Method, Ranking, Request, Searcher, tree};
+use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
 use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
 use rsv::text::{self, Occur, Term};
@@ -23,7 +23,8 @@ use std::process::ExitCode;
 /// By words, the default, a message must contain every term. A term matches inside longer words too;
 /// case and accents do not matter. Words between double quotes form a phrase ('"green tea" kettle'), with any
 /// white space between them. With a partition alone, all of its instances are searched; with neither,
-/// default/default is searched. The exit status is 1 if nothing was found.
+/// default/default is searched in a pipe, and on a terminal the partition of the project, else everything.
+/// The exit status is 1 if nothing was found.
 #[derive(clap::Args)]
 struct Args {
     /// The words to find; without any, read standard input, as query lines if it begins with '{'
@@ -75,6 +76,9 @@ struct Args {
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
+    /// In a pipe too, search as on a terminal: the partition of the project, if it has records, else all scopes
+    #[arg(long, conflicts_with_all = ["partition", "instance", "scope", "all"])]
+    here: bool,
     /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model); with --steps also dot or svg, a picture [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block", "dot", "svg"], hide_possible_values = true)]
     format: Option<String>,
@@ -190,16 +194,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Err(Error::new("--format: a picture is of the steps of a search").hint("add --steps"));
     }
     let printing = Printing { format: args.format.clone(), no_pager: args.no_pager || picture.is_some() };
-    let layout = io.print_as(&printing).map(|layout| Layout { scopes: args.all, ..layout });
+    let layout = io.print_as(&printing);
     let searched = kinds(&args);
-    let which = Select {
-        roles: args.filter.role,
-        since: args.filter.since,
-        until: args.filter.until,
-        except: Except { traces: args.exclude_trace, ids: args.exclude },
-        ..Select::records(searched, io.common.to_read(args.all)?)
-    };
-    if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
+    if let Some(kind) = searched.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
     if let Some(flag) = args.tree.flag().filter(|_| args.tree.target.is_empty() && !args.terms.is_empty()) {
@@ -207,6 +204,19 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
         );
     }
+    let input = Input::read(&args, settings.max_line(), io)?;
+    let store = &mut *store::open_to_read(&settings, io)?;
+    let scopes = scopes(&args, &settings, store, io)?;
+    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
+    let everywhere = input.everywhere(&args, io);
+    let announcement = Announcement::new(args.all, &scopes, &everywhere, store, io)?;
+    let which = Select {
+        roles: args.filter.role,
+        since: args.filter.since,
+        until: args.filter.until,
+        except: Except { traces: args.exclude_trace, ids: args.exclude },
+        ..Select::records(searched, scopes)
+    };
     let style = match layout {
         _ if args.format.as_deref() == Some("reservoir") => {
             HitStyle::Reservoir(ReservoirLines { to_terminal: io.stdout_is_tty() })
@@ -243,24 +253,64 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         planner: planner.transpose()?,
         tree: args.tree,
         searcher: Searcher::new(&settings, &diagnostics),
+        announcement,
+        everywhere,
     };
-    let found = if args.secrets {
-        let store = &mut *store::open_to_read(&settings, io)?;
-        let redactor = Redactor::of_patterns(&settings)?;
-        search.print_secrets(args.limit.unwrap_or(usize::MAX), &redactor, store, io)?
-    } else if !args.terms.is_empty() {
-        search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
-    } else {
-        let (first, input) = io.peek()?;
-        if first == b"{" {
-            let reader = Reader::new("<stdin>", input, settings.max_line());
-            search.answer_lines(reader, &mut *store::open_to_read(&settings, io)?, io)?
-        } else {
-            let question = cli::read_text(input, "<stdin>", settings.max_line())?;
-            search.answer(&question, None, &mut *store::open_to_read(&settings, io)?, io)?
+    let found = match input {
+        Input::Secrets => {
+            let redactor = Redactor::of_patterns(&settings)?;
+            search.print_secrets(args.limit.unwrap_or(usize::MAX), &redactor, store, io)?
         }
+        Input::Question(question) => search.answer(&question, None, store, io)?,
+        Input::Lines(lines) => search.answer_lines(lines, store, io)?,
     };
     Ok(if found { Outcome::Yes } else { Outcome::No })
+}
+
+/// What is to be found.
+enum Input {
+    /// Records that hold secrets.
+    Secrets,
+    /// What answers a question.
+    Question(String),
+    /// What answers each question of query lines.
+    Lines(Reader<Box<dyn Read + Send>>),
+}
+
+impl Input {
+    /// Takes the words of the command line, or reads standard input.
+    fn read(args: &Args, limit: usize, io: &Io) -> Result<Input> {
+        if args.secrets {
+            return Ok(Input::Secrets);
+        }
+        if !args.terms.is_empty() {
+            return Ok(Input::Question(args.terms.join(" ")));
+        }
+        let (first, input) = io.peek()?;
+        if first == b"{" {
+            return Ok(Input::Lines(Reader::new("<stdin>", input, limit)));
+        }
+        cli::read_text(input, "<stdin>", limit).map(Input::Question)
+    }
+
+    /// The command that finds the same in all scopes; for query lines, the flag alone.
+    fn everywhere(&self, args: &Args, io: &Io) -> String {
+        match self {
+            Input::Question(question) if args.terms.is_empty() => io.command_for_all_scopes(Some(question)),
+            Input::Lines(_) => "--all".to_owned(),
+            _ => io.command_for_all_scopes(None),
+        }
+    }
+}
+
+/// The scopes to search: on a terminal, where none is named, the partition of the project, else all. The tree of
+/// contexts is that of a partition.
+fn scopes(args: &Args, settings: &Settings, store: &mut dyn Store, io: &mut Io) -> Result<Scopes> {
+    let is_for_person = !args.all && (args.here || io.stdout_is_tty());
+    let names_none = is_for_person
+        && search::scope_source(settings, &mut io.common, store)? == ScopeSource::Nothing
+        && args.tree.target.is_empty();
+    io.common.to_read(args.all || names_none)
 }
 
 /// The kinds of records to search.
@@ -289,6 +339,9 @@ struct Search<'a> {
     /// The model that says what to search for in the tree.
     planner: Option<Model>,
     searcher: Searcher<'a>,
+    announcement: Announcement,
+    /// The command that finds the same in all scopes.
+    everywhere: String,
 }
 
 /// Prints hits.
@@ -319,23 +372,29 @@ impl Search<'_> {
             return self.answer_in_tree(question, &request, query, store, io);
         }
         if self.is_block {
-            return print_block(&self.searcher.run(store, &request)?.hits, io);
+            let hits = self.searcher.run(store, &request)?.hits;
+            self.announcement.print(query, io);
+            return print_block(&hits, io);
         }
         let mut rank = 0;
         let extent = (self.context, self.printer.format.explain);
         self.searcher.visit(store, &request, extent, &mut |hit, around, by_meaning| {
             rank += 1;
             if rank == 1 {
+                self.announcement.print(query, io);
                 self.printer.highlight(question, by_meaning);
             }
             self.printer.print(rank, hit, around, query, io)
         })?;
         if rank == 0 {
             io.out.with(|out| self.printer.format.write_miss(query, out))?;
-            if query.is_none() && request.options.limit > 0 && io.stdout_is_tty() {
-                for note in self.searcher.nothing_found(store, &request)? {
+            let is_for_person = io.stdout_is_tty() || io.prints_summaries();
+            if query.is_none() && request.options.limit > 0 && is_for_person {
+                for note in self.searcher.nothing_found(store, &request, &self.everywhere)? {
                     io.note(note);
                 }
+            } else {
+                self.announcement.print(query, io);
             }
         }
         io.out.flush().map(|()| rank > 0)
@@ -343,13 +402,14 @@ impl Search<'_> {
 
     /// Prints the records that hold secrets, without these; returns whether there are any.
     fn print_secrets(
-        &self,
+        &mut self,
         limit: usize,
         redactor: &Redactor,
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
         let mut rank = 0;
+        self.announcement.print(None, io);
         search::visit_secrets(store, &self.request.which, redactor, &mut |hit| {
             if rank < limit {
                 rank += 1;
@@ -408,6 +468,7 @@ impl Search<'_> {
     ) -> Result<bool> {
         self.printer.highlight(question, self.request.is_by_meaning());
         let Answer { mut hits, steps, .. } = self.searcher.run(store, request)?;
+        self.announcement.print(query, io);
         if let Some(format) = &self.picture {
             if query.is_some() {
                 return Err(Error::new("--format: a picture is of one question").hint("give it as words"));

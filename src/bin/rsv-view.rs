@@ -10,7 +10,7 @@ use rsv::record::{
     ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes,
     SessionSummary, StoredRecord, VectorFormat, kinds,
 };
-use rsv::search;
+use rsv::search::{self, ScopeSource};
 use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted};
 use rsv::tree;
 use rsv::view::{self, ReservoirLines};
@@ -93,6 +93,9 @@ struct Args {
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
+    /// Read as rsv-search does on a terminal: the partition of the project, if it has records, else all scopes
+    #[arg(long, conflicts_with_all = ["partition", "instance", "scope", "all", "id", "of", "scopes", "sessions", "uncommitted"])]
+    here: bool,
     #[command(flatten)]
     printing: Printing,
 }
@@ -152,6 +155,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let is_named = args.id.is_some() || args.of.is_some();
     let scopes = if is_named && !args.all || args.scopes || args.sessions {
         io.common.to_cover()?
+    } else if args.here {
+        let source = search::scope_source_before_opening(&settings, &mut io.common)?;
+        io.common.to_read(source == ScopeSource::Nothing)?
     } else {
         io.common.to_read(args.all)?
     };
@@ -266,7 +272,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// Tells a person what is near, where there is nothing to print.
 fn explain_nothing(store: &mut dyn Store, which: &Select, io: &Io) -> Result<Outcome> {
     if io.stdout_is_tty() {
-        for note in search::nothing_found(store, which, None)? {
+        for note in search::nothing_found(store, which, None, &io.command_for_all_scopes(None))? {
             io.note(note);
         }
     }

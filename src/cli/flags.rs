@@ -48,6 +48,11 @@ impl Common {
         self.partition.as_deref().or(self.project.as_deref())
     }
 
+    /// Whether a flag names the scope, or says how it is chosen.
+    pub fn names_scope(&self) -> bool {
+        self.partition.is_some() || self.instance.is_some() || self.scope.is_some()
+    }
+
     /// The scope to write to.
     pub fn scope(&self) -> Result<Scope> {
         Scope::new(self.partition(), self.instance.as_deref())

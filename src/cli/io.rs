@@ -3,6 +3,7 @@
 use super::clock::zone;
 use super::flags::{Common, Printing};
 use super::hidden::on_one_line;
+use super::invocation::Invocation;
 use super::out::Out;
 use super::progress::Progress;
 use super::stderr;
@@ -33,6 +34,7 @@ pub struct Io {
     pub out: Out,
     /// The clock, which tests can stop.
     pub clock: Clock,
+    invocation: Invocation,
     diagnostics: Diagnostics,
     trouble: bool,
 }
@@ -84,14 +86,14 @@ impl Diagnostics {
 }
 
 impl Io {
-    pub(super) fn new(tool: &str, common: Common, clock: Clock) -> Io {
+    pub(super) fn new(tool: &str, common: Common, clock: Clock, invocation: Invocation) -> Io {
         let diagnostics = Diagnostics {
             tool: tool.to_owned(),
             quiet: common.quiet,
             verbose: common.verbose,
             notes_are_details: false,
         };
-        Io { common, out: Out::new(), clock, diagnostics, trouble: false }
+        Io { common, out: Out::new(), clock, invocation, diagnostics, trouble: false }
     }
 
     /// Whether an error was printed, so that the exit status must be 2.
@@ -118,6 +120,16 @@ impl Io {
     /// Prints what a run did, if a person reads standard error, or if `-v`.
     pub fn summary(&self, text: impl Display) {
         if is_terminal(Stream::Stderr) { self.note(text) } else { self.detail(text) }
+    }
+
+    /// Whether `summary` prints anything.
+    pub fn prints_summaries(&self) -> bool {
+        !self.diagnostics.is_quiet() && (self.diagnostics.is_verbose() || is_terminal(Stream::Stderr))
+    }
+
+    /// The command line of the tool, for all scopes, as a command to paste. `question` is what the words lack.
+    pub fn command_for_all_scopes(&self, question: Option<&str>) -> String {
+        self.invocation.for_all_scopes(question)
     }
 
     /// Prints details from now on, unless `-q`.

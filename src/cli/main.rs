@@ -4,8 +4,10 @@ use super::allocator;
 use super::clock::clock;
 use super::completion::{self, ValueCompleters};
 use super::flags::{Common, SEVERAL_PARTITIONS};
+use super::invocation::Invocation;
 use super::io::{Io, print_error};
 use super::out::Out;
+use super::silence::set_diagnostics;
 use super::stderr;
 use crate::error::{Error, Result};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -79,7 +81,7 @@ fn tool_name(word: Option<&OsString>) -> String {
 
 fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
     let mut command = command::<A>(tool);
-    let matches = match command.try_get_matches_from_mut(words) {
+    let matches = match command.try_get_matches_from_mut(&words) {
         Ok(matches) => matches,
         Err(error) => return refuse(&command, &error),
     };
@@ -94,7 +96,8 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         }
     }
     let args = A::from_arg_matches(&matches).map_err(usage)?;
-    let mut io = Io::new(tool, common, clock()?);
+    let mut io = Io::new(tool, common, clock()?, Invocation::new(command, &words));
+    set_diagnostics(&io.diagnostics());
     if let Err(error) = io.clock.check() {
         io.note(error);
     }

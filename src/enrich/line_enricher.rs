@@ -52,7 +52,7 @@ impl LineEnricher {
     ) -> Result<LineEnricher> {
         Ok(LineEnricher {
             scope: common.request_scope()?,
-            is_scope_named: common.partition().is_some() || common.instance.is_some(),
+            is_scope_named: common.partition.is_some() || common.instance.is_some(),
             continues_session: false,
             api: None,
             trace_id,

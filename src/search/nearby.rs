@@ -11,8 +11,13 @@ use std::collections::BTreeMap;
 const MAX_COUNTED: usize = 10_000;
 
 /// The sentences for a person for whom nothing was found in a selection. With `terms`, of a search by words, only
-/// messages that contain them count.
-pub fn nothing_found(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> Result<Vec<String>> {
+/// messages that contain them count. `everywhere` is the command that finds those of other scopes.
+pub fn nothing_found(
+    store: &mut dyn Store,
+    which: &Select,
+    terms: Option<&[Term]>,
+    everywhere: &str,
+) -> Result<Vec<String>> {
     let all = store.scopes(None)?;
     let there = |scopes: &Scopes| all.iter().any(|(scope, messages)| *messages > 0 && scopes.contains(scope));
     if !there(&Scopes::All) {
@@ -32,7 +37,7 @@ pub fn nothing_found(store: &mut dyn Store, which: &Select, terms: Option<&[Term
             1 => "1 other scope".to_owned(),
             scopes => format!("{scopes} other scopes"),
         };
-        first += &format!("; {count}{more} in {scopes}: --all");
+        first += &format!("; {count}{more} in {scopes}: {everywhere}");
     }
     let names: Vec<&Scope> = all.iter().map(|(scope, _)| scope).collect();
     let near = if there(&which.scopes) { None } else { nearest(&which.scopes, &names) };

@@ -144,11 +144,17 @@ impl<'a> Searcher<'a> {
         hits.iter().zip(&around).try_for_each(|(hit, around)| visit(hit, around, by_meaning))
     }
 
-    /// The sentences for a person for whom a request has found nothing outside the tree.
-    pub fn nothing_found(&self, store: &mut dyn Store, request: &Request) -> Result<Vec<String>> {
+    /// The sentences for a person for whom a request has found nothing outside the tree. `everywhere` is the command
+    /// that searches all scopes.
+    pub fn nothing_found(
+        &self,
+        store: &mut dyn Store,
+        request: &Request,
+        everywhere: &str,
+    ) -> Result<Vec<String>> {
         let question = request.question();
         let terms = self.is_by_all_words(request).then(|| Term::parse(question));
-        let mut notes = nearby::nothing_found(store, &request.which, terms.as_deref())?;
+        let mut notes = nearby::nothing_found(store, &request.which, terms.as_deref(), everywhere)?;
         if terms.is_some() && nearby::is_in_words(question) {
             let model = Embedder::from_settings(self.settings, Workload::Few, self.diagnostics);
             notes.push(nearby::by_meaning_too(model.is_ok()));

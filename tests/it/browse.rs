@@ -139,6 +139,65 @@ fn a_program_for_the_clipboard_gets_the_text() {
 }
 
 #[test]
+fn it_browses_the_project_and_ctrl_r_widens_it_to_everything_and_back() {
+    for shell in browsing() {
+        let home = furnished(Home::new());
+        std::fs::create_dir_all(home.path("garden/.git")).unwrap();
+        let Some(mut terminal) = browse(&home, shell, 80, "cd garden; rsv-browse port") else { return };
+        terminal.see("ctrl-r searches everywhere");
+        terminal.see("0/0");
+        terminal.press("\u{12}");
+        terminal.see_all(["search all>", "ctrl-r searches less"]);
+        terminal.see("1/1");
+        terminal.see("work/work");
+        terminal.press("\u{12}");
+        terminal.see("ctrl-r searches everywhere");
+        terminal.press(&"\u{7f}".repeat(4));
+        // The last messages, of the project alone.
+        terminal.see("3/3");
+        terminal.press("\u{12}");
+        terminal.see("4/4");
+        terminal.press("port");
+        terminal.see("1/1");
+        terminal.press("\r");
+        terminal.see("\u{1b}[?1049l");
+        let seen = terminal.see("ended 0");
+        assert!(seen.contains("The server has port 8022."), "{shell}: {seen}");
+        // Elsewhere everything is browsed from the beginning.
+        let mut terminal = browse(&home, shell, 80, "rsv-browse").unwrap();
+        terminal.see("4/4");
+        terminal.press("\u{3}");
+        terminal.see("ended 1");
+    }
+}
+
+#[test]
+fn no_hit_of_another_question_is_listed_while_it_searches() {
+    for shell in browsing() {
+        let home = furnished(Home::new());
+        let real = home.command("rsv-search").get_program().to_str().unwrap().to_owned();
+        let script =
+            format!("#!/bin/sh\nwhile test -e \"$HOME/held\"; do sleep 0.02; done\nexec '{real}' \"$@\"\n");
+        let program = home.write("bin/rsv-search", &script);
+        std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
+        let home = home.env("ADDED_PATH", home.path("bin").to_str().unwrap());
+        let line = match shell {
+            "fish" => "set -x PATH $ADDED_PATH $PATH; rsv-browse -p garden",
+            _ => "export PATH=$ADDED_PATH:$PATH; rsv-browse -p garden",
+        };
+        let Some(mut terminal) = browse(&home, shell, 80, line) else { return };
+        terminal.see("3/3");
+        let held = home.write("held", "");
+        terminal.press("toma");
+        terminal.see("0/0");
+        std::fs::remove_file(held).unwrap();
+        terminal.see("1/1");
+        terminal.press("\u{3}");
+        terminal.see("ended 1");
+    }
+}
+
+#[test]
 fn it_searches_by_meaning_where_there_is_a_model() {
     for shell in browsing() {
         let home = furnished(Home::with_model());

@@ -237,7 +237,8 @@ fn a_terminal_gets_text() {
     let Some((seen, status)) = on_terminal(&home, "rsv-view", "--format jsonl") else { return };
     assert!(status == 0 && seen.starts_with("{\"kind\":\"message\""), "{seen}");
     let Some((seen, status)) = on_terminal(&home, "rsv-search", "--color never owl") else { return };
-    let hit = " 1. 0.20 2026-11-21 07:03 user: What is    an \\u{1b}[2Jowl?\n";
+    let hit = "rsv-search: searched default/default\n \
+               1. 0.20 2026-11-21 07:03 default/default user: What is    an \\u{1b}[2Jowl?\n";
     assert_eq!((seen.as_str(), status), (hit, 0));
 }
 

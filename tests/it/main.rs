@@ -134,6 +134,7 @@ mod support;
 mod surroundings;
 mod terminal;
 mod terminal_hidden;
+mod terminal_scope;
 mod terminal_text;
 mod translation;
 mod tree_search;

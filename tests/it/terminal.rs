@@ -115,7 +115,9 @@ fn talkative() -> Home {
 fn text_follows_the_terminals_width() {
     let home = talkative();
     for columns in [40, 80, 120, 200] {
-        let Some(terminal) = Terminal::run(&home, columns, "rsv-view && rsv-search owl") else { return };
+        let Some(terminal) = Terminal::run(&home, columns, "rsv-view && rsv-search -p default owl") else {
+            return;
+        };
         let (seen, status) = terminal.end();
         assert!(status == 0 && seen.contains('\u{1b}'), "{seen}");
         let longest = plain(&seen).lines().map(|line| line.chars().count()).max().unwrap();

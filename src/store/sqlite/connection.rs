@@ -4,6 +4,7 @@ use super::error::{DAMAGED, LOCK_TIMEOUT, are_locks_refused, describe, forget_re
 use super::recovery::raw_pages::PAGE_SIZE;
 use super::recovery::recover;
 use super::{migrations, schema, wal};
+use crate::cli::report_lock_wait;
 use crate::store::api::OpenMode;
 use crate::store::error::{ErrorKind, StoreError};
 use rusqlite::config::DbConfig;
@@ -351,5 +352,7 @@ fn pause(attempt: i32) -> bool {
     let jitter = (std::process::id() as u64 ^ attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
     let step = Duration::from_micros(if attempt < 8 { 250 } else { 1500 } + jitter);
     std::thread::sleep(step);
-    step * (attempt as u32) < LOCK_TIMEOUT
+    let waited = step * (attempt as u32);
+    report_lock_wait(waited);
+    waited < LOCK_TIMEOUT
 }
