@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The greatest number of connections to a server that nobody uses.
-const MAX_IDLE: usize = 4;
+const MAX_IDLE: usize = 16;
 
 /// Makes vectors by one model. Clones share the loaded model, and take turns with it; a server they ask at the same
 /// time.

@@ -4,6 +4,7 @@ use super::degraded::Degraded;
 use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
+use crate::error::Error;
 use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord};
 use crate::search::tree::Step;
 
@@ -73,6 +74,13 @@ impl Recalled {
     /// Nothing, for a reason.
     pub(super) fn degraded(why: Degraded) -> Recalled {
         Recalled { degraded: Some(why), ..Recalled::default() }
+    }
+
+    /// The same where the question's vector could not be made.
+    pub fn without_meaning(mut self, error: Error) -> Recalled {
+        self.degraded.get_or_insert(Degraded::EmbedderUnavailable(error));
+        self.add_missing(RecallStep::Meaning);
+        self
     }
 
     /// The same where the rest is no longer awaited, for a reason.

@@ -1,7 +1,6 @@
 //! Finds the documents to recall: those at and below the target, and the archives of the session.
 
-use super::candidate::{CONSIDERED, Candidate, Recalled};
-use super::degraded::Degraded;
+use super::candidate::{CONSIDERED, Candidate};
 use super::options::Options;
 use super::relevance::Relevance;
 use super::turn::{Memory, Turn};
@@ -25,23 +24,30 @@ pub(super) struct DocumentSearch<'a> {
 
 impl DocumentSearch<'_> {
     /// The best documents at and below the target. Of a target that is one document, all are candidates, however little
-    /// they have to do with the question; where none is found, or the index cannot be used, its first sections, which
-    /// have no score. `recalled` gets the steps of the search, and the reason if the index cannot be used.
-    pub(super) fn at_target(&self, memory: &mut Memory, recalled: &mut Recalled) -> Result<Vec<Candidate>> {
+    /// they have to do with the question. `steps` gets those of the search.
+    pub(super) fn at_target(&self, memory: &mut Memory, steps: &mut Vec<Step>) -> Result<Vec<Candidate>> {
+        let is_document = self.target_document(&mut *memory.store)?.is_some();
+        self.find(memory, &self.options.target, self.options.documents, !is_document, steps)
+    }
+
+    /// Of a target that is one document, its first sections with words of their own, in the order of the tree, which have
+    /// no score; none of another target.
+    pub(super) fn first_sections(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
+        let Some(document) = self.target_document(&mut *memory.store)? else { return Ok(Vec::new()) };
+        let mut nodes = tree::below(&mut *memory.store, self.partition(), &self.options.target, None)?;
+        nodes.insert(0, document);
+        nodes.retain(|node| !node.text.trim().is_empty() && self.reaches(node));
+        nodes.truncate(self.options.documents);
+        Ok(nodes.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect())
+    }
+
+    /// The target, if it is one document.
+    fn target_document(&self, store: &mut dyn Store) -> Result<Option<StoredRecord>> {
         let target = &self.options.target;
-        let is_document = target.is_open_to(self.partition())
-            && tree::node(&mut *memory.store, self.partition(), target)?.is_some();
-        let mut steps = Vec::new();
-        let found = self.find(memory, target, self.options.documents, !is_document, &mut steps);
-        recalled.steps = steps;
-        match found {
-            Ok(found) if found.is_empty() && is_document => self.first_sections(memory),
-            Err(error) if is_document => {
-                recalled.degraded = Some(Degraded::StoreFailed(error.to_string()));
-                self.first_sections(memory)
-            }
-            found => found,
+        if !target.is_open_to(self.partition()) {
+            return Ok(None);
         }
+        Ok(tree::node(store, self.partition(), target)?)
     }
 
     /// The archives of the session that have to do with the question, then its last one.
@@ -65,16 +71,6 @@ impl DocumentSearch<'_> {
 
     fn partition(&self) -> &str {
         &self.turn.scope.partition
-    }
-
-    /// The first documents with words of their own, in the order of the tree.
-    fn first_sections(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
-        let target = &self.options.target;
-        let mut nodes = tree::below(&mut *memory.store, self.partition(), target, None)?;
-        nodes.splice(0..0, tree::node(&mut *memory.store, self.partition(), target)?);
-        nodes.retain(|node| !node.text.trim().is_empty() && self.reaches(node));
-        nodes.truncate(self.options.documents);
-        Ok(nodes.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect())
     }
 
     /// The best documents at and below an address, at most this many; `selective`, only those that are likely to help.

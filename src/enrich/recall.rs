@@ -82,7 +82,6 @@ impl Question {
         let mut recall = Recall { question: self, turn, options, schedule, recalled: self.recent() };
         recall.recalled.degraded = memory.degraded.clone();
         recall.recalled.missing.clone_from(&memory.missing);
-        publish(&recall.without(&STEPS));
         recall.recalled.candidates = recall.messages(memory);
         publish(&recall.without(&STEPS[2..]));
         if options.memories > 0 && self.is_open {
@@ -98,9 +97,13 @@ impl Question {
             recall.recalled.candidates.extend(found);
         }
         if options.documents > 0 {
-            let found = recall.step(RecallStep::Documents, memory, |recall, memory| {
-                documents.at_target(memory, &mut recall.recalled)
+            let mut found = recall.step(RecallStep::Documents, memory, |recall, memory| {
+                documents.at_target(memory, &mut recall.recalled.steps)
             });
+            if found.is_empty() {
+                let sections = documents.first_sections(memory);
+                found = recall.or_nothing(sections, memory);
+            }
             recall.recalled.candidates.extend(found);
         }
         let mut recalled = recall.recalled;
@@ -149,7 +152,13 @@ impl Recall<'_> {
         if self.is_late(step) {
             return Vec::new();
         }
-        find(self, memory).unwrap_or_else(|error| {
+        let found = find(self, memory);
+        self.or_nothing(found, memory)
+    }
+
+    /// The records found; if the store fails, none, which `degraded` says.
+    fn or_nothing(&mut self, found: Result<Vec<Candidate>>, memory: &Memory) -> Vec<Candidate> {
+        found.unwrap_or_else(|error| {
             memory.diagnostics.note(format_args!("{error}; the request goes on without what it would find"));
             self.recalled.degraded = Some(Degraded::StoreFailed(error.to_string()));
             Vec::new()

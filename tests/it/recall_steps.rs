@@ -4,9 +4,9 @@ use crate::fake::{Answer, Fake};
 use crate::proxy::Proxy;
 use crate::support::{Home, lines_of, text, wait_for};
 use serde_json::{Value, json};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
 
 const ASKED: &str = r#"{"model":"llama3.1","messages":[{"role":"user","content":"What do owls do?"}]}"#;
 const PATH: &str = "/partition/w/v1/chat/completions";
@@ -23,15 +23,17 @@ fn provider() -> Fake {
     })
 }
 
-/// An embedding server that answers with this status, after a time.
-fn embedding_server(status: Arc<AtomicU16>, delay: Duration) -> Fake {
-    Fake::answering(move |seen| {
+/// An embedding server that answers with this status.
+fn embedding_server(status: Arc<AtomicU16>) -> Fake {
+    let server = Fake::answering(move |seen| {
         let asked: Value = serde_json::from_slice(&seen.body).unwrap();
         let count = asked["input"].as_array().unwrap().len();
         let data: Vec<Value> =
             (0..count).map(|index| json!({"index": index, "embedding": [1.0, 0.0]})).collect();
-        Answer::new(status.load(Ordering::Relaxed), json!({"data": data}).to_string()).after(delay)
-    })
+        Answer::new(status.load(Ordering::Relaxed), json!({"data": data}).to_string())
+    });
+    server.ready_for(40);
+    server
 }
 
 /// A home that embeds with a server, and holds messages of which one shares a word with the question.
@@ -54,7 +56,7 @@ fn enrich(home: &Home) -> (String, Value, String) {
 #[test]
 fn a_pipe_asks_a_failing_server_once_and_finds_by_words() {
     let status = Arc::new(AtomicU16::new(500));
-    let server = embedding_server(status.clone(), Duration::ZERO);
+    let server = embedding_server(status.clone());
     let home = home(&server.url(), "60s");
     for asked in [1, 1] {
         let (sent, account, said) = enrich(&home);
@@ -82,8 +84,9 @@ fn a_pipe_asks_a_failing_server_once_and_finds_by_words() {
 /// Keeps: A failing embedding server is asked once, and words serve.
 #[test]
 fn a_server_that_hangs_holds_nothing_up_for_longer_than_its_share() {
-    let server = embedding_server(Arc::new(AtomicU16::new(200)), Duration::from_secs(600));
-    let home = home(&server.url(), "500ms");
+    // Nobody accepts the connections that the system makes.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = home(&format!("http://{}", listener.local_addr().unwrap()), "500ms");
     let (sent, account, _) = enrich(&home);
     assert!(sent.contains("> Owls hunt at night."), "{sent}");
     assert_eq!(account["missing"], json!(["meaning"]), "{account}");
@@ -94,7 +97,7 @@ fn a_server_that_hangs_holds_nothing_up_for_longer_than_its_share() {
 #[test]
 fn the_proxy_recalls_by_words_while_a_server_fails_and_by_meaning_again_after_it() {
     let status = Arc::new(AtomicU16::new(503));
-    let server = embedding_server(status.clone(), Duration::ZERO);
+    let server = embedding_server(status.clone());
     let provider = provider();
     provider.ready_for(40);
     let home = home(&server.url(), "60s").env("RSV_OLLAMA_BASE_URL", &provider.url());
@@ -133,7 +136,7 @@ fn the_proxy_recalls_by_words_while_a_server_fails_and_by_meaning_again_after_it
 /// Keeps: A request to the proxy embeds nothing but its question.
 #[test]
 fn a_request_embeds_its_question_alone_and_the_background_the_rest() {
-    let server = embedding_server(Arc::new(AtomicU16::new(200)), Duration::ZERO);
+    let server = embedding_server(Arc::new(AtomicU16::new(200)));
     let provider = provider();
     let home = home(&server.url(), "60s").env("RSV_OLLAMA_BASE_URL", &provider.url());
     let proxy = Proxy::start(&home);

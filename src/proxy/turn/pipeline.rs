@@ -21,6 +21,7 @@ use crate::store::{QuestionVector, Store};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// The result of a turn whose answer comes whole.
 pub(super) struct TurnOutcome {
@@ -51,6 +52,8 @@ pub(in crate::proxy) struct TurnPipeline {
     forwarder: Forwarder,
     windows: ServedWindows,
     dedup: RetryDedup,
+    /// A permit for each request whose tokens are counted at the same time, which takes memory.
+    preparing: Semaphore,
     auto_commit: Option<Arc<AutoCommit>>,
 }
 
@@ -75,6 +78,7 @@ impl TurnPipeline {
             forwarder,
             windows,
             dedup,
+            preparing: Semaphore::new(MAX_PREPARING),
             auto_commit: None,
         }
     }
@@ -230,16 +234,11 @@ impl TurnPipeline {
         if settled.is_err() {
             recalled = recalled.interrupted(Degraded::RecallTimedOut(limit));
         } else if begun.is_open() {
-            let schedule = Schedule::begin(limit);
-            let vector = match begun.question() {
-                Some(question) => {
-                    Some(self.embedder.question(question.to_owned(), schedule.end_of_meaning()).await)
-                }
-                None => None,
-            };
-            recalled = job.recall(&begun, vector, schedule).await;
+            recalled = job.recall(&begun, Schedule::begin(limit)).await;
             self.queue.wake_backfill();
         }
+        // The semaphore is never closed.
+        let _permit = self.preparing.acquire().await;
         let prepare = move || job.with_turn(|turn| begun.prepare(recalled, turn, &job.options));
         let prepared = self.blocking.spawn(prepare).await;
         drop(awaited);
@@ -247,6 +246,12 @@ impl TurnPipeline {
         Ok(prepared.place()?)
     }
 }
+
+/// The greatest number of requests whose tokens are counted at the same time.
+const MAX_PREPARING: usize = 4;
+
+/// The time after which a vector that is not made yet takes its time.
+const SOON: Duration = Duration::from_millis(300);
 
 /// The recall for one request.
 struct RecallJob {
@@ -286,14 +291,34 @@ impl RecallJob {
         self.with_turn(|turn| enrich::begin(store, request, turn, &self.options, diagnostics))
     }
 
-    /// Searches, until the end of the schedule. `vector` is that of the question, if one was wanted.
-    async fn recall(
+    /// Recalls, until the end of the schedule: by the question's vector, if it is made in time. While a slow model makes
+    /// it, what the words find is looked up.
+    async fn recall(self: &Arc<RecallJob>, begun: &Arc<Begun>, schedule: Schedule) -> Recalled {
+        let known = begun.known(&self.options);
+        let Some(question) = begun.question() else { return self.find(begun, None, schedule, known).await };
+        let embedder = self.pipeline.embedder.clone();
+        let made = embedder.question(question.to_owned(), schedule.end_of_meaning());
+        tokio::pin!(made);
+        if let Ok(vector) = tokio::time::timeout(SOON, &mut made).await {
+            return self.find(begun, Some(vector), schedule, known).await;
+        }
+        let (vector, by_words) = tokio::join!(made, self.find(begun, None, schedule, known));
+        match vector {
+            Ok(_) => self.find(begun, Some(vector), schedule, by_words).await,
+            Err(error) => by_words.without_meaning(error),
+        }
+    }
+
+    /// Searches, until the end of the schedule. `vector` is that of the question, if one is made; `known` is used if the
+    /// time does not suffice for more.
+    async fn find(
         self: &Arc<RecallJob>,
         begun: &Arc<Begun>,
         vector: Option<Result<QuestionVector>>,
         schedule: Schedule,
+        known: Recalled,
     ) -> Recalled {
-        let known = Arc::new(Mutex::new(begun.known(&self.options)));
+        let known = Arc::new(Mutex::new(known));
         let (job, begun, published) = (self.clone(), begun.clone(), known.clone());
         let search = move |store: &mut dyn Store| {
             let publish = |recalled: &Recalled| recalled.clone_into(&mut locked(&published));
