@@ -2,6 +2,7 @@
 
 mod clusters;
 mod graph;
+mod groups;
 mod near;
 mod stats;
 pub mod synapse;

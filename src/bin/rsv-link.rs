@@ -10,7 +10,9 @@ use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, ClusterRule, Graph, Nearness, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
-use rsv::record::{Address, Commit, Link, MEMORY, Object, Record, RecordKind, SYNAPSE, Scopes, VectorFormat};
+use rsv::record::{
+    Address, Commit, Link, MEMORY, Object, Reach, Record, RecordKind, SYNAPSE, Scopes, VectorFormat,
+};
 use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -19,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Link answers to their questions and similar messages to each other, and print the new links
 ///
-/// An answer is linked to the user's turn before it in its trace (RESPONDED_WITH). Messages of one scope are
+/// An answer is linked to the user's turn before it in its trace (RESPONDED_WITH). Messages of one partition are
 /// linked if their vectors are near enough (SYNAPSE): each message that got a vector since the last run is
 /// compared with all others. With FROM and TO, only these two records are linked. rsv-link works on the whole store, or on the scope that -p and -i name.
 #[derive(clap::Args)]
@@ -42,7 +44,7 @@ struct Args {
     /// Print the links that would be made, and write nothing
     #[arg(long, conflicts_with = "Show")]
     dry_run: bool,
-    /// Rebuild all synapses, not only those of new messages
+    /// Rebuild all synapses, not only those of new messages, within the reach of link.reach
     #[arg(long, conflicts_with = "Show")]
     rebuild: bool,
     /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id
@@ -55,6 +57,9 @@ struct Args {
     /// Keep at most this many synapses per message, the strongest [default: link.max_degree, 32]
     #[arg(long, value_name = "COUNT", conflicts_with = "Show", value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_degree: Option<u32>,
+    /// Work on all scopes of the store (the default)
+    #[arg(long, conflicts_with_all = ["partition", "instance"])]
+    all: bool,
     #[command(flatten)]
     clusters: Clusters,
     /// Read the commits that 'rsv-distill --commit' prints from standard input, and add to each memory the five stored ones
@@ -410,9 +415,9 @@ fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome>
 }
 
 fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut Io) -> Result<Outcome> {
-    let scope = scope_of(store, scopes, from)?;
-    scope_of(store, scopes, to)?;
-    let graph = Graph::read(store, &scope)?;
+    let around = scopes_around(store, scopes, from)?;
+    scopes_around(store, scopes, to)?;
+    let graph = Graph::read(store, &around)?;
     let Some(path) = graph.path(from, to) else { return Ok(Outcome::No) };
     let links: Vec<Link> = path.into_iter().cloned().collect();
     links
@@ -439,7 +444,8 @@ fn draw(
         }
     };
     let which = selection(store, settings, scopes, args, io)?;
-    let options = GraphOptions { nodes, keep_isolated: which.only.is_some() };
+    let reach = synapse::reach(settings).unwrap_or(Reach::Partition);
+    let options = GraphOptions { nodes, keep_isolated: which.only.is_some(), reach };
     let graph = picture::Graph::read(store, &which, &options)?;
     let (title, zone) = (title(io, args), io.layout().zone);
     let arrangement = match args.layout.as_deref() {
@@ -471,8 +477,8 @@ fn whole(store: &mut dyn Store, scopes: &Scopes, args: &Args, io: &mut Io) -> Re
 }
 
 fn neighbourhood(store: &mut dyn Store, scopes: &Scopes, id: &str, hops: usize) -> Result<Graph> {
-    let scope = scope_of(store, scopes, id)?;
-    Ok(Graph::read(store, &scope)?.neighbourhood(id, hops))
+    let around = scopes_around(store, scopes, id)?;
+    Ok(Graph::read(store, &around)?.neighbourhood(id, hops))
 }
 
 /// The messages that a picture shows some of.
@@ -508,10 +514,14 @@ fn title(io: &Io, args: &Args) -> String {
     }
 }
 
-/// The scope of a message, which must be one of the selected scopes.
-fn scope_of(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
+/// The selected scopes that a message may be linked within, which must be in one of them.
+fn scopes_around(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
     let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
-    message.map(|message| Scopes::One(message.scope)).ok_or_else(|| {
+    let scopes = message.map(|message| match scopes {
+        Scopes::All => Scopes::Partition(message.scope.partition),
+        narrower => narrower.clone(),
+    });
+    scopes.ok_or_else(|| {
         Error::new(format!("there is no message {id}"))
             .hint("rsv-view and rsv-search show the ids of messages")
     })

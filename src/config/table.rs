@@ -148,6 +148,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
+    row("link.reach", &["RSV_LINK_REACH"], REACH, Some("auto"), "how far around it a message is linked with similar ones: instance, partition, or auto (the partition, unless it was linked otherwise)"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
 
     row("log", &["RUST_LOG"], Text, None, "the level of messages on standard error; one with debug or trace in it means -v"),

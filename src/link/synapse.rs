@@ -1,15 +1,16 @@
-//! Synapses: which records of a collection resemble each other, by the vectors that they have.
+//! Synapses: which records of a kind in a partition resemble each other, by the vectors that they have.
 //!
 //! A record is linked as soon as it has a vector: it is compared with all records that are linked already, so that the
 //! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others.
 
+use super::groups::{Group, Purpose, groups};
 use crate::backfill;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed;
 use crate::error::{Error, Result};
-use crate::record::{Link, SYNAPSE, Scopes};
-use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store};
+use crate::record::{Link, Reach, SYNAPSE, Scopes};
+use crate::store::{Changes, Compare, Compared, Rule, Store};
 use std::collections::{HashMap, HashSet};
 
 /// The number of records that are compared and linked at a time: an interrupted run loses no more than these.
@@ -26,6 +27,8 @@ pub struct Plan {
     /// The model whose vectors are compared.
     pub model: String,
     pub rule: Rule,
+    /// How far around it a record is compared; `None` if the partition decides, which keeps what it has.
+    pub reach: Option<Reach>,
 }
 
 impl Plan {
@@ -54,8 +57,14 @@ impl Plan {
         let threshold = set.unwrap_or_else(|| embed::synapse_threshold(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();
-        Ok(Plan { model, rule: Rule { threshold, degree } })
+        let reach = reach(settings);
+        Ok(Plan { model, rule: Rule { threshold, degree }, reach })
     }
+}
+
+/// The reach of the settings; `None` if the store decides.
+pub fn reach(settings: &Settings) -> Option<Reach> {
+    settings.text("link.reach").and_then(|name| Reach::named(&name))
 }
 
 /// The threshold that is given, else that of the settings. Errors if no cosine can reach it.
@@ -69,8 +78,9 @@ fn checked_threshold(settings: &Settings, threshold: Option<f64>) -> Result<Opti
     }
 }
 
-/// Links at most `limit` records in some scopes that have a vector and are not linked yet. `report` gets how many are
-/// done, and of how many; `on_link` gets each new synapse, collection by collection, in the order of their ends.
+/// Links at most `limit` records in some scopes that have a vector and are not linked yet; where a partition is linked as
+/// a whole, of all its instances. `report` gets how many are done, and of how many; `on_link` gets each new synapse, group
+/// by group, in the order of their ends.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
@@ -79,21 +89,21 @@ pub fn grow(
     report: &mut dyn FnMut(u64, u64),
     on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    let states = store.link_states(&plan.model, scopes, true)?;
-    let total = states.iter().map(|state| state.unlinked).sum();
+    let groups = groups(store, &plan.model, plan.reach, scopes, Purpose::Grow)?;
+    let total = groups.iter().map(Group::unlinked).sum();
     let mut done = 0;
-    for LinkState { collection, .. } in &states {
+    for group in &groups {
+        group.note_reach(store, &plan.model)?;
         let (mut graph, mut links) = (SynapseGraph::default(), LinkChanges::default());
         loop {
             report(done as u64, total);
-            let batch =
-                compared(store, plan, collection, Compare::Unlinked(BATCH_RECORDS.min(limit - done)))?;
+            let batch = compared(store, plan, group, Compare::Unlinked(BATCH_RECORDS.min(limit - done)))?;
             if batch.is_empty() {
                 break;
             }
             graph.read(store, &batch)?;
             let changes = graph.grow(&batch, plan.rule.degree);
-            if store.relink(&plan.model, collection, plan.rule, &batch, &changes)? {
+            if store.relink(&plan.model, plan.rule, &batch, &changes)? {
                 links.track(changes, &plan.model);
                 done += batch.len();
             } else {
@@ -115,25 +125,25 @@ pub fn catch_up(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, dia
 
 fn link_newest(store: &mut dyn Store, settings: &Settings, scopes: &Scopes) -> Result<()> {
     let Some(model) = backfill::model_of(store)? else { return Ok(()) };
-    let collections = store.link_states(&model, scopes, true)?;
-    if collections.is_empty() {
+    if store.link_states(&model, scopes, true)?.is_empty() {
         return Ok(());
     }
     let Some(_claim) = store.claim("link")? else { return Ok(()) };
     let plan = Plan::for_model(model, settings, None, None)?;
     let (mut records, mut comparisons) = (CATCH_UP_RECORDS, CATCH_UP_COMPARISONS);
-    for LinkState { collection, vectors, .. } in collections {
-        let each = usize::try_from(vectors).unwrap_or(usize::MAX).max(1);
+    for group in groups(store, &plan.model, plan.reach, scopes, Purpose::Grow)? {
+        let each = usize::try_from(group.vectors()).unwrap_or(usize::MAX).max(1);
         let limit = records.min((comparisons / each).max(1));
-        let batch = compared(store, &plan, &collection, Compare::Newest(limit))?;
+        let batch = compared(store, &plan, &group, Compare::Newest(limit))?;
         if batch.is_empty() {
             continue;
         }
+        group.note_reach(store, &plan.model)?;
         let mut graph = SynapseGraph::default();
         graph.read(store, &batch)?;
         let changes = graph.grow(&batch, plan.rule.degree);
         // A record that has got another vector meanwhile is left to the next search.
-        store.relink(&plan.model, &collection, plan.rule, &batch, &changes)?;
+        store.relink(&plan.model, plan.rule, &batch, &changes)?;
         records -= batch.len();
         comparisons = comparisons.saturating_sub(batch.len().saturating_mul(each));
         if records == 0 || comparisons == 0 {
@@ -173,7 +183,7 @@ impl LinkChanges {
 }
 
 /// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model. If
-/// the rule allows more than before, or with `rebuild`, rebuilds the graph.
+/// the rule allows more than before, or the reach is another, or with `rebuild`, rebuilds the graph.
 pub fn update(
     store: &mut dyn Store,
     plan: &Plan,
@@ -182,17 +192,30 @@ pub fn update(
     report: &mut dyn FnMut(u64, u64),
     on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for LinkState { collection, rule, foreign_synapses, .. } in
-        store.link_states(&plan.model, scopes, false)?
-    {
-        if rebuild || foreign_synapses || rule != Some(plan.rule) {
-            store.prune(&plan.model, &collection, plan.rule, rebuild || widened(rule, plan.rule))?;
+    let groups = groups(store, &plan.model, plan.reach, scopes, purpose(rebuild))?;
+    for group in &groups {
+        let rebuild = rebuild || is_widened(group, plan);
+        for state in &group.states {
+            if rebuild || state.foreign_synapses || state.rule != Some(plan.rule) {
+                store.prune(&plan.model, &state.collection, plan.rule, rebuild)?;
+            }
         }
     }
-    grow(store, plan, scopes, usize::MAX, report, on_link)
+    // Only then, so that an interrupted change of the reach is begun again.
+    for group in &groups {
+        group.note_reach(store, &plan.model)?;
+    }
+    let is_changed = groups.iter().any(Group::is_changed);
+    match scopes {
+        Scopes::One(scope) if is_changed => {
+            let partition = Scopes::Partition(scope.partition.clone());
+            grow(store, plan, &partition, usize::MAX, report, on_link)
+        }
+        scopes => grow(store, plan, scopes, usize::MAX, report, on_link),
+    }
 }
 
-/// Gives the synapses that `update` would make, one collection after the other, and writes nothing.
+/// Gives the synapses that `update` would make, one group after the other, and writes nothing.
 pub fn dry_run(
     store: &mut dyn Store,
     plan: &Plan,
@@ -200,10 +223,10 @@ pub fn dry_run(
     rebuild: bool,
     on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for LinkState { collection, rule, .. } in store.link_states(&plan.model, scopes, false)? {
-        let rebuild = rebuild || widened(rule, plan.rule);
+    for group in groups(store, &plan.model, plan.reach, scopes, purpose(rebuild))? {
+        let rebuild = rebuild || is_widened(&group, plan);
         let which = if rebuild { Compare::All } else { Compare::Unlinked(usize::MAX) };
-        let batch = compared(store, plan, &collection, which)?;
+        let batch = compared(store, plan, &group, which)?;
         let (mut graph, mut links) = (SynapseGraph::default(), LinkChanges::default());
         if !rebuild {
             graph.read(store, &batch)?;
@@ -214,21 +237,22 @@ pub fn dry_run(
     Ok(())
 }
 
-/// Whether a rule allows synapses that the rule before did not.
-fn widened(before: Option<Rule>, now: Rule) -> bool {
-    before.is_some_and(|before| now.threshold < before.threshold || now.degree != before.degree)
+fn purpose(rebuild: bool) -> Purpose {
+    if rebuild { Purpose::Rebuild } else { Purpose::Update }
 }
 
-fn compared(
-    store: &mut dyn Store,
-    plan: &Plan,
-    collection: &Collection,
-    which: Compare,
-) -> Result<Vec<Compared>> {
-    Ok(store.compare(&plan.model, collection, which, plan.rule.threshold, plan.rule.degree)?)
+/// Whether a plan allows synapses in a group that the rules before did not.
+fn is_widened(group: &Group, plan: &Plan) -> bool {
+    let now = plan.rule;
+    let widens = |before: Rule| now.threshold < before.threshold || now.degree != before.degree;
+    group.is_changed() || group.states.iter().any(|state| state.rule.is_some_and(widens))
 }
 
-/// The synapses of a collection, as far as they were read, and those that are made.
+fn compared(store: &mut dyn Store, plan: &Plan, group: &Group, which: Compare) -> Result<Vec<Compared>> {
+    Ok(store.compare(&plan.model, &group.collections(), which, plan.rule.threshold, plan.rule.degree)?)
+}
+
+/// The synapses of a group, as far as they were read, and those that are made.
 #[derive(Default)]
 struct SynapseGraph {
     /// The positions of records in the lists below, by their ids.

@@ -10,8 +10,8 @@ use jiff::{Span, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// The scopes that get a calendar of their own, those with the most messages.
-const MAX_SCOPES: usize = 8;
+/// The partitions that get a calendar of their own, those with the most messages.
+const MAX_PARTITIONS: usize = 8;
 
 /// The weeks that a calendar shows, the last ones: three years.
 const MAX_WEEKS: i64 = 157;
@@ -22,11 +22,11 @@ pub struct Activity {
     /// The first and the last day that are shown: no later than today.
     pub(super) first: Date,
     pub(super) last: Date,
-    /// The scopes with the most messages, and their days.
-    pub(super) scopes: Vec<(Scope, Days)>,
-    /// The number of further scopes, and of their messages.
+    /// The names of the partitions with the most messages, and their days.
+    pub(super) partitions: Vec<(String, Days)>,
+    /// The number of further partitions, and of their messages.
     further: (usize, usize),
-    /// The messages of all scopes.
+    /// The messages of all partitions.
     pub(super) all: Days,
     /// The number of messages of other days than are shown.
     outside: usize,
@@ -43,9 +43,11 @@ impl Activity {
     /// 1970, UTC.
     pub fn read(store: &mut dyn Store, scopes: &Scopes, now: i64, zone: &TimeZone) -> Result<Activity> {
         let day = |ms: i64| date_of(ms, zone);
-        let mut of_scopes: HashMap<Scope, Days> = HashMap::new();
+        let name =
+            |scope: Scope| if matches!(scopes, Scopes::One(_)) { name_of(&scope) } else { scope.partition };
+        let mut of_partitions: HashMap<String, Days> = HashMap::new();
         visit(store, Select::messages(scopes.clone()), &mut |message| {
-            of_scopes.entry(message.scope).or_default().add(day(message.timestamp));
+            of_partitions.entry(name(message.scope)).or_default().add(day(message.timestamp));
         })?;
         let mut recall: BTreeMap<Date, Vec<u64>> = BTreeMap::new();
         visit(store, Select::records(vec![&ACCOUNT], scopes.clone()), &mut |account| {
@@ -55,19 +57,20 @@ impl Activity {
             }
         })?;
         let mut all = Days::default();
-        for (date, count) in of_scopes.values().flat_map(|days| &days.0) {
+        for (date, count) in of_partitions.values().flat_map(|days| &days.0) {
             *all.0.entry(*date).or_default() += count;
         }
         let today = day(now);
         let last = all.0.range(..=today).next_back().map_or(today, |(date, _)| *date);
         let earliest = after(monday(last), -7 * (MAX_WEEKS - 1));
         let first = all.0.range(earliest..=last).next().map_or(last, |(date, _)| *date);
-        let mut scopes: Vec<(Scope, Days)> = of_scopes.into_iter().collect();
-        scopes.sort_by(|(a, of_a), (b, of_b)| (Reverse(of_a.total()), a).cmp(&(Reverse(of_b.total()), b)));
-        let further = scopes.split_off(scopes.len().min(MAX_SCOPES));
+        let mut partitions: Vec<(String, Days)> = of_partitions.into_iter().collect();
+        partitions
+            .sort_by(|(a, of_a), (b, of_b)| (Reverse(of_a.total()), a).cmp(&(Reverse(of_b.total()), b)));
+        let further = partitions.split_off(partitions.len().min(MAX_PARTITIONS));
         let further = (further.len(), further.iter().map(|(_, days)| days.total()).sum());
         let outside = all.total() - all.0.range(first..=last).map(|(_, count)| count).sum::<usize>();
-        Ok(Activity { first, last, scopes, further, all, outside, recall })
+        Ok(Activity { first, last, partitions, further, all, outside, recall })
     }
 
     /// The number of messages, and the days that are shown: `60 messages`, `2 Mar – 9 Apr 2026`.
@@ -79,11 +82,14 @@ impl Activity {
 
     /// Notes of what is not shown; empty if everything is.
     pub(super) fn rest(&self) -> Vec<String> {
-        let (scopes, messages) = self.further;
-        let further =
-            format!("{} with {} not shown", counted(scopes, "further scope"), counted(messages, "message"));
+        let (partitions, messages) = self.further;
+        let further = format!(
+            "{} with {} not shown",
+            counted(partitions, "further partition"),
+            counted(messages, "message")
+        );
         let outside = format!("{} of other days not shown", counted(self.outside, "message"));
-        [(scopes, further), (self.outside, outside)]
+        [(partitions, further), (self.outside, outside)]
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(_, text)| text)
@@ -141,7 +147,7 @@ impl Days {
 }
 
 /// The name of a scope: its partition alone, where the instance is named the same.
-pub(super) fn name_of(scope: &Scope) -> String {
+fn name_of(scope: &Scope) -> String {
     if scope.partition == scope.instance { scope.partition.clone() } else { scope.to_string() }
 }
 

@@ -1,6 +1,6 @@
 //! Activity as text for people: a column for each week, and in it a bar for each day or for the whole week.
 
-use super::activity::{Activity, after, months, name_of};
+use super::activity::{Activity, after, months};
 use super::markup::{beginning, counted, grouped};
 use crate::cli::{Layout, Style};
 use crate::view::visible;
@@ -14,7 +14,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// The names of the rows of the calendar; every second has space for one.
 const WEEKDAYS: [&str; 7] = ["Mon", "", "Wed", "", "Fri", "", "Sun"];
 
-/// The columns of the names of scopes.
+/// The columns of the names of partitions.
 const NAME_COLUMNS: usize = 16;
 
 /// The columns of the numbers behind a row of bars.
@@ -27,7 +27,7 @@ const MONTH_COLUMNS: usize = 4;
 const MIN_WEEKS: usize = 8;
 
 impl Activity {
-    /// The calendar of all messages, a row of bars for each scope, and one for the cost of recall.
+    /// The calendar of all messages, a row of bars for each partition, and one for the cost of recall.
     pub fn to_text(&self, layout: &Layout) -> String {
         let summary = self.summary();
         let line = summary.join(" · ");
@@ -36,7 +36,7 @@ impl Activity {
         if self.all.total() > 0 {
             let rows = Rows::new(self, layout);
             out.push_str(&rows.calendar(self));
-            out.push_str(&rows.scopes(self));
+            out.push_str(&rows.partitions(self));
             out.push_str(&rows.recall(self));
         }
         for (at, line) in self.rest().iter().enumerate() {
@@ -81,12 +81,12 @@ impl Rows<'_> {
         out
     }
 
-    /// A row for each scope, its messages by weeks.
-    fn scopes(&self, activity: &Activity) -> String {
+    /// A row for each partition, its messages by weeks.
+    fn partitions(&self, activity: &Activity) -> String {
         let mut out = String::from("\nmessages a week\n");
-        for (scope, days) in &activity.scopes {
+        for (name, days) in &activity.partitions {
             let bars = self.bars(|monday| days.in_week(monday) as u64, Style::Green);
-            out.push_str(&self.row(&name_of(scope), &bars, &grouped(days.total())));
+            out.push_str(&self.row(name, &bars, &grouped(days.total())));
         }
         out
     }

@@ -1,6 +1,6 @@
-//! Activity as an SVG picture: a calendar for each scope, and below them the cost of recall in each week.
+//! Activity as an SVG picture: a calendar for each partition, and below them the cost of recall in each week.
 
-use super::activity::{Activity, Days, after, months, name_of};
+use super::activity::{Activity, Days, after, months};
 use super::markup::{FONTS, beginning, colour, counted, escaped, grouped};
 use jiff::civil::Date;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ const SHADES: [&str; 4] = [".3", ".5", ".75", "1"];
 const EMPTY: &str = "#edf0f4";
 const RECALL: &str = "#4c78a8";
 
-/// The columns of the name of a scope.
+/// The columns of the name of a partition.
 const NAME_COLUMNS: usize = 32;
 
 /// The least width, for headings of short calendars.
@@ -44,9 +44,9 @@ impl Activity {
         let calendar_height = TOP + 7 * STEP + GAP;
         let mut body = String::new();
         let mut height = HEADING;
-        for (at, (scope, days)) in self.scopes.iter().enumerate() {
+        for (at, (name, days)) in self.partitions.iter().enumerate() {
             let _ = writeln!(body, "<g transform=\"translate({MARGIN} {height})\">");
-            body.push_str(&heading(&name_of(scope), &counted(days.total(), "message")));
+            body.push_str(&heading(name, &counted(days.total(), "message")));
             body.push_str(&self.calendar(&weeks, days, colour(at, false)));
             body.push_str("</g>\n");
             height += calendar_height;
@@ -74,7 +74,7 @@ impl Activity {
         )
     }
 
-    /// The days of a scope, a column a week.
+    /// The days of a partition, a column a week.
     fn calendar(&self, weeks: &[Date], days: &Days, colour: &str) -> String {
         let (mut empty, mut full) = (String::new(), String::new());
         let greatest = days.greatest(self.first, self.last).max(1);

@@ -5,7 +5,7 @@ use super::lines::{Line, lines};
 use super::nearest::Vectors;
 use super::sample::{Brief, Sample};
 use crate::error::Result;
-use crate::record::{Scope, StoredRecord};
+use crate::record::{Reach, Scope, StoredRecord};
 use crate::store::{Select, Store};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,6 +17,8 @@ pub struct GraphOptions {
     pub nodes: usize,
     /// Whether messages that are near no other are shown too.
     pub keep_isolated: bool,
+    /// How far apart messages may be that belong together since they are similar.
+    pub reach: Reach,
 }
 
 /// The groups of the messages of a selection, and links between those that are shown.
@@ -68,7 +70,7 @@ impl Graph {
     pub fn read(store: &mut dyn Store, which: &Select, options: &GraphOptions) -> Result<Graph> {
         let sample = Sample::read(store, which)?;
         let vectors = Vectors::new(&sample);
-        let grouping = Grouping::find(store, which, &sample, &vectors, options.keep_isolated)?;
+        let grouping = Grouping::find(store, which, &sample, &vectors, options.keep_isolated, options.reach)?;
         let central = centrality(&sample, &grouping);
         let chosen = choose(&sample, &grouping, &central, options.nodes);
         let lines = lines(store, &sample, &grouping, &vectors, &chosen)?;

@@ -5,7 +5,7 @@ use super::nearest::{Near, Vectors, dot, min_similarity, neighbours, unit_length
 use super::sample::{Brief, Sample};
 use super::words::{UnitText, distinctive};
 use crate::error::Result;
-use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope};
+use crate::record::{Link, RESPONDED_WITH, Reach, Record, Role, Scope};
 use crate::store::{Select, Store, Walk};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -54,19 +54,22 @@ pub(super) struct GroupSize {
 }
 
 impl Grouping {
-    /// Finds the groups of a sample of a selection. With `keep_isolated`, units of no group are the last group.
+    /// Finds the groups of a sample of a selection. Units within the reach of each other may be similar. With
+    /// `keep_isolated`, units of no group are the last group.
     pub(super) fn find(
         store: &mut dyn Store,
         which: &Select,
         sample: &Sample,
         vectors: &Vectors,
         keep_isolated: bool,
+        reach: Reach,
     ) -> Result<Grouping> {
         let of_units: Vec<Option<Vec<f32>>> =
             (0..sample.units.len()).map(|unit| vectors.of_unit(sample, unit)).collect();
         let min_similarity = min_similarity(of_units.len());
-        let near =
-            neighbours(&of_units, min_similarity, |one, other| sample.scope(one) == sample.scope(other));
+        let near = neighbours(&of_units, min_similarity, |one, other| {
+            reach.around(sample.scope(one)).contains(sample.scope(other))
+        });
         let edges = edges(sample, &near, &links(store, sample)?);
         let communities = communities(sample.units.len(), &edges);
         let mut sizes = members(&communities);

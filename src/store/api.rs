@@ -161,28 +161,22 @@ pub trait Links {
     /// only of those with records that are not linked yet.
     fn link_states(&mut self, model: &str, scopes: &Scopes, unlinked: bool) -> Result<Vec<LinkState>>;
 
-    /// Compares records of a collection with the linked ones and with those before them in the result: returns for each
-    /// the `limit` nearest records whose cosine is at least `min_similarity`, best first. If very many are equally
-    /// near, the newest of them. With `Newest`, returns nothing if the server would have to send the whole collection.
+    /// Compares records of some collections, of one kind and partition, with the linked ones of these and with those
+    /// before them in the result, which is in the order of writing: returns for each the `limit` nearest records whose
+    /// cosine is at least `min_similarity`, best first. If very many are equally near, the newest of them. With
+    /// `Newest`, returns nothing if the server would have to send the whole collections.
     fn compare(
         &mut self,
         model: &str,
-        collection: &Collection,
+        collections: &[Collection],
         which: Compare,
         min_similarity: f64,
         limit: usize,
     ) -> Result<Vec<Compared>>;
 
-    /// Marks records as linked, and adds and removes synapses. Does nothing, and returns false, if one of them has got
-    /// another vector since they were compared.
-    fn relink(
-        &mut self,
-        model: &str,
-        collection: &Collection,
-        rule: Rule,
-        compared: &[Compared],
-        changes: &Changes,
-    ) -> Result<bool>;
+    /// Marks records as linked, and adds and removes synapses. A collection of theirs that has no rule gets this one.
+    /// Does nothing, and returns false, if one of them has got another vector since they were compared.
+    fn relink(&mut self, model: &str, rule: Rule, compared: &[Compared], changes: &Changes) -> Result<bool>;
 
     /// Removes the synapses of a collection that are weaker than the rule allows or of another model; with `rebuild`
     /// all of them, and marks its records as unlinked. Returns the number of removed synapses.

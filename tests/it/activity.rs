@@ -110,7 +110,7 @@ fn what_recall_cost_is_the_sum_of_the_accounts() {
 }
 
 #[test]
-fn many_scopes_and_years_are_counted_and_the_picture_stays_small() {
+fn many_partitions_and_years_are_counted_and_the_picture_stays_small() {
     let home = Home::new().env("TZ", "UTC").at("2026-11-24T12:00:00Z");
     let mut lines: Vec<Value> = (0..30)
         .flat_map(|scope| (0..=scope).map(move |at| message(&format!("p{scope}"), "i", MONDAY + at)))
@@ -120,9 +120,9 @@ fn many_scopes_and_years_are_counted_and_the_picture_stays_small() {
     import(&home, &lines);
     let (svg, text) = (drawn(&home, "svg", &[]), drawn(&home, "text", &[]));
     for picture in [&svg, &text] {
-        assert!(picture.contains("22 further scopes with 253 messages not shown"), "{picture}");
+        assert!(picture.contains("22 further partitions with 253 messages not shown"), "{picture}");
         assert!(picture.contains("3 messages of other days not shown"), "{picture}");
-        assert!(picture.contains("p22/i") && !picture.contains("p21/i"), "{picture}");
+        assert!(picture.contains("p22") && !picture.contains("p21"), "{picture}");
     }
     assert!(svg.len() < 100_000 && svg.contains("5 Jan 2026: 30 messages"), "{svg}");
     import(&home, &[message("p29", "i", MONDAY - 5000 * DAY), message("p29", "i", MONDAY - 1000 * DAY)]);
@@ -130,6 +130,20 @@ fn many_scopes_and_years_are_counted_and_the_picture_stays_small() {
         |svg: &str| svg.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse::<u32>().unwrap();
     let svg = drawn(&home, "svg", &[]);
     assert!(svg.contains("4 messages of other days not shown") && width(&svg) < 2200, "{svg}");
+}
+
+#[test]
+fn a_partition_of_many_conversations_has_one_calendar() {
+    let home = Home::new().env("TZ", "UTC").at("2026-11-24T12:00:00Z");
+    let lines = (0..42).map(|at| message("chatgpt", &format!("conversation {at}"), MONDAY + at * DAY));
+    import(&home, &lines.collect::<Vec<_>>());
+    for (words, name) in [(&[][..], ">chatgpt<"), (&["-p", "chatgpt"], ">chatgpt<")] {
+        let svg = drawn(&home, "svg", words);
+        assert_eq!(svg.matches(name).count(), 1, "{svg}");
+        assert!(!svg.contains("conversation") && !svg.contains("further"), "{svg}");
+    }
+    let one = drawn(&home, "svg", &["-p", "chatgpt", "-i", "conversation 3"]);
+    assert!(one.contains(">chatgpt/conversation 3<"), "{one}");
 }
 
 #[test]

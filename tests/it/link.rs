@@ -52,8 +52,14 @@ fn degrees(home: &Home) -> BTreeMap<String, usize> {
     degrees
 }
 
-on_each_store!(messages_that_resemble_each_other_are_linked_within_their_scope);
-fn messages_that_resemble_each_other_are_linked_within_their_scope(home: Home) {
+/// The same line in the partition `q`.
+fn elsewhere(line: String) -> String {
+    line.replace(r#""partition":"p""#, r#""partition":"q""#)
+}
+
+on_each_store!(messages_that_resemble_each_other_are_linked_within_their_instance_if_asked);
+fn messages_that_resemble_each_other_are_linked_within_their_instance_if_asked(home: Home) {
+    home.run("rsv-config", &["set", "link.reach", "instance"], "").ok();
     let lines = [
         line("d", "i", 4000, &at(0.0)),
         line("a", "i", 1000, &at(20.0)),
@@ -75,6 +81,150 @@ fn messages_that_resemble_each_other_are_linked_within_their_scope(home: Home) {
     assert_eq!(ends(&home), [pair("a", "d")]);
     assert_eq!(link(&home, &[]), Vec::<Value>::new(), "what is there is not made again");
     home.check();
+}
+
+on_each_store!(messages_that_resemble_each_other_are_linked_within_their_partition);
+/// Keeps: Synapses join messages of one partition, whatever their instances, and never two partitions.
+fn messages_that_resemble_each_other_are_linked_within_their_partition(home: Home) {
+    let lines = [
+        line("d", "i", 4000, &at(0.0)),
+        line("a", "i", 1000, &at(20.0)),
+        line("z", "other", 3000, &at(0.0)),
+        line("y", "other", 3500, &at(90.0)),
+        elsewhere(line("x", "i", 3500, &at(0.0))),
+        elsewhere(line("w", "w", 3500, &at(10.0))),
+    ];
+    import(&home, &lines.concat());
+    assert_eq!(link(&home, &["--dry-run"]).len(), 4);
+    assert_eq!(link(&home, &["--all"]).len(), 4);
+    let all = [pair("a", "d"), pair("a", "z"), pair("d", "z"), pair("w", "x")];
+    assert_eq!(ends(&home), all);
+    // An instance that comes later is linked with those before it.
+    import(&home, &line("c", "new", 5000, &at(80.0)));
+    link(&home, &["-p", "p", "-i", "new"]);
+    assert_eq!(ends(&home)[2..], [pair("c", "y"), all[2].clone(), all[3].clone()]);
+    home.check();
+}
+
+on_each_store!(a_partition_that_was_linked_keeps_its_reach_until_it_is_asked);
+/// Keeps: A store whose synapses are of instances keeps them so until rsv-link is asked.
+fn a_partition_that_was_linked_keeps_its_reach_until_it_is_asked(home: Home) {
+    let reach = |name: &str| drop(home.run("rsv-config", &["set", "link.reach", name], "").ok());
+    let two = |id: &str, n| {
+        line(&format!("{id}i"), "i", n, &at(n as f32)) + &line(&format!("{id}j"), "j", n, &at(n as f32))
+    };
+    reach("instance");
+    import(&home, &(two("a", 1) + &two("b", 2)));
+    link(&home, &[]);
+    let within = |ids: &[&str]| {
+        let mut all = Vec::new();
+        for instance in ["i", "j"] {
+            for (n, one) in ids.iter().enumerate() {
+                all.extend(
+                    ids[n + 1..]
+                        .iter()
+                        .map(|other| pair(&format!("{one}{instance}"), &format!("{other}{instance}"))),
+                );
+            }
+        }
+        all.sort();
+        all
+    };
+    assert_eq!(ends(&home), within(&["a", "b"]));
+    reach("auto");
+    import(&home, &two("c", 3));
+    home.run("rsv-search", &["-p", "p", "--link", "says"], "").ok();
+    assert_eq!(ends(&home), within(&["a", "b", "c"]), "a search does not link it otherwise");
+    // Nor does a setting alone.
+    reach("partition");
+    import(&home, &two("d", 4));
+    let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Who says ai?"}]}"#;
+    assert_eq!(home.run("rsv-enrich", &["-p", "p"], request).status, 0);
+    home.run("rsv-search", &["-p", "p", "--link", "says"], "").ok();
+    assert_eq!(ends(&home), within(&["a", "b", "c", "d"]));
+    reach("auto");
+    assert_eq!(link(&home, &[]), Vec::<Value>::new());
+    assert_eq!(link(&home, &["--rebuild", "--dry-run"]).len(), 8 * 7 / 2);
+    assert_eq!(ends(&home), within(&["a", "b", "c", "d"]));
+    assert_eq!(link(&home, &["--rebuild", "-p", "p", "-i", "i"]).len(), 8 * 7 / 2);
+    assert_eq!(link(&home, &[]), Vec::<Value>::new(), "the partition keeps it");
+    let partition = synapses(&home);
+    assert_eq!(partition.len(), 8 * 7 / 2);
+    // The settings of a run that links decide.
+    reach("instance");
+    link(&home, &["-p", "p", "-i", "j"]);
+    assert_eq!(ends(&home), within(&["a", "b", "c", "d"]));
+    reach("partition");
+    assert_eq!(link(&home, &["--dry-run"]).len(), 8 * 7 / 2);
+    link(&home, &[]);
+    assert_eq!(synapses(&home), partition);
+    home.check();
+}
+
+on_each_store!(a_graph_over_instances_that_grew_is_the_one_made_at_once);
+/// Keeps: A graph of synapses over the instances of a partition that grew equals one made at once.
+fn a_graph_over_instances_that_grew_is_the_one_made_at_once(home: Home) {
+    let mut dice = Dice(4);
+    let plan = ["--max-degree", "6", "--threshold", "0.9"];
+    let mut lines = Vec::new();
+    for n in 0..400 {
+        let vector: Vec<f32> = (0..3).map(|_| dice.below(1000) as f32 - 500.0).collect();
+        let instance = format!("i{}", dice.below(80));
+        lines.push(line(
+            &format!("m{:03}", dice.below(1000) * 1000 + n),
+            &instance,
+            1000 + n as i64,
+            &vector,
+        ));
+    }
+    for part in lines.chunks(83) {
+        import(&home, &part.concat());
+        link(&home, &plan);
+    }
+    let grown = synapses(&home);
+    assert!(grown.len() > 500, "{}", grown.len());
+    link(&home, &[&plan[..], &["--rebuild"]].concat());
+    assert_eq!(synapses(&home), grown);
+    assert!(degrees(&home).values().all(|degree| *degree <= 6));
+}
+
+on_each_store!(a_search_follows_synapses_only_within_what_was_asked_for);
+/// Keeps: A synapse into another instance shows nothing to those who ask for one instance.
+fn a_search_follows_synapses_only_within_what_was_asked_for(home: Home) {
+    // From anchor over zebra to cedar: the way leads through another instance.
+    let lines = [
+        line("anchor", "i", 1000, &at(0.0)),
+        line("zebra", "j", 2000, &at(20.0)),
+        line("cedar", "i", 3000, &at(40.0)),
+        elsewhere(line("xylem", "i", 1000, &at(0.0))),
+    ];
+    import(&home, &lines.concat());
+    link(&home, &[]);
+    assert_eq!(ends(&home), [pair("anchor", "zebra"), pair("cedar", "zebra")]);
+    let ids = |words: &[&str], text: &str| -> BTreeSet<String> {
+        let found = home.run("rsv-search", &[&["--link"], words, &[text]].concat(), "");
+        lines_of(&found.stdout).iter().map(|hit| self::text(&hit["id"])).collect()
+    };
+    let set = |ids: &[&str]| -> BTreeSet<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
+    assert_eq!(ids(&["-p", "p"], "anchor"), set(&["anchor", "cedar", "zebra"]));
+    // The neighbour in time is of the instance.
+    assert_eq!(ids(&["-p", "p", "-i", "i"], "anchor"), set(&["anchor", "cedar"]));
+    assert_eq!(ids(&["-p", "p", "-i", "j"], "zebra"), set(&["zebra"]));
+    let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Who says zebra?"}]}"#;
+    for (words, recalled) in [(&["-p", "p"][..], true), (&["-p", "p", "-i", "j"], false)] {
+        let enriched = home.run("rsv-enrich", words, request).stdout;
+        assert!(!enriched.contains("says xylem"), "{enriched}");
+        assert_eq!(
+            enriched.contains("says anchor") || enriched.contains("says cedar"),
+            recalled,
+            "{enriched}"
+        );
+    }
+    let graph = home.run("rsv-link", &["-p", "p", "-i", "i", "--format", "json", "--nodes", "all"], "").ok();
+    assert!(!graph.contains("says zebra"), "{graph}");
+    let path = |words: &[&str]| home.run("rsv-link", &[words, &["--path", "anchor", "cedar"]].concat(), "");
+    assert_eq!(lines_of(&path(&[]).ok()).len(), 2);
+    assert_eq!((path(&["-p", "p", "-i", "i"]).status, path(&["-p", "p"]).status), (1, 0));
 }
 
 /// Keeps: A graph of synapses that grew equals one made at once.
@@ -208,6 +358,7 @@ fn a_dry_run_writes_nothing_and_prints_every_link(home: Home) {
 
 on_each_store!(only_the_named_scope_is_linked);
 fn only_the_named_scope_is_linked(home: Home) {
+    home.run("rsv-config", &["set", "link.reach", "instance"], "").ok();
     let scopes = ["i", "j"];
     let lines = scopes.map(|scope| {
         line(&format!("a{scope}"), scope, 1, &at(0.0)) + &line(&format!("b{scope}"), scope, 2, &at(1.0))
@@ -284,7 +435,7 @@ fn four_in_a_row() -> Home {
     let lines = ["a", "b", "c", "d"].iter().zip(0..).map(|(id, n)| line(id, "i", n, &at(n as f32 * 25.0)));
     import(
         &home,
-        &(lines.collect::<String>() + &line("e", "i", 9, &at(180.0)) + &line("f", "j", 9, &at(0.0))),
+        &(lines.collect::<String>() + &line("e", "i", 9, &at(180.0)) + &line("f", "j", 9, &at(-100.0))),
     );
     link(&home, &[]);
     home
@@ -409,13 +560,14 @@ fn a_search_links_the_newest_messages_and_leaves_the_rest(home: Home) {
     import(&home, &(lines + &line("other", "j", 1, &at(0.0))));
     let search = || home.run("rsv-search", &["-p", "p", "-i", "i", "--link", "says"], "").ok();
     search();
+    // With it, of the whole partition: the last is of another instance.
     let linked: BTreeSet<String> = degrees(&home).into_keys().collect();
-    assert_eq!(linked, (36..100).map(name).collect());
+    assert_eq!(linked, (37..100).map(name).chain(["other".to_owned()]).collect());
     assert_eq!(ends(&home).len(), 64 * 63 / 2);
     // What comes later is linked with these, and then what came before.
     import(&home, &line("new", "i", 100, &at(1.0)));
     search();
-    assert_eq!(ends(&home).len(), 101 * 100 / 2);
+    assert_eq!(ends(&home).len(), 102 * 101 / 2);
     assert_eq!(link(&home, &[]), Vec::<Value>::new());
     home.check();
 }

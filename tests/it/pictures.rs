@@ -112,6 +112,31 @@ fn messages_stand_in_groups_with_the_words_that_tell_them(home: Home) {
     assert_eq!(graph["nodes"][0]["content"], TOPICS[0].1[0][0], "a node is the whole message");
 }
 
+on_each_store!(topics_of_many_conversations_are_drawn);
+/// Keeps: Topics are drawn over all conversations of a partition.
+fn topics_of_many_conversations_are_drawn(home: Home) {
+    let mut count = 0;
+    let lines = conversation().lines().fold(String::new(), |lines, line| {
+        count += 1;
+        // A question and its answer are one conversation.
+        lines + &line.replace(r#""instance":"i""#, &format!(r#""instance":"{}""#, (count - 1) / 2)) + "\n"
+    });
+    store_of(&home, &lines);
+    for linked in [false, true] {
+        if linked {
+            home.run("rsv-link", &[], "").ok();
+        }
+        let graph = graph(&home, &["-p", "p"]);
+        let words: BTreeSet<String> =
+            graph["groups"].as_array().unwrap().iter().map(|group| text(&group["words"][0])).collect();
+        assert_eq!(words, ["oven", "seedlings", "tide"].map(str::to_owned).into(), "{graph}");
+        assert_eq!(graph["left_out"]["isolated"], 2);
+    }
+    home.run("rsv-config", &["set", "link.reach", "instance"], "").ok();
+    home.run("rsv-link", &[], "").ok();
+    assert!(graph(&home, &["-p", "p"])["groups"].as_array().unwrap().len() <= 1);
+}
+
 #[test]
 fn answers_and_the_strongest_links_are_drawn() {
     let home = conversation_home();

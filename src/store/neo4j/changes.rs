@@ -342,8 +342,10 @@ pub(super) const ADD_SYNAPSES: &str = "
     WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvUnlinked{model}) }
     MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
     MERGE (a)-[l:SYNAPSE]->(b) ON CREATE SET l = row.properties";
-pub(super) const BEGIN_RULE: &str = "
-    MATCH (s:RsvVectorCount {model: $model, kind: $kind, partition: $partition, instance: $instance})
+pub(super) const BEGIN_RULES: &str = "
+    UNWIND $rows AS row MATCH (:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e:RsvVector{model})
+    WITH DISTINCT e.kind AS kind, e.partition AS partition, e.instance AS instance
+    MATCH (s:RsvVectorCount {model: $model, kind: kind, partition: partition, instance: instance})
     WHERE s.threshold IS NULL SET s.threshold = $threshold, s.degree = $degree, s.foreign = true";
 pub(super) const SET_RULE: &str = "
     MATCH (s:RsvVectorCount {model: $model, kind: $kind, partition: $partition, instance: $instance})

@@ -1,4 +1,4 @@
-//! Compares unlinked vectors with the others of their collection, or with their nearest neighbours in the vector index.
+//! Compares unlinked vectors with the others of their collections, or with their nearest neighbours in the vector index.
 
 use crate::store::synapses::{Compare, Compared, Near};
 use crate::vector::QuantizedQuery;
@@ -38,7 +38,7 @@ impl Vector {
     }
 }
 
-/// The vectors of the collection that the index found near a vector, and the nearness (0 to 1) of the last one that it
+/// The vectors of the collections that the index found near a vector, and the nearness (0 to 1) of the last one that it
 /// returned.
 #[derive(Default)]
 pub(super) struct Found {

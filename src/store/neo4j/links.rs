@@ -8,7 +8,7 @@ use super::graph::Neo4j;
 use super::lock::lock;
 use super::nearest::VectorCount;
 use super::rows::{ends, tombstone_row};
-use super::selection::{collection_params, number, scopes_params};
+use super::selection::{collection_params, instances_params, number, scopes_params};
 use super::statements::{self, for_label, for_model, for_scopes};
 use super::tombstones::{Contents, Tombstones};
 use super::values::{self, ListedLink, Params, Row};
@@ -40,23 +40,16 @@ impl Links for Neo4j {
     fn compare(
         &mut self,
         model: &str,
-        collection: &Collection,
+        collections: &[Collection],
         which: Compare,
         min_similarity: f64,
         limit: usize,
     ) -> Result<Vec<Compared>> {
-        self.or_error("read", self.compare_vectors(model, collection, which, min_similarity, limit))
+        self.or_error("read", self.compare_vectors(model, collections, which, min_similarity, limit))
     }
 
-    fn relink(
-        &mut self,
-        model: &str,
-        collection: &Collection,
-        rule: Rule,
-        compared: &[Compared],
-        changes: &Changes,
-    ) -> Result<bool> {
-        self.or_error("write to", self.change_synapses(model, collection, rule, compared, changes))
+    fn relink(&mut self, model: &str, rule: Rule, compared: &[Compared], changes: &Changes) -> Result<bool> {
+        self.or_error("write to", self.change_synapses(model, rule, compared, changes))
     }
 
     fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, rebuild: bool) -> Result<u64> {
@@ -125,13 +118,18 @@ impl Neo4j {
     fn compare_vectors(
         &self,
         model: &str,
-        collection: &Collection,
+        collections: &[Collection],
         which: Compare,
         min_similarity: f64,
         limit: usize,
     ) -> DbResult<Vec<Compared>> {
-        let one = Scopes::One(collection.scope.clone());
-        let Some(count) = self.vector_count(model, &[collection.kind], &one)? else { return Ok(Vec::new()) };
+        let scopes = match collections {
+            [] => return Ok(Vec::new()),
+            [one] => Scopes::One(one.scope.clone()),
+            [first, ..] => Scopes::Partition(first.scope.partition.clone()),
+        };
+        let kind = collections[0].kind;
+        let Some(count) = self.vector_count(model, &[kind], &scopes)? else { return Ok(Vec::new()) };
         let few = match which {
             Compare::Unlinked(most) => Some((statements::UNLINKED, most)),
             Compare::Newest(most) => Some((statements::NEWEST_UNLINKED, most)),
@@ -142,9 +140,9 @@ impl Neo4j {
             && count.here > MIN_INDEXED
         {
             let mut vectors =
-                self.read_vectors(statement, count.model, collection, ("count", number(most)))?;
+                self.read_vectors(statement, count.model, collections, ("count", number(most)))?;
             vectors.sort_by_key(|vector| vector.n);
-            match self.near_each(collection, &vectors, limit, &count) {
+            match self.near_each(collections, &vectors, limit, &count) {
                 Ok(near) => {
                     if let Some(compared) = compare(&vectors, which, min_similarity, limit, Some(&near)) {
                         return Ok(compared);
@@ -160,21 +158,22 @@ impl Neo4j {
         }
         let all = ("count", i64::MAX);
         let mut vectors =
-            self.read_vectors(statements::VECTORS_OF_COLLECTION, count.model, collection, all)?;
+            self.read_vectors(statements::VECTORS_OF_COLLECTIONS, count.model, collections, all)?;
         vectors.sort_by_key(|vector| vector.n);
         Ok(compare(&vectors, which, min_similarity, limit, None).unwrap_or_default())
     }
 
-    /// Reads the vectors of a collection.
+    /// Reads the vectors of some collections.
     fn read_vectors(
         &self,
         statement: &str,
         model: i64,
-        collection: &Collection,
+        collections: &[Collection],
         (name, value): (&str, i64),
     ) -> DbResult<Vec<Vector>> {
-        let statement = for_model(&for_label(statement, collection.kind), model);
-        let params = collection_params(collection.kind.name, &collection.scope).with(name, value);
+        let Some(Collection { kind, .. }) = collections.first() else { return Ok(Vec::new()) };
+        let statement = for_model(&for_label(statement, kind), model);
+        let params = instances_params(collections).with(name, value);
         let mut vectors = Vec::new();
         self.server.each(&statement, params, &mut |row| {
             vectors.push(Vector::new(row.get("vector")?));
@@ -186,11 +185,12 @@ impl Neo4j {
     /// Finds the nearest vectors to each of some vectors by the index.
     fn near_each(
         &self,
-        collection: &Collection,
+        collections: &[Collection],
         vectors: &[Vector],
         limit: usize,
         count: &VectorCount,
     ) -> DbResult<Vec<Found>> {
+        let Some(Collection { kind, .. }) = collections.first() else { return Ok(Vec::new()) };
         let requested = (2 * limit + vectors.len()) as u64;
         let near = requested.saturating_mul((count.all / count.here.max(1)).max(1)).min(count.all);
         let row = |(i, vector): (usize, &Vector)| {
@@ -198,9 +198,8 @@ impl Neo4j {
         };
         let rows = vectors.iter().enumerate().filter(|(_, vector)| !vector.is_zero()).map(row);
         let near = number(usize::try_from(near).unwrap_or(usize::MAX));
-        let params = collection_params(collection.kind.name, &collection.scope);
-        let params = params.with_rows("rows", rows).with("near", near);
-        let statement = for_model(&for_label(statements::NEAR_EACH, collection.kind), count.model);
+        let params = instances_params(collections).with_rows("rows", rows).with("near", near);
+        let statement = for_model(&for_label(statements::NEAR_EACH, kind), count.model);
         let mut each: Vec<Found> = vectors.iter().map(|_| Found::default()).collect();
         self.server.each(&statement, params, &mut |row| {
             let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
@@ -216,7 +215,6 @@ impl Neo4j {
     fn change_synapses(
         &self,
         name: &str,
-        collection: &Collection,
         rule: Rule,
         compared: &[Compared],
         changes: &Changes,
@@ -228,9 +226,11 @@ impl Neo4j {
             for some in compared.chunks(ROWS) {
                 let row =
                     |of: &Compared| Params::new().with("id", of.id.as_str()).with("version", of.version);
-                let params = Params::new().with_rows("rows", some.iter().map(row));
-                let row = transaction.row(&for_model(changes::MARK_LINKED, model), params)?;
+                let params = || Params::new().with_rows("rows", some.iter().map(row));
+                let row = transaction.row(&for_model(changes::MARK_LINKED, model), params())?;
                 count += row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
+                let params = with_rule(params().with("model", model), rule);
+                transaction.run(&for_model(changes::BEGIN_RULES, model), params)?;
             }
             if count != number(compared.len()) {
                 transaction.rollback();
@@ -244,7 +244,6 @@ impl Neo4j {
             };
             let rows = changes.add.iter().map(&mut row).collect();
             run_over(transaction, &for_model(changes::ADD_SYNAPSES, model), rows)?;
-            transaction.run(changes::BEGIN_RULE, rule_params(model, collection, rule))?;
             Ok(true)
         })
     }
@@ -295,8 +294,9 @@ fn rule_of(row: &Row) -> DbResult<Option<Rule>> {
 }
 
 fn rule_params(model: i64, collection: &Collection, rule: Rule) -> Params {
-    collection_params(collection.kind.name, &collection.scope)
-        .with("model", model)
-        .with("threshold", rule.threshold)
-        .with("degree", number(rule.degree))
+    with_rule(collection_params(collection.kind.name, &collection.scope).with("model", model), rule)
+}
+
+fn with_rule(params: Params, rule: Rule) -> Params {
+    params.with("threshold", rule.threshold).with("degree", number(rule.degree))
 }

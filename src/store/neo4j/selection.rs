@@ -3,7 +3,7 @@
 use super::record_node;
 use super::values::Params;
 use crate::record::{RecordKind, Scope, Scopes};
-use crate::store::select::Select;
+use crate::store::select::{Collection, Select};
 
 /// A count as the server takes it.
 pub(super) fn number(count: usize) -> i64 {
@@ -37,4 +37,11 @@ pub(super) fn with_kinds(params: Params, kinds: &[&RecordKind]) -> Params {
 /// The names of a collection as parameters.
 pub(super) fn collection_params(kind: &str, scope: &Scope) -> Params {
     scope_params(scope).with("kind", kind)
+}
+
+/// The names of the partition and of the instances of some collections of one partition as parameters.
+pub(super) fn instances_params(collections: &[Collection]) -> Params {
+    let partition = collections.first().map(|collection| collection.scope.partition.as_str());
+    let instances = collections.iter().map(|collection| collection.scope.instance.as_str());
+    Params::new().with("partition", partition).with_texts("instances", instances)
 }

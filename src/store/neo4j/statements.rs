@@ -505,11 +505,11 @@ pub(super) const EMBEDDABLE: &str =
 pub(super) const COUNT_UNLINKED: &str = "
     MATCH (e:RsvUnlinked{model})
     RETURN e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS unlinked";
-/// The first unlinked vectors of a collection, and the last ones.
+/// The first unlinked vectors of some collections, and the last ones.
 macro_rules! unlinked {
     ($order:literal) => {
         concat!(
-            "MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance = $instance
+            "MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance IN $instances
              MATCH (m:{label})-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY ",
             $order,
             " LIMIT $count RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector"
@@ -518,17 +518,17 @@ macro_rules! unlinked {
 }
 pub(super) const UNLINKED: &str = unlinked!("m.n");
 pub(super) const NEWEST_UNLINKED: &str = unlinked!("m.n DESC");
-pub(super) const VECTORS_OF_COLLECTION: &str = "
-    MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
+pub(super) const VECTORS_OF_COLLECTIONS: &str = "
+    MATCH (m:{label}) WHERE m.partition = $partition AND m.instance IN $instances
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
     RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] AS vector";
-/// The vectors of the same collection that the index finds near each of some vectors; and the nearness (0 to 1) of the
+/// The vectors of the same collections that the index finds near each of some vectors; and the nearness (0 to 1) of the
 /// last one that it returned.
 pub(super) const NEAR_EACH: &str = "
     UNWIND $rows AS row
     CALL (row) {
       CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, row.vector) YIELD node AS e, score
-      OPTIONAL MATCH (m:{label} {partition: $partition, instance: $instance})-[:HAS_EMBEDDING]->(e)
+      OPTIONAL MATCH (m:{label} {partition: $partition})-[:HAS_EMBEDDING]->(e) WHERE m.instance IN $instances
       RETURN min(score) AS least, collect(CASE WHEN m IS NOT NULL THEN
         [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] END) AS near
     } RETURN row.i AS i, least, near";

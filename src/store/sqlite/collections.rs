@@ -40,12 +40,14 @@ impl Within {
         if which.scopes == Scopes::All {
             return Ok(Within::OfKinds(names(&which.kinds)));
         }
-        let numbers: Vec<i64> = list(connection, which)?.iter().map(|collection| collection.n).collect();
-        if numbers.len() <= MAX_LISTED {
-            return Ok(Within::Listed(numbers));
+        Ok(Within::rows(&list(connection, which)?))
+    }
+
+    pub(super) fn rows(collections: &[CollectionRow]) -> Within {
+        if collections.len() <= MAX_LISTED {
+            return Within::Listed(collections.iter().map(|collection| collection.n).collect());
         }
-        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
-        Ok(Within::Many(format!("[{}]", numbers.join(","))))
+        Within::Many(numbers(collections))
     }
 
     /// Each collection, or all of them at once.
@@ -75,6 +77,12 @@ impl Part<'_> {
             Part::Many(text) | Part::OfKinds(text) => (*text).to_owned().into(),
         }
     }
+}
+
+/// The numbers of some collections, as a JSON array.
+pub(super) fn numbers(collections: &[CollectionRow]) -> String {
+    let numbers: Vec<String> = collections.iter().map(|collection| collection.n.to_string()).collect();
+    format!("[{}]", numbers.join(","))
 }
 
 /// The numbers of the collections of some kinds, whose names are a JSON array.

@@ -33,25 +33,18 @@ impl Links for Sqlite {
     fn compare(
         &mut self,
         model: &str,
-        collection: &Collection,
+        collections: &[Collection],
         which: Compare,
         min_similarity: f64,
         limit: usize,
     ) -> Result<Vec<Compared>> {
-        let resemblance = Resemblance { model, collection, which, min_similarity, limit };
+        let resemblance = Resemblance { model, collections, which, min_similarity, limit };
         let found = self.map().and_then(|()| resemblance.find(&mut self.connection));
         found.map_err(|e| self.failed("read", e))
     }
 
-    fn relink(
-        &mut self,
-        model: &str,
-        collection: &Collection,
-        rule: Rule,
-        compared: &[Compared],
-        changes: &Changes,
-    ) -> Result<bool> {
-        let made = synapse::relink(&mut self.connection, model, collection, rule, compared, changes);
+    fn relink(&mut self, model: &str, rule: Rule, compared: &[Compared], changes: &Changes) -> Result<bool> {
+        let made = synapse::relink(&mut self.connection, model, rule, compared, changes);
         made.map_err(|e| self.failed("write to", e))
     }
 

@@ -1,8 +1,8 @@
-//! Finds the records of a collection that resemble each other: compares many vectors with all codes in one pass.
+//! Finds the records of some collections that resemble each other: compares many vectors with all codes in one pass.
 
 use super::synapse;
 use crate::store::select::Collection;
-use crate::store::sqlite::collections::{CollectionRow, Within};
+use crate::store::sqlite::collections::{self, CollectionRow, Part, Within};
 use crate::store::sqlite::record_row::numbers;
 use crate::store::sqlite::vectors::code_page::{self, CodeBlock, CodeMeta};
 use crate::store::sqlite::vectors::nearest::{
@@ -10,7 +10,7 @@ use crate::store::sqlite::vectors::nearest::{
 };
 use crate::store::synapses::{Compare, Compared, Near};
 use crate::vector::QuantizedQuery;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,10 +62,10 @@ impl ComparisonOrder {
     }
 }
 
-/// A search for the records that resemble those of a collection.
+/// A search for the records that resemble each other in some collections.
 pub(crate) struct Resemblance<'a> {
     pub(crate) model: &'a str,
-    pub(crate) collection: &'a Collection,
+    pub(crate) collections: &'a [Collection],
     pub(crate) which: Compare,
     /// The least cosine.
     pub(crate) min_similarity: f64,
@@ -74,34 +74,45 @@ pub(crate) struct Resemblance<'a> {
 
 impl Resemblance<'_> {
     pub(crate) fn find(&self, connection: &mut Connection) -> rusqlite::Result<Vec<Compared>> {
-        let Some((model, n)) = synapse::numbers(connection, self.model, self.collection)? else {
-            return Ok(Vec::new());
+        let Some(model) = synapse::model_number(connection, self.model)? else { return Ok(Vec::new()) };
+        let mut rows = Vec::new();
+        for collection in self.collections {
+            let n = collections::number(connection, collection)?;
+            rows.extend(n.map(|n| CollectionRow { n, kind: collection.kind }));
+        }
+        let (within, numbers) = (Within::rows(&rows), collections::numbers(&rows));
+        let part = match rows[..] {
+            [row] => Part::One(row.n),
+            _ => Part::Many(&numbers),
         };
-        let within_collection = |_: &Connection| Ok(vec![CollectionRow { n, kind: self.collection.kind }]);
-        with_repair(connection, model, within_collection, |connection, sound| {
-            let within = Within::Listed(vec![n]);
-            let mut queries = self.queries(connection, model, n)?;
-            if self.limit > 0 && !queries.is_empty() {
-                let order = comparison_order(connection, model, n, &queries)?;
-                let threads = match queries.len() / MIN_VECTORS_PER_THREAD {
-                    0 | 1 => 1,
-                    shares => thread::available_parallelism().map_or(1, usize::from).min(shares),
-                };
-                let mut buffer = BlockBuffer::default();
-                let mut compare = |block: &CodeBlock| compare_all(&mut queries, &order, block, threads);
-                let mut add = |block: &CodeBlock| buffer.add(block, &mut compare);
-                *sound = code_page::visit(connection, model, &within, &mut add)?;
-                buffer.flush(&mut compare);
-            }
-            let mut seen = FxHashMap::default();
-            let mut found = Vec::new();
-            for query_record in queries {
-                let (compared, existing) = self.near(connection, model, query_record, &mut seen)?;
-                *sound &= existing;
-                found.push(compared);
-            }
-            Ok(found)
-        })
+        with_repair(
+            connection,
+            model,
+            |_| Ok(rows.clone()),
+            |connection, sound| {
+                let mut queries = self.queries(connection, model, &part)?;
+                if self.limit > 0 && !queries.is_empty() {
+                    let order = comparison_order(connection, model, &part, &queries)?;
+                    let threads = match queries.len() / MIN_VECTORS_PER_THREAD {
+                        0 | 1 => 1,
+                        shares => thread::available_parallelism().map_or(1, usize::from).min(shares),
+                    };
+                    let mut buffer = BlockBuffer::default();
+                    let mut compare = |block: &CodeBlock| compare_all(&mut queries, &order, block, threads);
+                    let mut add = |block: &CodeBlock| buffer.add(block, &mut compare);
+                    *sound = code_page::visit(connection, model, &within, &mut add)?;
+                    buffer.flush(&mut compare);
+                }
+                let mut seen = FxHashMap::default();
+                let mut found = Vec::new();
+                for query_record in queries {
+                    let (compared, existing) = self.near(connection, model, query_record, &mut seen)?;
+                    *sound &= existing;
+                    found.push(compared);
+                }
+                Ok(found)
+            },
+        )
     }
 
     /// The records to compare, ordered by number.
@@ -109,27 +120,34 @@ impl Resemblance<'_> {
         &self,
         connection: &Connection,
         model: i64,
-        collection: i64,
+        part: &Part,
     ) -> rusqlite::Result<Vec<QueryRecord>> {
+        // The vectors of only these are read.
         let unlinked = |order| {
             format!(
-                "SELECT n, id, timestamp, version, vector FROM unlinked JOIN record ON n = unlinked.record \
-                 JOIN embedding ON embedding.record = n AND embedding.model = ?1 \
-                 WHERE unlinked.model = ?1 AND unlinked.collection = ?2 ORDER BY unlinked.record {order} LIMIT ?3"
+                "WITH first AS MATERIALIZED (SELECT record, version FROM unlinked WHERE model = ?1 AND {} \
+                   AND EXISTS (SELECT 1 FROM embedding WHERE record = unlinked.record AND model = ?1) \
+                   ORDER BY record {order} LIMIT ?3) \
+                 SELECT n, id, timestamp, version, vector FROM first JOIN record ON n = first.record \
+                 JOIN embedding ON embedding.record = n AND embedding.model = ?1 ORDER BY n",
+                condition(part, "collection")
             )
         };
         let (sql, count) = match self.which {
             Compare::Unlinked(count) => (unlinked("ASC"), count as i64),
             Compare::Newest(count) => (unlinked("DESC"), count as i64),
             Compare::All => {
-                let sql = "SELECT n, id, timestamp, 0, vector FROM record INDEXED BY record_number
-                           JOIN embedding ON embedding.record = n AND embedding.model = ?1
-                           WHERE record.collection = ?2 ORDER BY n LIMIT ?3";
-                (sql.to_owned(), -1)
+                let sql = format!(
+                    "SELECT n, id, timestamp, 0, vector FROM record INDEXED BY record_number \
+                     JOIN embedding ON embedding.record = n AND embedding.model = ?1 \
+                     WHERE {} ORDER BY n LIMIT ?3",
+                    condition(part, "record.collection")
+                );
+                (sql, -1)
             }
         };
         let mut statement = connection.prepare_cached(&sql)?;
-        let rows = statement.query_map([model, collection, count], |row| {
+        let rows = statement.query_map(params![model, part.value(), count], |row| {
             Ok(QueryRecord {
                 n: row.get(0)?,
                 id: row.get(1)?,
@@ -143,11 +161,7 @@ impl Resemblance<'_> {
                 ),
             })
         })?;
-        let mut found: Vec<QueryRecord> = rows.collect::<Result<_, _>>()?;
-        if matches!(self.which, Compare::Newest(_)) {
-            found.reverse();
-        }
-        Ok(found)
+        rows.collect()
     }
 
     /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. `seen` caches
@@ -179,20 +193,27 @@ impl Resemblance<'_> {
     }
 }
 
+/// The condition that a column is one of the collections, whose value is the second of the statement.
+fn condition(part: &Part, column: &str) -> String {
+    part.condition(column).replace('?', "?2")
+}
+
 fn comparison_order(
     connection: &Connection,
     model: i64,
-    collection: i64,
+    part: &Part,
     queries: &[QueryRecord],
 ) -> rusqlite::Result<ComparisonOrder> {
     let first = queries.first().map_or(i64::MIN, |query_record| query_record.n);
     let last = queries.last().map_or(i64::MAX, |query_record| query_record.n);
     let now: FxHashSet<i64> = queries.iter().map(|query_record| query_record.n).collect();
     // The batch consists of the first unlinked records, or of the last ones.
-    let sql =
-        "SELECT record FROM unlinked WHERE model = ?1 AND collection = ?2 AND (record < ?3 OR record > ?4)";
-    let mut statement = connection.prepare_cached(sql)?;
-    let later = statement.query_map([model, collection, first, last], |row| row.get(0))?;
+    let sql = format!(
+        "SELECT record FROM unlinked WHERE model = ?1 AND {} AND (record < ?3 OR record > ?4)",
+        condition(part, "collection")
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let later = statement.query_map(params![model, part.value(), first, last], |row| row.get(0))?;
     Ok(ComparisonOrder { later: later.collect::<Result<_, _>>()?, now })
 }
 

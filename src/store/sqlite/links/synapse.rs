@@ -20,25 +20,29 @@ pub(crate) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Re
 pub(crate) fn relink(
     connection: &mut Connection,
     model: &str,
-    of: &Collection,
     rule: Rule,
     compared: &[Compared],
     changes: &Changes,
 ) -> rusqlite::Result<bool> {
     let transaction = wal::begin_write(connection)?;
-    let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(true) };
-    let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ? AND version = ?";
+    let Some(number) = model_number(&transaction, model)? else { return Ok(true) };
+    let sql = "DELETE FROM unlinked WHERE model = ?1 AND record = ?2 AND version = ?3
+               AND collection = (SELECT collection FROM record WHERE n = ?2)";
+    let begin = "INSERT INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
+                 SELECT ?, collection, ?, ?, TRUE FROM record WHERE n = ? ON CONFLICT DO NOTHING";
     for one in compared {
-        if transaction.prepare_cached(sql)?.execute([number, collection, one.n, one.version])? == 0 {
+        if transaction.prepare_cached(sql)?.execute([number, one.n, one.version])? == 0 {
             return Ok(false);
         }
+        let rule = params![number, rule.threshold, rule.degree as i64, one.n];
+        transaction.prepare_cached(begin)?.execute(rule)?;
     }
     let sql = "DELETE FROM link WHERE source = (SELECT n FROM record WHERE id = ?) AND rel = ?
                AND target = (SELECT n FROM record WHERE id = ?)";
     for (from, to) in &changes.remove {
         transaction.prepare_cached(sql)?.execute([from, SYNAPSE, to])?;
     }
-    let linkable = linkable(&transaction, number, collection, changes)?;
+    let linkable = linkable(&transaction, number, changes)?;
     let row = |(of, near): &(&Compared, &Near)| {
         let (source, target) = if of.id < near.id { (of.n, near.n) } else { (near.n, of.n) };
         (source, target, of.time_with(near), near.score)
@@ -56,37 +60,23 @@ pub(crate) fn relink(
         last += transaction.prepare_cached(sql)?.execute(row)? as i64;
     }
     changes::set_last_link(&transaction, last)?;
-    let sql = "INSERT INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
-               VALUES (?, ?, ?, ?, TRUE) ON CONFLICT DO NOTHING";
-    transaction.execute(sql, params![number, collection, rule.threshold, rule.degree as i64])?;
     transaction.commit().map(|()| true)
 }
 
 /// Those of the similar records that still exist and are linked: one that has got another vector meanwhile is compared
 /// later, when its own turn comes.
-fn linkable(
-    connection: &Connection,
-    model: i64,
-    collection: i64,
-    changes: &Changes,
-) -> rusqlite::Result<FxHashSet<i64>> {
-    let mut near: FxHashSet<i64> = changes.add.iter().map(|(_, near)| near.n).collect();
-    let mut unlinked =
-        connection.prepare_cached("SELECT record FROM unlinked WHERE model = ? AND collection = ?")?;
-    for n in unlinked.query_map([model, collection], |row| row.get(0))? {
-        near.remove(&n?);
-    }
-    let mut existing = connection.prepare_cached("SELECT 1 FROM record WHERE n = ?")?;
-    let mut removed = Vec::new();
-    for n in &near {
-        if !existing.exists([n])? {
-            removed.push(*n);
+fn linkable(connection: &Connection, model: i64, changes: &Changes) -> rusqlite::Result<FxHashSet<i64>> {
+    let near: FxHashSet<i64> = changes.add.iter().map(|(_, near)| near.n).collect();
+    let sql = "SELECT 1 FROM record WHERE n = ?2 AND NOT EXISTS (
+                 SELECT 1 FROM unlinked WHERE model = ?1 AND collection = record.collection AND record = ?2)";
+    let mut is_linked = connection.prepare_cached(sql)?;
+    let mut linkable = FxHashSet::default();
+    for n in near {
+        if is_linked.exists([model, n])? {
+            linkable.insert(n);
         }
     }
-    for n in removed {
-        near.remove(&n);
-    }
-    Ok(near)
+    Ok(linkable)
 }
 
 /// Removes the synapses that the rule does not allow; with `rebuild` all.
@@ -98,7 +88,8 @@ pub(crate) fn prune(
     rebuild: bool,
 ) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
-    let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(0) };
+    let number = model_number(&transaction, model)?;
+    let Some((number, collection)) = number.zip(collections::number(&transaction, of)?) else { return Ok(0) };
     let sql = "DELETE FROM link WHERE rel = ?1 AND source IN (SELECT n FROM record WHERE collection = ?2)
                AND (?3 OR model IS NOT ?4 OR score IS NULL OR score < ?5)";
     let removed = transaction.execute(sql, params![SYNAPSE, collection, rebuild, model, rule.threshold])?;
@@ -111,13 +102,8 @@ pub(crate) fn prune(
     transaction.commit().map(|()| removed as u64)
 }
 
-/// The numbers of a model and a collection, if the store has both.
-pub(crate) fn numbers(
-    connection: &Connection,
-    model: &str,
-    of: &Collection,
-) -> rusqlite::Result<Option<(i64, i64)>> {
+/// The number of a model, if the store has it.
+pub(crate) fn model_number(connection: &Connection, model: &str) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT n FROM model WHERE name = ?";
-    let model = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
-    Ok(model.zip(collections::number(connection, of)?))
+    connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()
 }
