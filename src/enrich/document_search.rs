@@ -47,7 +47,7 @@ impl DocumentSearch<'_> {
         if !target.is_open_to(self.partition()) {
             return Ok(None);
         }
-        Ok(tree::node(store, self.partition(), target)?)
+        tree::node(store, self.partition(), target)
     }
 
     /// The archives of the session that have to do with the question, then its last one.
