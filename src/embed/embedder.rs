@@ -11,13 +11,9 @@ use super::workload::Workload;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use crate::http::BlockingClient;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// The greatest number of connections to a server that nobody uses.
-const MAX_IDLE: usize = 16;
 
 /// Makes vectors by one model. Clones share the loaded model, and take turns with it; a server they ask at the same
 /// time.
@@ -36,8 +32,6 @@ struct Source {
     diagnostics: Diagnostics,
     /// The server, until it turns out not to serve the model.
     remote: Option<RemoteEmbedder>,
-    /// Clients with open connections to it, which nobody uses.
-    idle: Vec<BlockingClient>,
     /// Its failures to answer a question, once they were looked for.
     outage: Option<Outage>,
     /// The model's files; a server may have it without them.
@@ -77,16 +71,7 @@ impl Embedder {
             remote.set_model(&model.id);
         }
         let (model, settings, diagnostics) = (Arc::new(model), settings.clone(), diagnostics.clone());
-        let source = Source {
-            settings,
-            work,
-            diagnostics,
-            remote,
-            idle: Vec::new(),
-            outage: None,
-            installed,
-            encoder: None,
-        };
+        let source = Source { settings, work, diagnostics, remote, outage: None, installed, encoder: None };
         Ok(Embedder { model, source: Arc::new(Mutex::new(source)), deadline: None })
     }
 
@@ -144,7 +129,7 @@ impl Embedder {
 
     /// The server's vectors; `None` if the installed model is to be used.
     fn ask(&self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
-        let Some(mut remote) = self.source().lend() else { return Ok(None) };
+        let Some(mut remote) = self.source().remote.clone() else { return Ok(None) };
         remote.client.deadline = self.deadline;
         let result = if remote.is_proxy() {
             remote.embed(texts, input_type)
@@ -195,24 +180,10 @@ impl Source {
         }
     }
 
-    /// A copy of the server's client.
-    fn lend(&mut self) -> Option<RemoteEmbedder> {
-        let mut lent = self.remote.clone()?;
-        if let Some(client) = self.idle.pop() {
-            lent.client = client;
-        }
-        Some(lent)
-    }
-
-    /// Keeps what a copy has learnt of the server, and its connection.
-    fn take_back(&mut self, mut lent: RemoteEmbedder) {
+    /// Keeps what a copy of the server's client has learnt.
+    fn take_back(&mut self, remote: RemoteEmbedder) {
         if self.remote.is_some() {
-            let unconnected = lent.client.clone();
-            let client = std::mem::replace(&mut lent.client, unconnected);
-            if self.idle.len() < MAX_IDLE {
-                self.idle.push(client);
-            }
-            self.remote = Some(lent);
+            self.remote = Some(remote);
         }
     }
 

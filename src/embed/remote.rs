@@ -13,7 +13,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use endpoint::{EmbeddingApi, Endpoint};
 use std::time::Duration;
 
-/// A server that embeds by one model. A clone opens a connection of its own.
+/// A server that embeds by one model. Clones share its connections.
 #[derive(Clone)]
 pub(super) struct RemoteEmbedder {
     endpoint: Endpoint,

@@ -4,24 +4,24 @@ use super::{
     Address, Body, Client, RequestError, RequestErrorKind, RequestOptions, Response, parse_retry_after,
 };
 use crate::config::{Secret, Settings};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Sends requests and blocks, over connections that stay open from one request to the next. Not to be used by a thread
-/// that runs an event loop itself.
+/// Sends requests and blocks, over connections that stay open from one request to the next. Clones share them. Not to be
+/// used by a thread that runs an event loop itself.
+#[derive(Clone)]
 pub struct BlockingClient {
-    client: Client,
-    runtime: Option<Runtime>,
+    client: Arc<Client>,
+    /// Waits for the answers where there is no event loop.
+    idle: Arc<IdleRuntime>,
     /// The time at which a request is given up, beside the settings' timeouts.
     pub deadline: Option<Instant>,
 }
 
-/// A clone opens connections of its own.
-impl Clone for BlockingClient {
-    fn clone(&self) -> BlockingClient {
-        BlockingClient { client: self.client.clone(), runtime: None, deadline: self.deadline }
-    }
-}
+/// An event loop that nobody uses at present.
+#[derive(Default)]
+struct IdleRuntime(Mutex<Option<Runtime>>);
 
 /// A whole answer.
 pub struct FullResponse {
@@ -34,7 +34,7 @@ pub struct FullResponse {
 impl BlockingClient {
     /// A client with the settings' timeouts; nothing is started yet.
     pub fn new(settings: &Settings) -> BlockingClient {
-        BlockingClient { client: Client::new(settings), runtime: None, deadline: None }
+        BlockingClient { client: Arc::new(Client::new(settings)), idle: Arc::default(), deadline: None }
     }
 
     /// As `Client::post`, with the body of the answer, of at most `limit` bytes.
@@ -64,23 +64,24 @@ impl BlockingClient {
         &mut self,
         ask: impl AsyncFnOnce(&Client) -> Result<FullResponse, RequestError>,
     ) -> Result<FullResponse, RequestError> {
-        let runtime = match self.runtime.take() {
+        let asked = async {
+            let Some(deadline) = self.deadline else { return ask(&self.client).await };
+            let limit = deadline.saturating_duration_since(Instant::now());
+            let late = RequestError::timed_out("enrich.timeout", limit);
+            tokio::time::timeout(limit, ask(&self.client)).await.unwrap_or(Err(late))
+        };
+        if let Ok(event_loop) = Handle::try_current() {
+            return event_loop.block_on(asked);
+        }
+        let runtime = match self.idle.take() {
             Some(runtime) => runtime,
             None => Builder::new_current_thread().enable_all().build().map_err(|e| RequestError {
                 kind: RequestErrorKind::Setup,
                 cause: format!("cannot start an event loop: {e}"),
             })?,
         };
-        let reply = match self.deadline {
-            None => runtime.block_on(ask(&self.client)),
-            Some(deadline) => {
-                let limit = deadline.saturating_duration_since(Instant::now());
-                let late = RequestError::timed_out("enrich.timeout", limit);
-                let asked = async { tokio::time::timeout(limit, ask(&self.client)).await };
-                runtime.block_on(asked).unwrap_or(Err(late))
-            }
-        };
-        self.runtime = Some(runtime);
+        let reply = runtime.block_on(asked);
+        self.idle.put(runtime);
         reply
     }
 }
@@ -90,10 +91,20 @@ async fn whole(response: Response, limit: usize) -> Result<FullResponse, Request
     Ok(FullResponse { status, retry_after, body: response.body(limit).await })
 }
 
-impl Drop for BlockingClient {
+impl IdleRuntime {
+    fn take(&self) -> Option<Runtime> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, runtime: Runtime) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
+    }
+}
+
+impl Drop for IdleRuntime {
     fn drop(&mut self) {
         // A name server that does not answer must not hold up the exit.
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.take() {
             runtime.shutdown_background();
         }
     }

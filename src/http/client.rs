@@ -68,13 +68,6 @@ impl RequestOptions<'_> {
         RequestOptions { passed: None, headers: None, encodings: "identity", unbounded: false };
 }
 
-/// A clone opens connections of its own; it shares the permits.
-impl Clone for Client {
-    fn clone(&self) -> Client {
-        Client { permits: self.permits.clone(), clients: [const { Mutex::new(Vec::new()) }; 3], ..*self }
-    }
-}
-
 impl Client {
     /// A client with the settings' timeouts.
     pub fn new(settings: &Settings) -> Client {
