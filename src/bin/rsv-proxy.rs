@@ -77,6 +77,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let settings = if args.check { config::load_without_notes(io)? } else { config::load_for_tool(io)? };
     Redactor::for_tool(&settings)?;
+    if args.command.is_empty() {
+        // A server of many programs is of no project, unless a flag says so.
+        io.common.project = None;
+    }
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
     let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =

@@ -218,3 +218,67 @@ fn no_recall_crosses_a_partition_or_a_named_instance() {
         }
     });
 }
+
+/// The entry of a session of Claude Code in the project `shop`.
+fn claude_entry(session: &str, n: usize, role: &str, content: &str) -> String {
+    let entry = json!({"type": role, "sessionId": session, "cwd": "/nowhere/shop", "uuid": format!("{session}{n}"),
+        "timestamp": format!("2026-11-01T10:{n:02}:00.000Z"), "message": {"role": role, "content": content}});
+    format!("{entry}\n")
+}
+
+/// The lines of a session of Codex in the project `shop`.
+fn codex_session(content: &str) -> String {
+    let meta = json!({"timestamp": "2026-11-02T10:00:00.000Z", "type": "session_meta",
+        "payload": {"id": "c1", "cwd": "/nowhere/shop", "timestamp": "2026-11-02T10:00:00.000Z"}});
+    let said = json!({"timestamp": "2026-11-02T10:01:00.000Z", "type": "response_item",
+        "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": content}]}});
+    format!("{meta}\n{said}\n")
+}
+
+/// Keeps: What was imported is recalled.
+#[test]
+fn imported_sessions_are_recalled_by_every_way_to_ask() {
+    let provider = Fake::answering(|_| {
+        Answer::new(
+            200,
+            json!({"choices": [{"message": {"role": "assistant", "content": "Aarhus."}}]}).to_string(),
+        )
+    });
+    let home = Home::new().at("2026-11-21T07:03:00Z").env("RSV_ENRICH_TIMEOUT", "60s");
+    let home = home.env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_RETRIES", "0");
+    for (session, at) in [("one", 0), ("two", 10), ("three", 20)] {
+        let said = [
+            claude_entry(session, at, "user", &format!("Fix the {session} bug in the till.")),
+            claude_entry(session, at + 1, "assistant", &format!("The {session} bug is fixed.")),
+        ];
+        home.write(&format!(".claude/projects/-nowhere-shop/{session}.jsonl"), &said.concat());
+    }
+    let answer = claude_entry("four", 30, "assistant", ANSWER);
+    home.write(".claude/projects/-nowhere-shop/four.jsonl", &answer);
+    home.write(
+        ".codex/sessions/2026/11/02/rollout-2026-11-02T10-00-00-c1.jsonl",
+        &codex_session("The heron lamps ship from the warehouse in Lyon."),
+    );
+    for directory in [".claude/projects", ".codex/sessions"] {
+        home.run("rsv-import", &[home.path(directory).to_str().unwrap()], "").ok();
+    }
+    let asked =
+        |question: &str| json!({"model": "llama3.1", "messages": [{"role": "user", "content": question}]});
+    for (question, wanted) in
+        [(QUESTION, "warehouse in Aarhus"), ("Which warehouse ships the heron lamps?", "warehouse in Lyon")]
+    {
+        let enriched = home.run("rsv-enrich", &["-p", "shop"], asked(question).to_string()).ok();
+        assert!(enriched.contains(wanted), "{enriched}");
+        let before = provider.seen().len();
+        home.run("rsv-ask", &["-p", "shop", "--model", "llama3.1", question], "").ok();
+        let proxy = Proxy::start_with(&home, &["-p", "shop"]);
+        assert_eq!(proxy.post("/v1/chat/completions", "", &asked(question).to_string()).0, 200);
+        let chat = json!({"model": "llama3.1", "message": question, "user_id": "shop"});
+        assert_eq!(proxy.post("/api/ai/chat", "", &chat.to_string()).0, 200);
+        let sent = &provider.seen()[before..];
+        assert_eq!(sent.len(), 3);
+        for seen in sent {
+            assert!(seen.text().contains(wanted), "{}", seen.text());
+        }
+    }
+}
