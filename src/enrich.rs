@@ -167,17 +167,23 @@ fn begin_recall(
         let candidates = recall::recall_cached(store, &cached.recalled, turn)?;
         return Ok((RecallState::Known(Recalled { candidates, ..Recalled::default() }), digest));
     }
-    let question = Question::begin(store, turns, &turns.messages[user], turn, options)?;
+    let question = Question::begin(store, &turns.messages[user], turn, options)?;
     Ok((RecallState::Open(question), digest))
 }
 
 impl Begun {
     /// The question of which a vector is wanted; `None` if nothing is to be found by meaning.
-    pub fn question(&self) -> Option<&str> {
+    pub fn question(&self) -> Option<String> {
         match &self.recall {
-            RecallState::Open(question) if question.is_open => Some(&question.text),
+            RecallState::Open(question) if question.is_open => self.message().map(recall::text_of),
             _ => None,
         }
+    }
+
+    /// The user's last message.
+    fn message(&self) -> Option<&Object> {
+        let turns = &self.turn.request.turns;
+        turns.last_user().map(|user| &turns.messages[user])
     }
 
     /// Whether anything is left to recall.
@@ -189,7 +195,7 @@ impl Begun {
     pub fn known(&self, options: &Options) -> Recalled {
         match &self.recall {
             RecallState::Known(recalled) => recalled.clone(),
-            RecallState::Open(question) => question.unsearched(options),
+            RecallState::Open(question) => question.unsearched(&self.turn.request.turns, options),
         }
     }
 
@@ -203,8 +209,11 @@ impl Begun {
         schedule: &Schedule,
         publish: &dyn Fn(&Recalled),
     ) -> Recalled {
-        let RecallState::Open(question) = &self.recall else { return self.known(options) };
-        question.recall(memory, turn, options, schedule, publish).unwrap_or_else(|error| {
+        let (RecallState::Open(question), Some(message)) = (&self.recall, self.message()) else {
+            return self.known(options);
+        };
+        let asked = (&self.turn.request.turns, message);
+        question.recall(asked, memory, (turn, options), schedule, publish).unwrap_or_else(|error| {
             memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
             let why = Degraded::StoreFailed(error.to_string());
             Recalled { degraded: Some(why), ..self.known(options) }

@@ -153,7 +153,7 @@ impl LoadedMemory {
     ) -> Meaning {
         let mut meaning = Meaning { degraded: self.degraded.clone(), ..Meaning::default() };
         let (Some(question), Some(embedder)) = (begun.question(), &self.embedder) else { return meaning };
-        match embedder.embed_question_until(question, schedule.end_of_meaning()) {
+        match embedder.embed_question_until(&question, schedule.end_of_meaning()) {
             Ok(numbers) => {
                 let min_similarity = f64::from(embedder.min_similarity());
                 let model = embedder.model().to_owned();

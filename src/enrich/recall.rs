@@ -24,11 +24,8 @@ use std::time::Duration;
 
 /// What a request asks of memory.
 pub(super) struct Question {
-    /// The user's own words.
-    pub(super) text: String,
-    /// The last messages of the instance, newest first, which the request does not hold.
-    pub(super) recent: Vec<StoredRecord>,
-    duplicates: DuplicateFilter,
+    /// The last messages of the instance, newest first.
+    recent: Vec<StoredRecord>,
     /// Whether there is anything to search for, by the words.
     pub(super) is_open: bool,
 }
@@ -37,14 +34,12 @@ impl Question {
     /// Looks up the last messages. `message` is the user's last one.
     pub(super) fn begin(
         store: &mut dyn Store,
-        request: &Request,
         message: &Object,
         turn: &Turn,
         options: &Options,
     ) -> Result<Question> {
         let mut which = conversation(turn);
         which.roles = vec![Role::User, Role::Assistant];
-        let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
         // Those of a session are turns of the request already.
         let last = if options.session { 0 } else { options.recent };
         let mut recent = store.last_of(&which, last)?;
@@ -52,46 +47,59 @@ impl Question {
         if options.selective {
             recent.truncate(sitting(&recent, turn.clock.now(), options.recent_gap).max(MIN_RECENT));
         }
-        recent.retain(|record| duplicates.passes(record));
-        let text = fence::remove(&chat::text(message));
-        let is_open = !text.trim().is_empty() && has_any(store, turn, options)?;
-        Ok(Question { text, recent, duplicates, is_open })
-    }
-
-    /// What is known without a search.
-    pub(super) fn recent(&self) -> Recalled {
-        let candidate = |record: &StoredRecord| Candidate { record: record.clone(), score: None, hop: 0 };
-        Recalled { candidates: self.recent.iter().map(candidate).collect(), ..Recalled::default() }
+        let is_open = !text_of(message).trim().is_empty() && has_any(store, turn, options)?;
+        Ok(Question { recent, is_open })
     }
 
     /// What is known without a search, and the steps that are missing.
-    pub(super) fn unsearched(&self, options: &Options) -> Recalled {
-        without(self.recent(), &STEPS, options)
+    pub(super) fn unsearched(&self, request: &Request, options: &Options) -> Recalled {
+        let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
+        let known = Recalled { candidates: unscored(self.recent(&duplicates)), ..Recalled::default() };
+        without(known, &STEPS, options)
     }
 
-    /// Finds what may be recalled, step by step: no step begins after the end of the schedule. `publish` gets what is
-    /// known after each.
+    /// The last messages that the request does not hold.
+    fn recent(&self, duplicates: &DuplicateFilter) -> Vec<StoredRecord> {
+        self.recent.iter().filter(|record| duplicates.passes(record)).cloned().collect()
+    }
+
+    /// Finds what may be recalled for a message of a request, step by step: no step begins after the end of the
+    /// schedule. `publish` gets what is known after each.
     pub(super) fn recall(
         &self,
+        (request, message): (&Request, &Object),
         memory: &mut Memory,
-        turn: &Turn,
-        options: &Options,
+        (turn, options): (&Turn, &Options),
         schedule: &Schedule,
         publish: &dyn Fn(&Recalled),
     ) -> Result<Recalled> {
-        let mut recall = Recall { question: self, turn, options, schedule, recalled: self.recent() };
-        recall.recalled.degraded = memory.degraded.clone();
-        recall.recalled.missing.clone_from(&memory.missing);
-        recall.recalled.candidates = recall.messages(memory);
+        let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
+        let (text, recent) = (text_of(message), self.recent(&duplicates));
+        let recalled = Recalled {
+            degraded: memory.degraded.clone(),
+            missing: memory.missing.clone(),
+            ..Recalled::default()
+        };
+        let mut recall = Recall {
+            text: &text,
+            recent: &recent,
+            duplicates: &duplicates,
+            turn,
+            options,
+            schedule,
+            recalled,
+        };
+        recall.recalled.candidates =
+            if self.is_open { recall.messages(memory) } else { unscored(recent.clone()) };
         publish(&recall.without(&STEPS[2..]));
         if options.memories > 0 && self.is_open {
             let found = recall.step(RecallStep::Memories, memory, |_, memory| {
-                related_memories(memory, &self.text, turn, options)
+                related_memories(memory, &text, turn, options)
             });
             recall.recalled.candidates.splice(0..0, found);
             publish(&recall.without(&STEPS[3..]));
         }
-        let documents = DocumentSearch { text: &self.text, turn, options };
+        let documents = DocumentSearch { text: &text, turn, options };
         if options.archives {
             let found = recall.step(RecallStep::Documents, memory, |_, memory| documents.archives(memory));
             recall.recalled.candidates.extend(found);
@@ -107,7 +115,7 @@ impl Question {
             recall.recalled.candidates.extend(found);
         }
         let mut recalled = recall.recalled;
-        recalled.left_out.extend(self.duplicates.left_out());
+        recalled.left_out.extend(duplicates.left_out());
         // A message that did not pass as a hit may be linked to one that did.
         recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
         if recalled.candidates.is_empty() {
@@ -115,6 +123,16 @@ impl Question {
         }
         Ok(recalled)
     }
+}
+
+/// The user's own words in a message.
+pub(super) fn text_of(message: &Object) -> String {
+    fence::remove(&chat::text(message))
+}
+
+/// Records that were not searched for.
+fn unscored(records: Vec<StoredRecord>) -> Vec<Candidate> {
+    records.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect()
 }
 
 /// The steps with a search, in their order.
@@ -134,7 +152,11 @@ fn without(mut known: Recalled, steps: &[RecallStep], options: &Options) -> Reca
 
 /// A recall in progress.
 struct Recall<'a> {
-    question: &'a Question,
+    /// The question.
+    text: &'a str,
+    /// The last messages, newest first.
+    recent: &'a [StoredRecord],
+    duplicates: &'a DuplicateFilter,
     turn: &'a Turn<'a>,
     options: &'a Options,
     schedule: &'a Schedule,
@@ -181,26 +203,26 @@ impl Recall<'_> {
 
     /// The recent messages and the related ones, in the order of their worth.
     fn messages(&mut self, memory: &mut Memory) -> Vec<Candidate> {
-        let (question, turn, options) = (self.question, self.turn, self.options);
-        if options.similar == 0 || !question.is_open {
-            return question.recent().candidates;
+        let (recent, turn, options) = (self.recent, self.turn, self.options);
+        if options.similar == 0 {
+            return unscored(recent.to_vec());
         }
         let found = self.step(RecallStep::Messages, memory, |recall, memory| {
             let hits = recall.related(memory)?;
-            Ok(in_order(question.recent.clone(), hits, turn, options))
+            Ok(in_order(recent.to_vec(), hits, turn, options))
         });
-        if found.is_empty() { question.recent().candidates } else { found }
+        if found.is_empty() { unscored(recent.to_vec()) } else { found }
     }
 
     /// The related messages, best first, then those linked to them. Some may be among the recent ones.
     fn related(&mut self, memory: &mut Memory) -> Result<Vec<Hit>> {
-        let (options, duplicates) = (self.options, &self.question.duplicates);
+        let (options, duplicates) = (self.options, self.duplicates);
         let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
         let all = Select::records(recalled_kinds, options.reach.around(self.turn.scope));
         let which = Select { roles: vec![Role::User, Role::Assistant], ..all.clone() };
         let selective_limit = options.selective.then_some(options.similar);
         let limit = selective_limit
-            .map_or(options.similar + self.question.recent.len(), |most| most.saturating_mul(CONSIDERED));
+            .map_or(options.similar + self.recent.len(), |most| most.saturating_mul(CONSIDERED));
         let admits = |hit: &Hit| duplicates.passes(&hit.record);
         let link = !self.schedule.is_over();
         let wanted = search::Options {
@@ -211,7 +233,7 @@ impl Recall<'_> {
             ..search::Options::new(limit)
         };
         let by = memory.by();
-        let mut found = search::find(&mut *memory.store, by, &self.question.text, &which, &wanted)?;
+        let mut found = search::find(&mut *memory.store, by, self.text, &which, &wanted)?;
         let messages = match memory.vector {
             Some(_) => Some(memory.store.count(&all, weights::SATURATION)?),
             None => None,

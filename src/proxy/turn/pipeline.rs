@@ -230,13 +230,14 @@ impl TurnPipeline {
         let job = Arc::new(job);
         let settled = tokio::time::timeout(limit, self.queue.settled(scope)).await;
         let begun = Arc::new(job.begin(request, limit).await?);
-        let mut recalled = begun.known(&job.options);
-        if settled.is_err() {
-            recalled = recalled.interrupted(Degraded::RecallTimedOut(limit));
+        let recalled = if settled.is_err() {
+            begun.known(&job.options).interrupted(Degraded::RecallTimedOut(limit))
         } else if begun.is_open() {
-            recalled = job.recall(&begun, Schedule::begin(limit)).await;
             self.queue.wake_backfill();
-        }
+            job.recall(&begun, Schedule::begin(limit)).await
+        } else {
+            begun.known(&job.options)
+        };
         // The semaphore is never closed.
         let _permit = self.preparing.acquire().await;
         let prepare = move || job.with_turn(|turn| begun.prepare(recalled, turn, &job.options));
@@ -248,7 +249,7 @@ impl TurnPipeline {
 }
 
 /// The greatest number of requests whose tokens are counted at the same time.
-const MAX_PREPARING: usize = 4;
+const MAX_PREPARING: usize = 2;
 
 /// The time after which a vector that is not made yet takes its time.
 const SOON: Duration = Duration::from_millis(300);
@@ -294,17 +295,16 @@ impl RecallJob {
     /// Recalls, until the end of the schedule: by the question's vector, if it is made in time. While a slow model makes
     /// it, what the words find is looked up.
     async fn recall(self: &Arc<RecallJob>, begun: &Arc<Begun>, schedule: Schedule) -> Recalled {
-        let known = begun.known(&self.options);
-        let Some(question) = begun.question() else { return self.find(begun, None, schedule, known).await };
+        let Some(question) = begun.question() else { return self.find(begun, None, schedule, None).await };
         let embedder = self.pipeline.embedder.clone();
-        let made = embedder.question(question.to_owned(), schedule.end_of_meaning());
+        let made = embedder.question(question, schedule.end_of_meaning());
         tokio::pin!(made);
         if let Ok(vector) = tokio::time::timeout(SOON, &mut made).await {
-            return self.find(begun, Some(vector), schedule, known).await;
+            return self.find(begun, Some(vector), schedule, None).await;
         }
-        let (vector, by_words) = tokio::join!(made, self.find(begun, None, schedule, known));
+        let (vector, by_words) = tokio::join!(made, self.find(begun, None, schedule, None));
         match vector {
-            Ok(_) => self.find(begun, Some(vector), schedule, by_words).await,
+            Ok(_) => self.find(begun, Some(vector), schedule, Some(by_words)).await,
             Err(error) => by_words.without_meaning(error),
         }
     }
@@ -316,20 +316,21 @@ impl RecallJob {
         begun: &Arc<Begun>,
         vector: Option<Result<QuestionVector>>,
         schedule: Schedule,
-        known: Recalled,
+        known: Option<Recalled>,
     ) -> Recalled {
         let known = Arc::new(Mutex::new(known));
-        let (job, begun, published) = (self.clone(), begun.clone(), known.clone());
+        let (job, searched, published) = (self.clone(), begun.clone(), known.clone());
         let search = move |store: &mut dyn Store| {
-            let publish = |recalled: &Recalled| recalled.clone_into(&mut locked(&published));
-            job.search(store, &begun, vector, &schedule, &publish)
+            let publish = |recalled: &Recalled| *locked(&published) = Some(recalled.clone());
+            job.search(store, &searched, vector, &schedule, &publish)
         };
         let found = self.pipeline.stores.with_store_since(self.since, search);
         let found = tokio::time::timeout_at(schedule.end().into(), found).await;
         degraded::judge_recall(found, schedule.limit()).unwrap_or_else(|reason| {
             let diagnostics = &self.pipeline.config.diagnostics;
             diagnostics.note(format_args!("{reason}; the request goes on with what was found by then"));
-            locked(&known).clone().interrupted(reason)
+            let known = locked(&known).take();
+            known.unwrap_or_else(|| begun.known(&self.options)).interrupted(reason)
         })
     }
 
