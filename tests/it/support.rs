@@ -77,7 +77,9 @@ impl Home {
     pub(crate) fn in_graph() -> Option<Home> {
         let graph = Graph::empty()?;
         let with = |home: Home, (name, value): (&str, &str)| home.env(name, value);
-        let home = graph.environment().into_iter().fold(Home::new(), with);
+        // A server plans each query when it gets it first.
+        let home = Home::new().env("RSV_ENRICH_TIMEOUT", "60s");
+        let home = graph.environment().into_iter().fold(home, with);
         Some(Home { graph: Some(Arc::new(graph)), ..home })
     }
 
