@@ -9,7 +9,7 @@ pub use growing_text::GrowingText;
 
 use crate::error::{Error, Result};
 use crate::record::{
-    ACCOUNT, Content, DraftDefaults, Object, Reach, RequestScope, Role, Scope, StoredRecord, unexpected,
+    ACCOUNT, Content, DraftDefaults, Object, Reach, RequestScope, Role, StoredRecord, unexpected,
 };
 
 /// A hint: the smallest valid request.
@@ -251,10 +251,5 @@ impl Rsv {
     /// Whether rsv itself gave the answer, and no model.
     pub fn is_answered_here(&self) -> bool {
         self.more.text("provider").ok().flatten().as_deref() == Some(OWN_PROVIDER)
-    }
-
-    /// The scope that the turn belongs to.
-    pub fn scope(&self) -> Result<Scope> {
-        Scope::new(self.partition.as_deref(), self.instance.as_deref())
     }
 }

@@ -191,7 +191,7 @@ impl Begun {
         matches!(self.recall, RecallState::Open(_))
     }
 
-    /// What is known without a search.
+    /// The recall without a search.
     pub fn known(&self, options: &Options) -> Recalled {
         match &self.recall {
             RecallState::Known(recalled) => recalled.clone(),

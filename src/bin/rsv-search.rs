@@ -267,13 +267,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(if found { Outcome::Yes } else { Outcome::No })
 }
 
-/// What is to be found.
+/// The input of a search.
 enum Input {
-    /// Records that hold secrets.
+    /// None: records that hold secrets are found.
     Secrets,
-    /// What answers a question.
+    /// A question.
     Question(String),
-    /// What answers each question of query lines.
+    /// Query lines, each with a question.
     Lines(Reader<Box<dyn Read + Send>>),
 }
 

@@ -91,7 +91,7 @@ impl Invocation {
 
 /// The flags of a word.
 struct Flags {
-    /// What stays of the word.
+    /// The part of the word that stays.
     stays: Option<String>,
     /// The next word, if that is the value of the last flag.
     last: Option<NextValue>,

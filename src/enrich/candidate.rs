@@ -79,6 +79,11 @@ impl Recalled {
     /// The same where the question's vector could not be made.
     pub fn without_meaning(mut self, error: Error) -> Recalled {
         self.degraded.get_or_insert(Degraded::EmbedderUnavailable(error));
+        self.by_words()
+    }
+
+    /// The same, which says that it was found by words only.
+    pub fn by_words(mut self) -> Recalled {
         self.add_missing(RecallStep::Meaning);
         self
     }

@@ -100,11 +100,11 @@ impl LineEnricher {
             is_awaited: &|| true,
         };
         let limit = self.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
-        let mut schedule = Schedule::begin(limit);
         let diagnostics = &self.diagnostics;
         let recalled = match &mut self.memory {
             Ok(loaded) => {
                 let begun = super::begin(Ok(&mut *loaded.store), request, &turn, &options, diagnostics)?;
+                let mut schedule = Schedule::begin(limit);
                 let meaning = loaded.find_meaning(&begun, &turn, &options, &schedule, diagnostics);
                 if loaded.embedder.as_ref().is_some_and(|embedder| !embedder.is_remote()) {
                     // The work of this machine cannot be cut short, and was not for nothing.

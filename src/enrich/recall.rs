@@ -22,7 +22,7 @@ use crate::text::Phrasing;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a request asks of memory.
+/// A question to memory, as far as it needs no search.
 pub(super) struct Question {
     /// The last messages of the instance, newest first.
     recent: Vec<StoredRecord>,
@@ -51,7 +51,7 @@ impl Question {
         Ok(Question { recent, is_open })
     }
 
-    /// What is known without a search, and the steps that are missing.
+    /// The recall without a search: the last messages, and the steps that are missing.
     pub(super) fn unsearched(&self, request: &Request, options: &Options) -> Recalled {
         let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
         let known = Recalled { candidates: unscored(self.recent(&duplicates)), ..Recalled::default() };
@@ -139,7 +139,7 @@ fn unscored(records: Vec<StoredRecord>) -> Vec<Candidate> {
 const STEPS: [RecallStep; 4] =
     [RecallStep::Messages, RecallStep::Links, RecallStep::Memories, RecallStep::Documents];
 
-/// What is known, and which of some steps are missing.
+/// The same recall, with those of some steps as missing that the options ask for.
 fn without(mut known: Recalled, steps: &[RecallStep], options: &Options) -> Recalled {
     let is_asked = |step: &&RecallStep| match step {
         RecallStep::Memories => options.memories > 0,
@@ -187,7 +187,7 @@ impl Recall<'_> {
         })
     }
 
-    /// What is known so far, without some steps.
+    /// The recall so far, without some steps.
     fn without(&self, steps: &[RecallStep]) -> Recalled {
         without(self.recalled.clone(), steps, self.options)
     }
@@ -207,10 +207,9 @@ impl Recall<'_> {
         if options.similar == 0 {
             return unscored(recent.to_vec());
         }
-        let found = self.step(RecallStep::Messages, memory, |recall, memory| {
-            let hits = recall.related(memory)?;
-            Ok(in_order(recent.to_vec(), hits, turn, options))
-        });
+        // However late it is: without them, a slow store would leave nothing at all.
+        let hits = self.related(memory);
+        let found = self.or_nothing(hits.map(|hits| in_order(recent.to_vec(), hits, turn, options)), memory);
         if found.is_empty() { unscored(recent.to_vec()) } else { found }
     }
 

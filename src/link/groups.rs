@@ -14,7 +14,7 @@ pub(super) struct Group {
     before: Option<Reach>,
 }
 
-/// What the groups are listed for.
+/// The purpose for which groups are listed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Purpose {
     /// To link the records that are not linked yet, by the reach that the partition has.

@@ -8,7 +8,7 @@ use crate::record::{Query, Scopes, kinds};
 use crate::store::{self, OpenMode, Select, Store};
 use std::collections::BTreeSet;
 
-/// What decides on the scope of a tool that a person reads.
+/// The source of the scope of a tool that a person reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScopeSource {
     /// A flag or a setting.

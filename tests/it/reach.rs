@@ -38,6 +38,12 @@ fn request(rsv: Value) -> String {
     request.to_string()
 }
 
+/// A provider that answers every request.
+fn provider() -> Fake {
+    let answer = json!({"choices": [{"message": {"role": "assistant", "content": "Aarhus."}}]}).to_string();
+    Fake::answering(move |_| Answer::new(200, answer.clone()))
+}
+
 /// The first word after "lamps" of each recalled message, or before it: enough to tell them apart.
 fn recalled(sent: &str) -> Vec<&'static str> {
     let all = [
@@ -113,12 +119,7 @@ fn a_setting_overrules_the_names() {
 /// Keeps: A pipe and the proxy give the same bytes.
 #[test]
 fn the_proxy_reaches_as_far_as_the_pipe() {
-    let provider = Fake::answering(|_| {
-        Answer::new(
-            200,
-            json!({"choices": [{"message": {"role": "assistant", "content": "Aarhus."}}]}).to_string(),
-        )
-    });
+    let provider = provider();
     let home = told(Home::new()).env("RSV_OLLAMA_BASE_URL", &provider.url());
     let home = home.env("RSV_RETRIES", "0");
     let proxy = Proxy::start(&home);
@@ -238,12 +239,7 @@ fn codex_session(content: &str) -> String {
 /// Keeps: What was imported is recalled.
 #[test]
 fn imported_sessions_are_recalled_by_every_way_to_ask() {
-    let provider = Fake::answering(|_| {
-        Answer::new(
-            200,
-            json!({"choices": [{"message": {"role": "assistant", "content": "Aarhus."}}]}).to_string(),
-        )
-    });
+    let provider = provider();
     let home = Home::new().at("2026-11-21T07:03:00Z").env("RSV_ENRICH_TIMEOUT", "60s");
     let home = home.env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_RETRIES", "0");
     for (session, at) in [("one", 0), ("two", 10), ("three", 20)] {

@@ -304,7 +304,7 @@ impl RecallJob {
         }
         let (vector, by_words) = tokio::join!(made, self.find(begun, None, schedule, None));
         match vector {
-            Ok(_) => self.find(begun, Some(vector), schedule, Some(by_words)).await,
+            Ok(_) => self.find(begun, Some(vector), schedule, Some(by_words.by_words())).await,
             Err(error) => by_words.without_meaning(error),
         }
     }

@@ -1,6 +1,6 @@
-//! Makes vectors and synapses for the messages that the proxy has stored, in the background.
+//! Makes vectors and synapses for the records that have none, in the background.
 //!
-//! There is no queue: the store knows which messages have no vector, and a stored turn is a signal to look.
+//! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to look.
 
 use super::blocking_pool::BlockingPool;
 use super::embedder::SharedEmbedder;
