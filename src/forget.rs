@@ -1,12 +1,15 @@
 //! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
 
 use crate::error::{Error, Result};
-use crate::record::{EXTRACTED_FROM, Record, Scope, Scopes, kinds};
-use crate::store::{Select, Store, Walk};
+use crate::record::{EXTRACTED_FROM, Record, RecordKind, Scope, Scopes, kinds};
+use crate::store::{Select, Store, StoredImport, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of ids in one query.
 const IDS: usize = 1000;
+
+/// The number of imports that an error names.
+const CANDIDATES: usize = 5;
 
 /// The reason why a record that was named by its id stays.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,24 +26,69 @@ pub enum Skipped {
 pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
     let mut subjects = BTreeSet::new();
-    let about: Vec<_> = kinds().into_iter().filter(|kind| kind.subject.is_some()).collect();
     store.walk(&Walk::records(which.clone()), &mut |record| {
         if let Record::Stored(record) = record {
-            if about.iter().any(|kind| kind.subject.is_some_and(|about| about.kind == record.kind.name)) {
+            if is_subject(record.kind) {
                 subjects.insert(record.id.clone());
             }
             ids.insert(record.id);
         }
         Ok(())
     })?;
+    add_about(store, subjects, &which.scopes, &mut ids)?;
+    Ok(ids)
+}
+
+/// Some ids, and those of the records about their records.
+pub fn with_records_about(store: &mut dyn Store, ids: Vec<String>) -> Result<BTreeSet<String>> {
+    let subjects: Vec<_> = kinds().into_iter().filter(|kind| is_subject(kind)).collect();
+    let which = Select::records(subjects, Scopes::All);
+    let mut found = BTreeSet::new();
+    for some in ids.chunks(IDS) {
+        let some: Vec<&str> = some.iter().map(String::as_str).collect();
+        found.extend(store.get(&some, &which)?.into_iter().map(|subject| subject.id));
+    }
+    let mut ids = ids.into_iter().collect();
+    add_about(store, found, &Scopes::All, &mut ids)?;
+    Ok(ids)
+}
+
+/// Whether there are records about records of a kind.
+fn is_subject(kind: &RecordKind) -> bool {
+    kinds().into_iter().any(|other| other.subject.is_some_and(|about| about.kind == kind.name))
+}
+
+/// Adds the ids of the records about some.
+fn add_about(
+    store: &mut dyn Store,
+    subjects: BTreeSet<String>,
+    scopes: &Scopes,
+    ids: &mut BTreeSet<String>,
+) -> Result<()> {
+    let about: Vec<_> = kinds().into_iter().filter(|kind| kind.subject.is_some()).collect();
     for subject in subjects {
-        let about = Select { key: Some(subject), ..Select::records(about.clone(), which.scopes.clone()) };
+        let about = Select { key: Some(subject), ..Select::records(about.clone(), scopes.clone()) };
         store.walk(&Walk::records(about), &mut |record| {
             ids.extend(record.id().map(str::to_owned));
             Ok(())
         })?;
     }
-    Ok(ids)
+    Ok(())
+}
+
+/// The import that has an id or, if no other has it, a beginning of one. The error names candidates.
+pub fn import_named<'a>(all: &'a [StoredImport], id: &str) -> Result<&'a StoredImport> {
+    let found: Vec<&StoredImport> = all.iter().filter(|import| import.id.starts_with(id)).collect();
+    let (error, candidates) = match &found[..] {
+        [import] => return Ok(import),
+        [] => (Error::new(format!("the store knows no import {id}")), all.iter().collect()),
+        _ => (Error::new(format!("{} imports have ids that begin with {id}", found.len())), found),
+    };
+    let last: Vec<&str> = candidates.iter().rev().take(CANDIDATES).map(|import| import.id.as_str()).collect();
+    Err(error.hint(match &last[..] {
+        [] => "it knows none; imports of earlier releases cannot be undone".to_owned(),
+        last => format!("the last ones are {}; 'rsv-import --history' lists all", last.join(", ")),
+    }))
 }
 
 /// The ids of other records with the words of these in another form, and of the records about them. They go

@@ -361,7 +361,7 @@ impl Ingest {
         let forgotten = self.completion.forgotten();
         let source =
             if self.completion.options.import.is_none() { WriteSource::Local } else { WriteSource::Import };
-        let rules = WriteRules { forgotten, source };
+        let rules = WriteRules { forgotten, source, import: self.completion.options.undoable.as_ref() };
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
         records.truncate(own);

@@ -18,13 +18,16 @@ mod evidence;
 mod follow;
 mod forgetting;
 mod identity;
+mod imports;
 mod neo4j;
+mod number_ranges;
 mod open;
 mod question;
 mod select;
 mod sessions;
 mod sqlite;
 mod synapses;
+mod undo;
 mod versions;
 mod write_plan;
 
@@ -41,6 +44,8 @@ pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use follow::Follower;
 pub use forgetting::{Forgotten, WriteRules, WriteSource};
 pub use identity::{RefusedIds, WriteOutcome};
+pub use imports::{Import, StoredImport};
+pub use number_ranges::NumberRanges;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
 pub use select::{Below, Collection, Except, Select, Walk};
@@ -48,3 +53,4 @@ pub use sessions::{
     Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+pub use undo::{ImportedRecords, imports, records_of, set_undone};

@@ -6,10 +6,11 @@ use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
 use rsv::lines::Reader;
 use rsv::record::{
-    ACCOUNT, Address, MESSAGE, Object, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
+    ACCOUNT, Address, MESSAGE, Object, Record, RecordKind, Scopes, TombstoneState, VectorFormat, kind_named,
+    kinds,
 };
 use rsv::redact::Redactor;
-use rsv::store::{self, OpenMode, Select, Store};
+use rsv::store::{self, OpenMode, Removal, Select, Store};
 use rsv::tree;
 use rsv::view;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,10 @@ struct Args {
     /// Select everything in the scope; asks at a terminal
     #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until"])]
     everything: bool,
+    /// Select what this import brought and nobody else did, to undo it; 'rsv-import --history' lists the ids, of which a
+    /// beginning suffices
+    #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "trace", "role", "since", "until", "kind", "everything", "all", "partition", "instance"])]
+    import: Option<String>,
     /// Select from all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -68,6 +73,9 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    if let Some(id) = &args.import {
+        return undo(id, &args, &settings, io);
+    }
     let has_conditions = args.trace.is_some() || args.filter != Filter::default() || args.everything;
     let reads_lines = args.ids.iter().any(|id| id == "-") || args.ids.is_empty() && !has_conditions;
     let mut named: BTreeMap<String, String> = BTreeMap::new();
@@ -102,13 +110,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         only: names_ids.then(|| named.keys().cloned().collect()),
         ..Select::records(kinds, scopes)
     };
-    let place = settings.store()?;
-    let is_there = place.path().is_none_or(Path::exists);
-    let mut store = if args.dry_run || !is_there {
-        store::open_to_read(&settings, io)?
-    } else {
-        store::open(&place, OpenMode::Create)?
-    };
+    let mut store = open(args.dry_run, &settings, io)?;
     let store = &mut *store;
     for address in &addresses {
         let mut nodes = tree::below(store, &partition, address, None)?;
@@ -124,20 +126,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         report_skipped(id, place, forget::skip_reason(store, id, &which)?, io);
     }
     add_same_words(store, &mut ids, io)?;
-    let derived = forget::derived(store, &ids)?;
-    if args.derived {
-        let selected = forget::in_scopes(store, &derived, &which.scopes)?;
-        for id in derived.difference(&selected) {
-            report_skipped(id, "", forget::skip_reason(store, id, &which)?, io);
-        }
-        ids.extend(selected);
+    if add_derived(store, &mut ids, &which, args.derived, io)? {
         add_same_words(store, &mut ids, io)?;
-    } else if !derived.is_empty() {
-        io.note(format_args!(
-            "{} made from it stay, --derived removes them: {}",
-            derived.len(),
-            list(&derived)
-        ));
     }
     if ids.is_empty() {
         return Ok(Outcome::No);
@@ -147,12 +137,81 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     print(store, &ids, &which, &settings, io)?;
     if !args.dry_run {
-        remove(store, &ids, io)?;
-        if place.path().is_none() {
+        remove(store, &ids, TombstoneState::Forgotten, io)?;
+        forget::erase(store)?;
+        if settings.store()?.path().is_none() {
             report_foreign(&forget::select(store, &which)?, &ids, io);
         }
     }
     Ok(Outcome::Yes)
+}
+
+/// Opens the store; of a dry run only to read.
+fn open(dry_run: bool, settings: &Settings, io: &mut Io) -> Result<Box<dyn Store>> {
+    let place = settings.store()?;
+    let is_there = place.path().is_none_or(Path::exists);
+    if dry_run || !is_there {
+        store::open_to_read(settings, io)
+    } else {
+        Ok(store::open(&place, OpenMode::Create)?)
+    }
+}
+
+/// Undoes an import. If it is interrupted, the same command goes on.
+fn undo(id: &str, args: &Args, settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let mut store = open(args.dry_run, settings, io)?;
+    let store = &mut *store;
+    let all = store::imports(store)?;
+    let import = forget::import_named(&all, id)?;
+    let records = store::records_of(store, import, &all)?;
+    for (by, count) in &records.shared {
+        let records = if *count == 1 { "1 record stays".to_owned() } else { format!("{count} records stay") };
+        io.note(match by {
+            Some(by) => format!("{records}, which the import {by} brought too"),
+            None => format!("{records}, which came in otherwise too, as by a proxy or a hook"),
+        });
+    }
+    let mut ids = forget::with_records_about(store, records.ids)?;
+    let which = Select::records(kinds(), Scopes::All);
+    add_derived(store, &mut ids, &which, args.derived, io)?;
+    if !ids.is_empty() {
+        if !args.dry_run && !args.yes && ids.len() > MAX_UNCONFIRMED {
+            confirm(ids.len(), None, io)?;
+        }
+        print(store, &ids, &which, settings, io)?;
+    }
+    if !args.dry_run {
+        // Those that are forgotten would take along all others that say the same.
+        remove(store, &ids, TombstoneState::Removed, io)?;
+        store::set_undone(store, import, io.clock.now())?;
+        forget::erase(store)?;
+    }
+    Ok(if ids.is_empty() { Outcome::No } else { Outcome::Yes })
+}
+
+/// Adds the ids of the records that were made from some, if they are to go, or says which stay; returns whether it has
+/// added any.
+fn add_derived(
+    store: &mut dyn Store,
+    ids: &mut BTreeSet<String>,
+    which: &Select,
+    go: bool,
+    io: &mut Io,
+) -> Result<bool> {
+    let derived = forget::derived(store, ids)?;
+    if !go && !derived.is_empty() {
+        let (count, listed) = (derived.len(), list(&derived));
+        io.note(format_args!("{count} made from it stay, --derived removes them: {listed}"));
+    }
+    if !go || derived.is_empty() {
+        return Ok(false);
+    }
+    let selected = forget::in_scopes(store, &derived, &which.scopes)?;
+    for id in derived.difference(&selected) {
+        report_skipped(id, "", forget::skip_reason(store, id, which)?, io);
+    }
+    ids.extend(selected);
+    Ok(true)
 }
 
 /// Adds the ids that lines name, each with its place for messages.
@@ -270,14 +329,14 @@ fn report_foreign(remaining: &BTreeSet<String>, ids: &BTreeSet<String>, io: &mut
 }
 
 /// Removes the printed records.
-fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, io: &mut Io) -> Result<()> {
+fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, state: TombstoneState, io: &mut Io) -> Result<()> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let removed = store.forget(&ids, io.clock.now())?;
+    let removed = store.remove(Removal::Records(&ids, state), io.clock.now())?;
     let summary = format!("{removed} records removed");
     if io.stdout_is_tty() {
         io.note(summary)
     } else {
         io.detail(summary)
     }
-    forget::erase(store)
+    Ok(())
 }

@@ -8,8 +8,9 @@ use rsv::import::{self, FoundFiles, ImportOptions, Input, ReadFiles, Sources, Wa
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::lines::Feed;
 use rsv::project::Projects;
+use rsv::record::time;
 use rsv::redact::Redactor;
-use rsv::store::{self, OpenMode, Store};
+use rsv::store::{self, Import, OpenMode, Store};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,8 +36,11 @@ struct Args {
     /// List the files of other programs in the home directory, with the commands that import them
     #[arg(long, conflicts_with = "files")]
     find: bool,
+    /// List the imports that can be undone, with their numbers of records, and the commands that undo them
+    #[arg(long, conflicts_with_all = ["files", "find"])]
+    history: bool,
     /// Read the sessions in these directories, by default those of --find, and then the messages that programs write there
-    #[arg(long, conflicts_with_all = ["dry_run", "report", "at"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "report", "at", "history"])]
     watch: bool,
     /// Read calls of tools and their output too
     #[arg(long)]
@@ -85,12 +89,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.find {
         return find(&settings, io);
     }
+    if args.history {
+        return history(&settings, io);
+    }
+    let import = Import::begin(&io.clock, source(&args))?;
     let redactor = Redactor::for_tool(&settings)?;
     let options = Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
         keep_system: true,
         import: Some(io.common.to_cover()?),
+        // What a watch reads comes from the programs themselves, as from a hook.
+        undoable: (!args.watch).then(|| import.clone()),
         commit_at_pause: args.watch,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
@@ -137,6 +147,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             "{} records can be imported; nothing was written",
             total.read() - total.refused
         ));
+    } else if report.has_new_records() {
+        io.summary(format_args!("to undo this import, run: {}", undo_command(&import.id)));
     }
     if let Some(file) = &args.report {
         let context = format!("cannot write {}", file.display());
@@ -242,6 +254,39 @@ fn find(settings: &Settings, io: &mut Io) -> Result<Outcome> {
         io.out.write(format!("{:12} {files:6} {unit:5}  {command}\n", format.name).as_bytes())?;
     }
     Ok(if found.is_empty() { Outcome::No } else { Outcome::Yes })
+}
+
+/// The command that undoes an import.
+fn undo_command(id: &str) -> String {
+    format!("rsv-forget --import {id}")
+}
+
+/// The longest text that names the files of an import, in characters.
+const SOURCE_LENGTH: usize = 200;
+
+/// The files that are read, in words.
+fn source(args: &Args) -> String {
+    let names: Vec<String> = args.files.iter().map(|path| cli::quoted(path)).collect();
+    let mut names = if names.is_empty() { "-".to_owned() } else { names.join(" ") };
+    if let Some((at, _)) = names.char_indices().nth(SOURCE_LENGTH) {
+        names.replace_range(at.., "…");
+    }
+    names
+}
+
+/// Prints the imports that the store knows, oldest first.
+fn history(settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let mut store = store::open_to_read(settings, io)?;
+    let imports = store::imports(&mut *store)?;
+    for import in &imports {
+        let (at, new, same) = (time::rfc3339(import.at()), import.new_records(), import.same_records());
+        let undo = import.undone.map(|at| format!("undone {}", time::rfc3339(at)));
+        let undo = undo.unwrap_or_else(|| undo_command(&import.id));
+        let source = import.source();
+        let line = format!("{at}  {new:7} new {same:7} the same  {undo}  {source}\n");
+        io.out.write(line.as_bytes())?;
+    }
+    Ok(if imports.is_empty() { Outcome::No } else { Outcome::Yes })
 }
 
 /// Opens the store; of a dry run a copy of it, which goes with its directory.

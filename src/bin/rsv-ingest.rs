@@ -77,6 +77,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         trace_id: args.trace,
         keep_system: args.keep_system,
         import: None,
+        undoable: None,
         commit_at_pause: false,
         mirror: args.mirror,
         allow_return: args.allow_return,

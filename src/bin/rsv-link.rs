@@ -223,7 +223,8 @@ fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io:
         let removed = store.remove(Removal::Link(&link), now)?;
         return Ok(if removed > 0 { Outcome::Yes } else { Outcome::No });
     }
-    let rules = WriteRules { forgotten: Forgotten::Return { at: now }, source: WriteSource::Import };
+    let rules =
+        WriteRules { forgotten: Forgotten::Return { at: now }, source: WriteSource::Import, import: None };
     if let Some(WriteOutcome::Refused(why)) = store.write(&[Record::Link(link.clone())], rules)?.pop() {
         return Err(Error::new(why));
     }

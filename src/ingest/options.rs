@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::lines::too_long;
 use crate::record::{Draft, Line, Object, Record, Scope, Scopes, StoredRecord};
 use crate::redact::Redactor;
+use crate::store::Import;
 
 /// The defaults from the command line or the request for the fields that a line lacks.
 #[derive(Clone, Default, Debug)]
@@ -15,6 +16,8 @@ pub struct Options {
     pub keep_system: bool,
     /// Whether lines come from an export: whole, with times of their own, and of these scopes only.
     pub import: Option<Scopes>,
+    /// The import that can be undone.
+    pub undoable: Option<Import>,
     /// Whether an import stores what it has when its input pauses, instead of reading on.
     pub commit_at_pause: bool,
     /// Whether documents that a complete tree does not have are removed.

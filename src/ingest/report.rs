@@ -40,6 +40,11 @@ impl ImportReport {
         total
     }
 
+    /// Whether the store has records that it had not before.
+    pub fn has_new_records(&self) -> bool {
+        self.scopes.values().any(|counts| counts.new > 0)
+    }
+
     /// Notes for the user even of a run without a summary; `skipped` is the number of files in no known format.
     pub fn notes(&self, skipped: usize) -> Vec<String> {
         let conflicts = match self.conflicts {

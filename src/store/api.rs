@@ -9,6 +9,7 @@ use super::error::Result;
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
+use super::number_ranges::NumberRanges;
 use super::question::Question;
 use super::select::{Collection, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
@@ -72,6 +73,10 @@ pub trait Records {
 
     /// The records of a selection that have these ids, in no order.
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>>;
+
+    /// The ids of the records that have one of these numbers, and whose last change, if they changed in place, has one of
+    /// `changes`.
+    fn numbered(&mut self, numbers: &NumberRanges, changes: &NumberRanges) -> Result<Vec<String>>;
 
     /// The last `count` records of each selection, each oldest first.
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>>;
@@ -190,6 +195,9 @@ pub trait State {
 
     /// Sets a fact; `None` removes it.
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()>;
+
+    /// The facts whose names begin with a prefix, by name.
+    fn facts(&mut self, prefix: &str) -> Result<Vec<(String, String)>>;
 
     /// Claims a job that only one process may do at a time, until the guard is dropped or the process ends; `None` if
     /// another process holds it.

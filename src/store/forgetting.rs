@@ -1,6 +1,7 @@
 //! The rules for forgotten records in every store: which tombstones hold, and which records they match.
 
 use super::identity::WriteOutcome;
+use super::imports::Import;
 use crate::record::{
     RecordDigests, RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kind_named, kinds,
 };
@@ -18,10 +19,12 @@ pub enum Forgotten {
 
 /// The rules of a write.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct WriteRules {
+pub struct WriteRules<'a> {
     /// The treatment of forgotten records.
     pub forgotten: Forgotten,
     pub source: WriteSource,
+    /// The import that brings the records, if it can be undone.
+    pub import: Option<&'a Import>,
 }
 
 /// The origin of written records.
@@ -35,12 +38,13 @@ pub enum WriteSource {
     Import,
 }
 
-impl WriteRules {
+impl WriteRules<'static> {
     /// Forgotten records are kept out.
-    pub const KEEP_OUT: WriteRules =
-        WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Import };
+    pub const KEEP_OUT: WriteRules<'static> =
+        WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Import, import: None };
     /// The same for what is new.
-    pub const NEW: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Local };
+    pub const NEW: WriteRules<'static> =
+        WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Local, import: None };
 }
 
 /// The tombstones of a store, or those of them that a decision may ask for.

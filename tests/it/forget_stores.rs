@@ -105,7 +105,10 @@ fn write_one(store: &mut dyn Store, record: Record) -> WriteOutcome {
 /// Writes records that may return at a time.
 fn write_back(store: &mut dyn Store, batch: &[Record], at: i64) -> Vec<WriteOutcome> {
     store
-        .write(batch, WriteRules { forgotten: Forgotten::Return { at }, source: WriteSource::Import })
+        .write(
+            batch,
+            WriteRules { forgotten: Forgotten::Return { at }, source: WriteSource::Import, import: None },
+        )
         .unwrap()
 }
 

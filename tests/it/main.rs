@@ -140,6 +140,7 @@ mod translation;
 mod tree_search;
 mod tree_steps;
 mod two_machines;
+mod undo;
 mod usage_errors;
 mod vectors;
 mod view;

@@ -67,7 +67,8 @@ fn a_record_that_is_refused_changes_nothing(home: Home) {
     // A memory that takes the place of a missing one does not return.
     store.forget(&["a", "b"], 5000).unwrap();
     let before = everything(&mut *store);
-    let rules = WriteRules { forgotten: Forgotten::Return { at: 9000 }, source: WriteSource::Local };
+    let rules =
+        WriteRules { forgotten: Forgotten::Return { at: 9000 }, source: WriteSource::Local, import: None };
     let missing = WriteOutcome::Refused("source_ids: memory not found: a".to_owned());
     assert_eq!(store.write(from_ref(&b), rules).unwrap(), [missing]);
     assert_eq!(everything(&mut *store), before);
@@ -285,7 +286,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 /// A change of a store.
 #[derive(Clone, Debug)]
 enum Step {
-    Write(Vec<Record>, WriteRules),
+    Write(Vec<Record>, WriteRules<'static>),
     Bury(Vec<String>, TombstoneState, i64),
     Unlink(Link, i64),
 }
@@ -296,7 +297,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..9i64).prop_map(|at| Forgotten::Return { at: 1000 + at * 1000 }),
     ];
     let source = select(vec![WriteSource::Local, WriteSource::Import]);
-    let rules = (forgotten, source).prop_map(|(forgotten, source)| WriteRules { forgotten, source });
+    let rules =
+        (forgotten, source).prop_map(|(forgotten, source)| WriteRules { forgotten, source, import: None });
     let states = vec![TombstoneState::Forgotten, TombstoneState::Removed];
     prop_oneof![
         6 => (vec(any_record(), 1..12), rules).prop_map(|(batch, rules)| Step::Write(batch, rules)),

@@ -11,6 +11,7 @@ use super::tombstones::Tombstones;
 use super::values::Params;
 use crate::record::{Embedding, Link, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, URI};
 use crate::store::identity::{NameLimit, is_one_to_one};
+use crate::store::imports::Import;
 use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use crate::text::terms;
 use neo4rs::BoltType;
@@ -65,6 +66,12 @@ pub(super) struct Batch {
     /// The models that lost vectors earlier in the transaction.
     pub(super) shrunk: BTreeSet<String>,
     pub(super) new: New,
+    /// The import that it is of.
+    pub(super) import: Option<Import>,
+    /// The numbers of its new records; the ids of those that stay as they are, and of those that change.
+    pub(super) new_numbers: Vec<i64>,
+    pub(super) same: Vec<String>,
+    pub(super) changed: Vec<String>,
 }
 
 /// The changes to write.
@@ -232,6 +239,10 @@ impl WriteTarget for Batch {
         Ok(AddedLink::New)
     }
 
+    fn note_same(&mut self, id: &str) {
+        self.same.push(id.to_owned());
+    }
+
     fn apply(&mut self, change: Change<'_>) -> DbResult<()> {
         match change {
             Change::Insert(record) => {
@@ -267,6 +278,7 @@ impl Batch {
             .with("timestamp", record.timestamp)
             .with("extra", as_json(&record.members))
             .with("derived", record_node::derived(&record));
+        self.changed.push(record.id.clone());
         self.new.members.push(row);
         self.records.insert(record.id.clone(), Some(record));
     }
@@ -282,6 +294,7 @@ impl Batch {
     /// Adds a new node.
     fn create(&mut self, record: &StoredRecord) {
         let n = self.number();
+        self.new_numbers.push(n);
         let properties = for_reservoir(record, self.properties(record, n));
         let missing_models =
             self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
@@ -311,6 +324,7 @@ impl Batch {
         self.tally_instead(record);
         self.new.counts.subtract(&old, &self.models);
         self.new.without_vectors.push(record.id.clone());
+        self.changed.push(record.id.clone());
         self.vectors.retain(|(of, _), _| *of != record.id);
         let properties = for_reservoir(record, self.properties(record, old.n));
         let missing_models =

@@ -4,11 +4,11 @@ use super::changes;
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
 use super::lock::lock;
-use super::server::Server;
+use super::server::{Server, Transaction};
 use super::statements;
 use super::tombstones;
 use super::unadopted::UnadoptedBatch;
-use super::values::Params;
+use super::values::{Params, Row};
 use crate::error::Error;
 use crate::record::{MESSAGE, Scope, Scopes, StoredRecord};
 use crate::store::api::{Claim, Derived, Maintenance, State, Tallies};
@@ -16,6 +16,7 @@ use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::WriteOutcome;
+use crate::store::imports::FactTable;
 use crate::store::select::Select;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,6 +34,11 @@ impl State for Neo4j {
         let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
         let params = Params::new().with("name", name).with("value", value);
         self.or_error("write to", self.server.write(|t| t.run(statement, params.clone())))
+    }
+
+    fn facts(&mut self, prefix: &str) -> Result<Vec<(String, String)>> {
+        let rows = self.server.rows(statements::FACTS, Params::new().with("prefix", prefix));
+        self.or_error("read", rows.and_then(named_values))
     }
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
@@ -60,6 +66,29 @@ impl State for Neo4j {
 
     fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
         self.or_error("read", self.read_change_state(earlier))
+    }
+}
+
+/// The names and values of facts.
+fn named_values(rows: Vec<Row>) -> DbResult<Vec<(String, String)>> {
+    rows.iter().map(|row| Ok((row.get("name")?, row.get("value")?))).collect()
+}
+
+impl FactTable for Transaction {
+    type Error = DbError;
+
+    fn get(&mut self, name: &str) -> DbResult<Option<String>> {
+        let row = self.row(statements::FACT, Params::new().with("name", name))?;
+        row.map(|row| row.get("value")).transpose()
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>) -> DbResult<()> {
+        let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
+        self.run(statement, Params::new().with("name", name).with("value", value))
+    }
+
+    fn all(&mut self, prefix: &str) -> DbResult<Vec<(String, String)>> {
+        named_values(self.rows(statements::FACTS, Params::new().with("prefix", prefix))?)
     }
 }
 

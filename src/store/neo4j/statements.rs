@@ -350,6 +350,16 @@ pub(super) const LINKS_BY_ID: &str = concat!(
     " AS row"
 );
 
+pub(super) const FACTS: &str = "
+    MATCH (f:RsvFact) WHERE f.name STARTS WITH $prefix RETURN f.name AS name, f.value AS value ORDER BY name";
+/// The ids of records by ranges of numbers, unless another change replaced them.
+pub(super) const NUMBERED: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord) WHERE r.n >= row.first AND r.n <= row.last
+    AND (r.changed IS NULL OR any(own IN $changes WHERE r.changed >= own.first AND r.changed <= own.last))
+    RETURN r.rsv_id AS id";
+/// The number of each record, and that of its last change in place.
+pub(super) const NUMBERS: &str = "
+    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) RETURN r.n AS n, r.changed AS changed";
 pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS value";
 
 pub(super) const MODELS: &str = "

@@ -15,6 +15,7 @@ use super::values::Params;
 use crate::record::{Record, TombstoneState, kind_named};
 use crate::store::forgetting::{Forgotten, Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
+use crate::store::imports::{self, Brought};
 use crate::store::write_plan;
 use neo4rs::BoltType;
 use std::borrow::Cow;
@@ -47,6 +48,7 @@ impl Neo4j {
                 };
                 let mut existing = existing::read(transaction, some, rules.forgotten)?;
                 existing.shrunk = shrunk;
+                existing.import = rules.import.cloned();
                 let written = write_plan::write(&mut existing, some, rules, &received, &mut refused)?;
                 Ok(((written, Some(received), refused), existing))
             })?;
@@ -169,8 +171,14 @@ impl Batch {
     }
 
     /// Writes the changes; returns the numbers of models that have no vectors any more.
-    fn write(self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
+    fn write(mut self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
+        let (import, new) = (self.import.take(), std::mem::take(&mut self.new_numbers));
+        let (same, changed) = (std::mem::take(&mut self.same), std::mem::take(&mut self.changed));
         let shrunk = self.write_changes(transaction)?;
+        let changed = if import.is_some() { numbers(transaction, &changed)? } else { Vec::new() };
+        let changed = changed.into_iter().filter_map(|(n, changed)| Some((n, changed?))).collect();
+        let same = numbers(transaction, &same)?.into_iter().map(|(n, _)| n).collect();
+        imports::note(import.as_ref(), Brought { new, same, changed }, transaction)?;
         delete_empty_models(transaction, &shrunk.into_iter().collect::<Vec<_>>())
     }
 
@@ -217,6 +225,18 @@ impl Batch {
         run_all(transaction, steps)?;
         Ok(shrunk)
     }
+}
+
+/// The numbers of records, and those of their last changes in place, by their ids.
+fn numbers(transaction: &mut Transaction, ids: &[String]) -> DbResult<Vec<(i64, Option<i64>)>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(ROWS) {
+        let params = Params::new().with_texts("ids", ids.iter().map(String::as_str));
+        for row in transaction.rows(statements::NUMBERS, params)? {
+            found.push((row.get("n")?, row.get("changed")?));
+        }
+    }
+    Ok(found)
 }
 
 /// Deletes those of some models that have no vectors any more; returns their numbers.

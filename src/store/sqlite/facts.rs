@@ -1,5 +1,6 @@
 //! Facts about the store, by name.
 
+use crate::store::imports::FactTable;
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// The value of a fact.
@@ -23,4 +24,27 @@ pub(super) fn set(connection: &Connection, name: &str, value: Option<&str>) -> r
 pub(super) fn clear(connection: &Connection, name: &str, value: &str) -> rusqlite::Result<()> {
     let sql = "DELETE FROM fact WHERE name = ? AND value = ?";
     connection.prepare_cached(sql)?.execute([name, value]).map(drop)
+}
+
+/// The facts whose names begin with a prefix, by name.
+pub(super) fn all(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<(String, String)>> {
+    let sql = "SELECT name, value FROM fact WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+impl FactTable for &Connection {
+    type Error = rusqlite::Error;
+
+    fn get(&mut self, name: &str) -> rusqlite::Result<Option<String>> {
+        get(self, name)
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
+        set(self, name, value)
+    }
+
+    fn all(&mut self, prefix: &str) -> rusqlite::Result<Vec<(String, String)>> {
+        all(self, prefix)
+    }
 }

@@ -16,11 +16,12 @@ use super::{tallies, tombstones, wal};
 use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone};
 use crate::store::forgetting::{Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
+use crate::store::imports::{self, Brought};
 use crate::store::write_plan::{self, AddedLink, Change, Holder, Owner, Twin, WriteTarget};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// Writes a batch; returns the outcome of each record.
@@ -37,7 +38,9 @@ pub(super) fn write(
         writer.draft = DraftBuilder::start();
     }
     let written = write_plan::write(&mut writer, batch, rules, &received, &mut RefusedIds::default())?;
+    let brought = std::mem::take(&mut writer.brought);
     writer.flush()?;
+    imports::note(rules.import, brought, &mut &*transaction)?;
     transaction.commit()?;
     Ok(written)
 }
@@ -71,6 +74,9 @@ struct Writer<'a> {
     /// Whether there is a model, of which new records lack a vector.
     has_models: bool,
     has_tombstones: bool,
+    brought: Brought,
+    /// The number of the holder that was found last.
+    holder: Cell<i64>,
     /// Whether records took the place of others.
     has_replaced: bool,
     /// Whether references to records are checked at the end only.
@@ -111,7 +117,9 @@ impl WriteTarget for Writer<'_> {
             exists.query_row(names, |row| Ok((row.get(0)?, row.get(1)?)))?;
         if has_id {
             let existing = record_columns::by_id(self.transaction, &record.id)?;
-            return Ok(existing.map_or(Holder::Nothing, |(_, existing)| Holder::Own(Cow::Owned(existing))));
+            let Some((n, existing)) = existing else { return Ok(Holder::Nothing) };
+            self.holder.set(n);
+            return Ok(Holder::Own(Cow::Owned(existing)));
         }
         let twin = if may_have_twin { self.twin(record)? } else { None };
         Ok(twin.map_or(Holder::Nothing, Holder::Twin))
@@ -155,9 +163,17 @@ impl WriteTarget for Writer<'_> {
         self.links.add(link)
     }
 
+    fn note_same(&mut self, _: &str) {
+        self.brought.same.push(self.holder.get());
+    }
+
     fn apply(&mut self, change: Change<'_>) -> rusqlite::Result<()> {
         match change {
-            Change::Insert(record) => self.insert(&record).map(drop),
+            Change::Insert(record) => {
+                let n = self.insert(&record)?;
+                self.brought.new.push(n);
+                Ok(())
+            }
             Change::Replace(record) => self.put_in_place(&record, false),
             Change::Update(record) => self.put_in_place(&record, true),
             Change::AddVector(embedding) => match record_row::by_id(self.transaction, &embedding.of)? {
@@ -187,6 +203,8 @@ impl<'a> Writer<'a> {
             models: RefCell::default(),
             has_models: embedding::has_models(transaction)?,
             has_tombstones: tombstones::are_there(transaction)?,
+            brought: Brought::default(),
+            holder: Cell::default(),
             has_replaced: false,
             defers_references: false,
         })
@@ -198,7 +216,7 @@ impl<'a> Writer<'a> {
             return Ok(None);
         }
         let sql = format!(
-            "SELECT {COLUMNS} FROM {TABLES} WHERE record.trace_id = ? AND record.timestamp = ? \
+            "SELECT {COLUMNS}, record.n FROM {TABLES} WHERE record.trace_id = ? AND record.timestamp = ? \
              AND +collection.kind = ? AND +collection.partition = ? AND +collection.instance = ?"
         );
         let mut statement = self.transaction.prepare_cached(&sql)?;
@@ -208,6 +226,7 @@ impl<'a> Writer<'a> {
         while let Some(row) = rows.next()? {
             let existing = record_columns::record(row)?;
             if existing.is_same(record) {
+                self.holder.set(row.get(record_columns::AFTER)?);
                 return Ok(Some(Twin::Record(existing.id)));
             }
         }
@@ -258,6 +277,7 @@ impl<'a> Writer<'a> {
         self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([n])?;
         removed.flush(self.transaction)?;
         let new = self.insert(record)?;
+        self.brought.changed.push((n, new));
         for (table, column) in REFERENCES {
             let sql = format!("UPDATE {table} SET {column} = ? WHERE {column} = ?");
             self.transaction.prepare_cached(&sql)?.execute([new, n])?;

@@ -149,11 +149,11 @@ fn name(record: &StoredRecord) -> String {
     }
 }
 
-const KEEP_OUT: WriteRules = WriteRules::KEEP_OUT;
-const NEW: WriteRules = WriteRules::NEW;
-const READMIT: WriteRules =
-    WriteRules { forgotten: Forgotten::Return { at: 90 }, source: WriteSource::Import };
-const NEW_READMIT: WriteRules = WriteRules { source: WriteSource::Local, ..READMIT };
+const KEEP_OUT: WriteRules<'static> = WriteRules::KEEP_OUT;
+const NEW: WriteRules<'static> = WriteRules::NEW;
+const READMIT: WriteRules<'static> =
+    WriteRules { forgotten: Forgotten::Return { at: 90 }, source: WriteSource::Import, import: None };
+const NEW_READMIT: WriteRules<'static> = WriteRules { source: WriteSource::Local, ..READMIT };
 
 /// The records of the rows, by name: kinds, and members beside those that the kind needs.
 const LINES: &[(&str, &str, &str)] = &[
@@ -253,7 +253,7 @@ fn store(names: &str) -> StoreInMemory {
 }
 
 /// The stored records, the written ones, the rules; the outcome, and the changes.
-type TableRow = (&'static str, &'static str, WriteRules, &'static str, &'static str);
+type TableRow = (&'static str, &'static str, WriteRules<'static>, &'static str, &'static str);
 
 const MISFIT: &str = "embedding: has 1 numbers, but those of m have 2";
 const MISSING: &str = "to: the store has no record m2";

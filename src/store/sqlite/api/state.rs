@@ -23,6 +23,10 @@ impl State for Sqlite {
         facts::set(&self.connection, name, value).map_err(|e| self.failed("write to", e))
     }
 
+    fn facts(&mut self, prefix: &str) -> Result<Vec<(String, String)>> {
+        facts::all(&self.connection, prefix).map_err(|e| self.failed("read", e))
+    }
+
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         match self.connection.path() {
             // A missing store is used by nobody else.
