@@ -68,8 +68,8 @@ rsv-browse() {
         return 1
     fi
     _rsv_functions=$(typeset -f _rsv_browse_list _rsv_browse_widen _rsv_browse_in_scope _rsv_browse_rows \
-        _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_copy _rsv_browse_clipboard \
-        _rsv_browse_forget _rsv_browse_pause)
+        _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_conversation _rsv_browse_paged \
+        _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_forget _rsv_browse_pause)
     _rsv_columns=$(stty size 2>/dev/null </dev/tty) && _rsv_columns=${_rsv_columns#* } || _rsv_columns=80
     row=$(_rsv_browse_list "$*") || code=$?
     [[ $code != 2 ]] || return 2
@@ -85,13 +85,14 @@ _rsv_browse_list() {
     [[ -z $_rsv_all ]] || { prompt='search all> ' && other='ctrl-r searches less'; }
     _rsv_browse_rows "$1" | fzf --disabled --no-sort --no-multi --ansi --layout=reverse --info=inline \
         --query="$1" --prompt="$prompt" --delimiter=$'\t' --with-nth=2.. \
-        --header=$'enter prints · ctrl-t opens the trace\nctrl-y copies · ctrl-x forgets\n'"$other" \
+        --header=$'enter prints · ctrl-t opens the trace, ctrl-o the conversation\nctrl-y copies · ctrl-x forgets\n'"$other" \
         --preview="${run}_preview {1}" --preview-window='right,55%,wrap,<100(down,60%,wrap)' \
         --bind="change:change-prompt($prompt)+rebind(load)+reload(:)" \
         --bind='start:unbind(load)' \
         --bind="load:unbind(load)+reload(${run}_rows {q})" \
         --bind="ctrl-r:become(${run}_widen {q})" \
         --bind="ctrl-t:execute(${run}_trace {1} >/dev/tty)" \
+        --bind="ctrl-o:execute(${run}_conversation {1} >/dev/tty)" \
         --bind="ctrl-y:transform-prompt(${run}_copy {1})" \
         --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})"
 }
@@ -160,11 +161,20 @@ _rsv_browse_preview() {
 
 # The whole trace of a message, in a pager that does not end by itself.
 _rsv_browse_trace() {
-    local trace='' partition='' instance='' pager="${PAGER-less}"
+    local trace='' partition='' instance=''
     [[ -n $1 ]] || return 0
     eval "$(_rsv_browse_message "$1" --format jsonl |
         jq -r '@sh "trace=\(.trace_id) partition=\(.partition) instance=\(.instance)"')"
-    LESS="${LESS-R} -+F" rsv-view --limit 1000 --trace="$trace" --partition="$partition" --instance="$instance"
+    _rsv_browse_paged rsv-view --limit 1000 --trace="$trace" --partition="$partition" --instance="$instance"
+}
+
+# The whole conversation of a message, in the same way.
+_rsv_browse_conversation() { [[ -z $1 ]] || _rsv_browse_paged _rsv_browse_message "$1" --conversation; }
+
+# Runs a command whose pager does not end by itself.
+_rsv_browse_paged() {
+    local pager="${PAGER-less}"
+    LESS="${LESS-R} -+F" "$@"
     if [[ $pager != *less* ]] || ! command -v less >/dev/null; then _rsv_browse_pause; fi
 }
 

@@ -28,6 +28,7 @@ mod role;
 mod scope;
 mod scope_summary;
 mod session_summary;
+mod short_id;
 mod signal;
 mod stored;
 pub mod time;
@@ -54,6 +55,7 @@ pub use role::Role;
 pub use scope::{Reach, RequestScope, Scope, Scopes};
 pub use scope_summary::ScopeSummary;
 pub use session_summary::SessionSummary;
+pub use short_id::{MIN_READ_LETTERS, MIN_SHOWN_LETTERS, digest_number, digest_numbers, id_digest};
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use stored::{
     Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, SameWords, StoredRecord, Subject, Tally,

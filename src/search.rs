@@ -6,6 +6,7 @@
 
 mod default_scopes;
 mod expand;
+mod heads;
 mod hybrid;
 mod memories;
 mod nearby;
@@ -17,8 +18,9 @@ pub mod tree;
 mod visit;
 
 pub use default_scopes::{
-    Announcement, ScopeSource, choose_recalled, scope_source, scope_source_before_opening,
+    Announcement, ScopeSource, choose_recalled, complete_instance, scope_source, scope_source_before_opening,
 };
+pub use heads::heads;
 pub use nearby::nothing_found;
 pub use options::{By, CatchUp, LinkNewest, Options};
 pub use request::{Method, Ranking, Request};

@@ -19,12 +19,14 @@ mod follow;
 mod forgetting;
 mod identity;
 mod imports;
+mod instances;
 mod neo4j;
 mod number_ranges;
 mod open;
 mod question;
 mod select;
 mod sessions;
+mod short_ids;
 mod sqlite;
 mod synapses;
 mod undo;
@@ -46,11 +48,13 @@ pub use forgetting::{Forgotten, WriteRules, WriteSource};
 pub use identity::{RefusedIds, WriteOutcome};
 pub use imports::{Import, StoredImport};
 pub use number_ranges::NumberRanges;
+pub use instances::full_scope;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
 pub use select::{Below, Collection, Except, Select, Walk};
 pub use sessions::{
     Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
+pub use short_ids::{full_id, full_ids, short_ids};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 pub use undo::{ImportedRecords, imports, records_of, set_undone};

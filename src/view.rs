@@ -1,42 +1,45 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
+mod heads;
 mod hits;
 mod reservoir;
 mod scope_table;
 mod session_table;
 mod tree;
+mod visible;
 mod wrap;
 
+pub use heads::Heads;
 pub use hits::{HitFormat, HitStyle, RankedHit};
 pub use reservoir::ReservoirLines;
 pub use scope_table::scopes;
 pub use session_table::sessions;
 pub use tree::{document, tree};
+pub use visible::{date, escape_controls, visible};
 
-use crate::cli::{Layout, Style, is_hidden};
-use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use crate::cli::{Layout, Style};
+use crate::record::{Hit, Object, Role, Scope, StoredRecord};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 use wrap::{Margins, columns, wrap};
 
-/// `2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes, `garden/desk` precedes the
-/// role.
-pub fn record(record: &StoredRecord, layout: &Layout) -> String {
-    paragraph("", record, &[], layout)
+/// `5744a1c 2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes, `garden/desk` and the
+/// title of the instance precede the role.
+pub fn record(record: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
+    paragraph("", record, &[], heads, layout)
 }
 
 /// The same with a mark in front.
-pub fn led(mark: &str, record: &StoredRecord, layout: &Layout) -> String {
-    paragraph(mark, record, &[], layout)
+pub fn led(mark: &str, record: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
+    paragraph(mark, record, &[], heads, layout)
 }
 
-/// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`. The parts of the text
+/// A record with its rank and score in front: ` 1. 2.31 5744a1c 2026-11-21 07:03 user: text`. The parts of the text
 /// that matched are highlighted: byte ranges in their order, which do not overlap.
-pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], layout: &Layout) -> String {
-    paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, matched, layout)
+pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], heads: &Heads, layout: &Layout) -> String {
+    let score = if heads::is_narrow(layout) { String::new() } else { format!("{:.2} ", hit.score) };
+    paragraph(&format!("{rank:>2}. {score}"), &hit.record, matched, heads, layout)
 }
 
 /// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for
@@ -62,22 +65,22 @@ pub fn parts(hit: &Hit) -> String {
     if parts.is_empty() { String::new() } else { format!("    {}\n", parts.join(" + ")) }
 }
 
-fn paragraph(lead: &str, record: &StoredRecord, matched: &[Range<usize>], layout: &Layout) -> String {
-    let origin = origin(record, layout);
+fn paragraph(
+    lead: &str,
+    record: &StoredRecord,
+    matched: &[Range<usize>],
+    heads: &Heads,
+    layout: &Layout,
+) -> String {
     let heading = visible(&(record.kind.heading)(record)).replace('\n', " ");
-    let indent = lead.len() + columns(&origin) + columns(&heading) + 3;
-    let origin = layout.paint(Style::Dim, &origin);
-    let heading = match record.role {
-        Some(role) => layout.paint(style_of(role), &heading),
-        None => heading,
-    };
-    let mut out = format!("{lead}{origin} {heading}: ");
+    let (mut out, head) = heads.head(lead, record, (&heading, record.role.map(style_of)), layout);
+    let indent = head + 1;
     let (text, matched) = visible_matches(&record.shown_text(), matched);
     // Long heads on narrow terminals would leave no space beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
     for (at, line) in wrap(&text, &Margins { width: layout.width, indent, hanging }).into_iter().enumerate() {
         if !line.part.is_empty() {
-            let margin = if at > 0 { hanging } else { 0 };
+            let margin = if at > 0 { hanging } else { 1 };
             let _ = write!(out, "{:1$}", "", margin + line.indent);
         }
         highlight(&text, line.part, &matched, layout, &mut out);
@@ -146,38 +149,6 @@ fn style_of(role: Role) -> Style {
     }
 }
 
-/// A time, in milliseconds since 1970, UTC, as `2026-11-21 07:03`.
-pub fn date(ms: i64, zone: &TimeZone) -> String {
-    match Timestamp::from_millisecond(ms) {
-        Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => {
-            time::utc(ms).map_or_else(|| ms.to_string(), |utc| utc.strftime("%Y-%m-%d %H:%M").to_string())
-        }
-    }
-}
-
-/// The text with control, bidirectional and zero-width characters written out (`\u{202e}`), so that
-/// nothing stored can move the cursor or hide; line ends stay.
-pub fn visible(text: &str) -> String {
-    escape_controls(&text.replace('\t', "    "))
-}
-
-/// As `visible`, but tabs stay.
-pub fn escape_controls(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            '\r' => {}
-            c if is_hidden(c) => {
-                let _ = write!(out, "{}", c.escape_unicode());
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// The beginning of a text on one line of at most this many columns, in quotation marks.
 pub fn excerpt(text: &str, width: usize) -> String {
     let text = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -191,15 +162,4 @@ pub fn excerpt(text: &str, width: usize) -> String {
     };
     let beginning: String = text.chars().take_while(fits).collect();
     format!("“{}…”", beginning.trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_and_bidi_characters_are_escaped() {
-        assert_eq!(visible("a\x1b[2Jb\u{202e}c\u{200b}\td\r\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{200b}    d\n");
-        assert_eq!(visible("👩\u{200d}💻"), "👩\u{200d}💻");
-    }
 }

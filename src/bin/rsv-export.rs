@@ -6,6 +6,7 @@ use rsv::error::{Error, Result};
 use rsv::export::{FineTuning, Format, Transcripts};
 use rsv::memory::{self, PriorRule};
 use rsv::record::{MEMORY, Record, RecordKind, Scopes, VectorFormat, kinds};
+use rsv::search;
 use rsv::store::{self, ChangeNumbers, Cursor, Damage, OpenMode, Select, Store, StoreError, Walk};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -68,13 +69,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         store::copy(&mut *store::open_to_read(&settings, io)?, file)?;
         return Ok(Outcome::Yes);
     }
+    let mut store = store::open_readable(&settings, io, args.recover)?;
+    search::complete_instance(&mut *store, io)?;
     let which = Select {
         roles: args.filter.role.clone(),
         since: args.filter.since,
         until: args.filter.until,
         ..Select::messages(io.common.to_cover()?)
     };
-    let mut store = store::open_readable(&settings, io, args.recover)?;
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv { safe: args.safe },

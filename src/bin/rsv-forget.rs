@@ -10,9 +10,10 @@ use rsv::record::{
     kinds,
 };
 use rsv::redact::Redactor;
+use rsv::search;
 use rsv::store::{self, OpenMode, Removal, Select, Store};
 use rsv::tree;
-use rsv::view;
+use rsv::view::{self, Heads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 /// text without secrets. No later import or retry stores them again. The exit status is 1 if there was nothing to remove.
 #[derive(clap::Args)]
 struct Args {
-    /// The ids of the records, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
+    /// The ids of the records, or the first letters of their short ids, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
     /// standard input
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -81,7 +82,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut named: BTreeMap<String, String> = BTreeMap::new();
     let (addresses, ids): (Vec<&String>, Vec<&String>) =
         args.ids.iter().filter(|id| *id != "-").partition(|id| id.starts_with("viking://"));
-    named.extend(ids.into_iter().map(|id| (id.clone(), String::new())));
     let partition = io.common.scope()?.partition;
     let addresses: Vec<Address> =
         addresses.into_iter().map(|uri| Address::resolve(uri, &partition)).collect::<Result<_>>()?;
@@ -95,8 +95,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         kinds => kinds.to_vec(),
     };
     let names_ids = reads_lines || !args.ids.is_empty();
-    if names_ids && named.is_empty() && addresses.is_empty() {
+    if names_ids && named.is_empty() && addresses.is_empty() && ids.is_empty() {
         return Ok(Outcome::No);
+    }
+    let mut store = open(args.dry_run, &settings, io)?;
+    let store = &mut *store;
+    // Only where a person reads which it is: no script removes another instance than it named.
+    if io.prints_summaries() {
+        search::complete_instance(store, io)?;
+    }
+    let named_scopes = io.common.to_cover()?;
+    for id in ids {
+        named.insert(store::full_id(store, id, &named_scopes)?, String::new());
     }
     let scopes = match io.common.instance {
         None if !addresses.is_empty() && !args.all => Scopes::Partition(partition.clone()),
@@ -110,8 +120,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         only: names_ids.then(|| named.keys().cloned().collect()),
         ..Select::records(kinds, scopes)
     };
-    let mut store = open(args.dry_run, &settings, io)?;
-    let store = &mut *store;
     for address in &addresses {
         let mut nodes = tree::below(store, &partition, address, None)?;
         nodes.extend(tree::node(store, &partition, address)?);
@@ -307,16 +315,24 @@ fn print(
     let scopes = which.scopes == Scopes::All;
     let redactor = io.stdout_is_tty().then(|| Redactor::of_patterns(settings)).transpose()?;
     let for_people = redactor.map(|redactor| (Layout { scopes, ..io.layout() }, redactor));
+    let heads = heads(store, ids, for_people.is_some())?;
     let out = &mut io.out;
     forget::visit(store, ids, &mut |record| match (&for_people, record) {
         (Some((layout, redactor)), Record::Stored(record)) => {
             let shown = redactor.without_secrets(&record).map_or(record, |(redacted, _)| redacted);
-            out.write(view::record(&shown, layout).as_bytes())
+            out.write(view::record(&shown, &heads, layout).as_bytes())
         }
         (Some(_), _) => Ok(()),
         (None, record) => out.with(|out| record.write_line(VectorFormat::Numbers, out)),
     })?;
     io.out.flush()
+}
+
+/// The heads of the records to remove, if a person sees them.
+fn heads(store: &mut dyn Store, ids: &BTreeSet<String>, for_people: bool) -> Result<Heads> {
+    let ids = ids.iter().map(String::as_str);
+    let short_ids = if for_people { store::short_ids(store, ids)? } else { Default::default() };
+    Ok(Heads { short_ids, ..Heads::default() })
 }
 
 /// Reports the records that a server still has: messages of Reservoir have no id of rsv's.

@@ -13,6 +13,7 @@ use rsv::picture::{self, Arrangement, GraphOptions};
 use rsv::record::{
     Address, Commit, Link, MEMORY, Object, Reach, Record, RecordKind, SYNAPSE, Scopes, VectorFormat,
 };
+use rsv::search;
 use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -165,6 +166,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     } else {
         store::open_to_read(&settings, io)?
     };
+    search::complete_instance(&mut *store, io)?;
     let scopes = io.common.to_cover()?;
     if let (Some(from), Some(to)) = (&args.from, &args.to) {
         drop(store);
@@ -181,7 +183,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return stats(&mut *store, &scopes, io);
     }
     if let Some([from, to]) = args.show.path.as_deref() {
-        return path(&mut *store, &scopes, from, to, io);
+        let [from, to] = [from, to].map(|id| store::full_id(&mut *store, id, &scopes));
+        return path(&mut *store, &scopes, &from?, &to?, io);
     }
     if let Some(format) = &args.show.format {
         return draw(&mut *store, &settings, &scopes, format, &args, io);
@@ -197,11 +200,11 @@ fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io:
         let id = if end.starts_with("viking://") {
             Address::resolve(end, &partition)?.document_id(&partition)
         } else {
-            end.to_owned()
+            store::full_id(store, end, scopes)?
         };
         if !store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
             return Err(Error::new(format!("there is no record {end}"))
-                .hint("-p names the partition of a document; rsv-search and rsv-view, in a pipe, show ids"));
+                .hint("-p names the partition of a document; rsv-search and rsv-view show ids"));
         }
         ids.push(id);
     }
@@ -478,6 +481,7 @@ fn whole(store: &mut dyn Store, scopes: &Scopes, args: &Args, io: &mut Io) -> Re
 }
 
 fn neighbourhood(store: &mut dyn Store, scopes: &Scopes, id: &str, hops: usize) -> Result<Graph> {
+    let id = &store::full_id(store, id, scopes)?;
     let around = scopes_around(store, scopes, id)?;
     Ok(Graph::read(store, &around)?.neighbourhood(id, hops))
 }

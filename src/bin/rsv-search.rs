@@ -14,7 +14,7 @@ use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSou
 use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
 use rsv::text::{self, Occur, Term};
-use rsv::view::{self, HitFormat, HitStyle, RankedHit, ReservoirLines};
+use rsv::view::{self, Heads, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -175,6 +175,9 @@ impl Kind {
 /// The number of hits that are printed if no other is given.
 const DEFAULT_LIMIT: usize = 10;
 
+/// The most hits that are printed with their short ids: more are not held at once.
+const MAX_WITH_HEADS: usize = 1000;
+
 fn score(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| "expected a number".to_owned())
@@ -206,7 +209,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let input = Input::read(&args, settings.max_line(), io)?;
     let store = &mut *store::open_to_read(&settings, io)?;
+    search::complete_instance(store, io)?;
     let scopes = scopes(&args, &settings, store, io)?;
+    let except =
+        Except { traces: args.exclude_trace.clone(), ids: store::full_ids(store, &args.exclude, &scopes)? };
     let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
     let everywhere = input.everywhere(&args, io);
     let announcement = Announcement::new(args.all, &scopes, &everywhere, store, io)?;
@@ -214,7 +220,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        except: Except { traces: args.exclude_trace, ids: args.exclude },
+        except,
         ..Select::records(searched, scopes)
     };
     let style = match layout {
@@ -378,14 +384,21 @@ impl Search<'_> {
         }
         let mut rank = 0;
         let extent = (self.context, self.printer.format.explain);
+        let for_people = self.printer.format.layout().is_some() && request.options.limit <= MAX_WITH_HEADS;
+        let mut held = Vec::new();
         self.searcher.visit(store, &request, extent, &mut |hit, around, by_meaning| {
             rank += 1;
             if rank == 1 {
                 self.announcement.print(query, io);
                 self.printer.highlight(question, by_meaning);
             }
-            self.printer.print(rank, hit, around, query, io)
+            if for_people {
+                held.push((hit.clone(), around.clone()));
+                return Ok(());
+            }
+            self.printer.print((rank, hit, around), query, &Heads::default(), io)
         })?;
+        self.printer.print_held(store, &held, query, io)?;
         if rank == 0 {
             io.out.with(|out| self.printer.format.write_miss(query, out))?;
             let is_for_person = io.stdout_is_tty() || io.prints_summaries();
@@ -410,13 +423,20 @@ impl Search<'_> {
     ) -> Result<bool> {
         let mut rank = 0;
         self.announcement.print(None, io);
+        let mut held = Vec::new();
+        let for_people = self.printer.format.layout().is_some();
         search::visit_secrets(store, &self.request.which, redactor, &mut |hit| {
             if rank < limit {
                 rank += 1;
-                self.printer.print(rank, &hit, &Around::default(), None, io)?;
+                if for_people {
+                    held.push((hit, Around::default()));
+                    return Ok(());
+                }
+                self.printer.print((rank, &hit, &Around::default()), None, &Heads::default(), io)?;
             }
             Ok(())
         })?;
+        self.printer.print_held(store, &held, None, io)?;
         if rank > 0 && self.printer.format.layout().is_some() {
             io.note(
                 "the hits are printed without their secrets; to remove them, add to this command: | rsv-forget --all",
@@ -490,13 +510,13 @@ impl Search<'_> {
                 None => io.out.with(|out| step.write_line(query, out))?,
             }
         }
-        for (at, hit) in hits.iter().enumerate() {
-            self.printer.print(at + 1, hit, &Around::default(), query, io)?;
-        }
-        if hits.is_empty() {
+        let is_empty = hits.is_empty();
+        let held: Vec<_> = hits.into_iter().map(|hit| (hit, Around::default())).collect();
+        self.printer.print_held(store, &held, query, io)?;
+        if is_empty {
             io.out.with(|out| self.printer.format.write_miss(query, out))?;
         }
-        io.out.flush().map(|()| !hits.is_empty())
+        io.out.flush().map(|()| !is_empty)
     }
 
     /// Answers query lines in their order; whether any has hits.
@@ -523,20 +543,39 @@ impl Search<'_> {
 }
 
 impl Printer {
-    /// Prints a hit, with the messages around it; the first hit of a query line for people after the question.
+    /// Prints all hits of a question, each with the messages around it.
+    fn print_held(
+        &self,
+        store: &mut dyn Store,
+        hits: &[(Hit, Around)],
+        query: Option<&Query>,
+        io: &mut Io,
+    ) -> Result<()> {
+        let shown = hits.iter().flat_map(|(hit, around)| {
+            let around = around.all().map(|record| &**record);
+            around.chain([&hit.record])
+        });
+        let heads = search::heads(store, shown, self.format.layout())?;
+        for (at, (hit, around)) in hits.iter().enumerate() {
+            self.print((at + 1, hit, around), query, &heads, io)?;
+        }
+        Ok(())
+    }
+
+    /// Prints a hit with its rank and the messages around it; the first hit of a query line for people after the question.
     fn print(
         &self,
-        rank: usize,
-        hit: &Hit,
-        around: &Around,
+        (rank, hit, around): (usize, &Hit, &Around),
         query: Option<&Query>,
+        heads: &Heads,
         io: &mut Io,
     ) -> Result<()> {
         let matched = match &self.highlighted[..] {
             [] => Vec::new(),
             terms => text::occurrences(terms, &hit.record.shown_text()),
         };
-        let ranked = RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched };
+        let ranked =
+            RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched, heads };
         io.out.with(|out| self.format.write(&ranked, query, out))
     }
 

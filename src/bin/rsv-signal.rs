@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// memory's is an error; the others are done.
 #[derive(clap::Args)]
 struct Args {
-    /// The ids of the memories; without any, read lines from standard input
+    /// The ids of the memories, or the first letters of their short ids; without any, read lines from standard input
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
@@ -116,7 +116,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return pass_lines(&signal, &scopes, &settings, io);
     }
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
-    let stored = memory::store_signals(&mut *store, &args.ids, &signal, &scopes, &io.clock)?;
+    let ids = store::full_ids(&mut *store, &args.ids, &scopes)?;
+    let stored = memory::store_signals(&mut *store, &ids, &signal, &scopes, &io.clock)?;
     for (id, _) in args.ids.iter().zip(&stored).filter(|(_, memory)| memory.is_none()) {
         io.fault(&not_found(id));
     }

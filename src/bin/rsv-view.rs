@@ -11,9 +11,9 @@ use rsv::record::{
     SessionSummary, StoredRecord, VectorFormat, kinds,
 };
 use rsv::search::{self, ScopeSource};
-use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted};
+use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
 use rsv::tree;
-use rsv::view::{self, ReservoirLines};
+use rsv::view::{self, Heads, ReservoirLines};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,6 +24,9 @@ const DEFAULT_COUNT: usize = 10;
 
 /// The greatest number of messages of one commit, whose line has their ids.
 const MAX_COMMIT_MESSAGES: usize = 20_000;
+
+/// The most records that are printed with their short ids: more are not held at once.
+const MAX_WITH_HEADS: usize = 1000;
 
 /// The time between two looks for new messages.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -61,7 +64,7 @@ struct Args {
     /// Leave out the last records, as many as this
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
-    /// Print the record with this id, of any scope unless -p or -i names one
+    /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i names one
     #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts", "all"])]
     id: Option<String>,
     /// With --id: print this many messages before and after it as well
@@ -74,6 +77,9 @@ struct Args {
         hide_default_value = true
     )]
     context: usize,
+    /// With --id: print the whole conversation around it, which is its instance
+    #[arg(long, requires = "id", conflicts_with = "context")]
+    conversation: bool,
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
@@ -152,6 +158,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
+    let mut store = store::open_to_read(&settings, io)?;
+    search::complete_instance(&mut *store, io)?;
     let is_named = args.id.is_some() || args.of.is_some();
     let scopes = if is_named && !args.all || args.scopes || args.sessions {
         io.common.to_cover()?
@@ -174,7 +182,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All && args.of.is_none(), ..layout });
     let which = Select {
         trace_id: args.trace,
-        key: args.of,
+        key: args.of.map(|id| store::full_id(&mut *store, &id, &scopes)).transpose()?,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
@@ -206,7 +214,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Error::new("--format: a block is of the last records of a scope").hint("use --format text")
         );
     }
-    let mut store = store::open_to_read(&settings, io)?;
     if is_block {
         let state = State::named(&args.state).unwrap_or(State::Active);
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
@@ -214,6 +221,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     if let Some(id) = &args.id {
+        let id = &store::full_id(&mut *store, id, &which.scopes)?;
+        if args.conversation {
+            return print_conversation(&mut *store, id, &which.scopes, layout.as_ref(), io);
+        }
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
     if args.scopes {
@@ -254,12 +265,21 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
         return print_records(&mut *store, records, layout.as_ref(), io);
     }
+    if let Some(layout) = layout.as_ref().filter(|_| count <= MAX_WITH_HEADS && !is_reservoir) {
+        let records = store.last_of(&which, count)?;
+        if records.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        return print_records(&mut *store, records, Some(layout), io);
+    }
     let mut is_empty = true;
     store.visit_last(&which, count, &mut |record| {
         is_empty = false;
         match (&layout, &record) {
             (_, Record::Stored(record)) if is_reservoir => io.out.write(reservoir.message(record).as_bytes()),
-            (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
+            (Some(layout), Record::Stored(record)) => {
+                io.out.write(view::record(record, &Heads::default(), layout).as_bytes())
+            }
             _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
         }
     })?;
@@ -345,13 +365,14 @@ fn print_records(
 ) -> Result<Outcome> {
     let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
     let evidence = if layout.is_some() { memory::evidence(store, &ids)? } else { BTreeMap::new() };
+    let heads = search::heads(store, &records, layout)?;
     for record in &records {
         match layout {
             Some(_) if record.kind == &MEMORY => {
                 let evidence = evidence.get(&record.id).copied().unwrap_or_default();
                 io.out.write(memory::row(record, &evidence).as_bytes())?;
             }
-            Some(layout) => io.out.write(view::record(record, layout).as_bytes())?,
+            Some(layout) => io.out.write(view::record(record, &heads, layout).as_bytes())?,
             None => io.out.with(|out| {
                 record.write(out);
                 out.push(b'\n');
@@ -372,10 +393,7 @@ fn print_one(
     io: &mut Io,
 ) -> Result<Outcome> {
     let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
-    let Some(mut record) = record else {
-        return Err(Error::new(format!("there is no record {id}"))
-            .hint("rsv-search and rsv-view, in a pipe, show the ids of messages"));
-    };
+    let Some(mut record) = record else { return Err(no_record(id)) };
     memory::derive(store, [&mut record], rule)?;
     let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
     let around = around.unwrap_or_default();
@@ -383,15 +401,65 @@ fn print_one(
         let evidence = memory::evidence(store, &[id])?.remove(id).unwrap_or_default();
         io.out.write(memory::row(&record, &evidence).as_bytes())?;
     }
+    let near = around.before.iter().chain(&around.after).map(|near| &**near);
+    let heads = search::heads(store, near.chain([&record]), layout)?;
     let mut print = |lead: &str, record: &StoredRecord| match layout {
-        Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
-        Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),
-        None => io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out)),
+        Some(layout) if context == 0 => io.out.write(view::record(record, &heads, layout).as_bytes()),
+        _ => print_led(lead, record, &heads, layout, io),
     };
     around.before.iter().rev().try_for_each(|record| print("  ", record))?;
     print("> ", &record)?;
     around.after.iter().try_for_each(|record| print("  ", record))?;
     Ok(Outcome::Yes)
+}
+
+/// Prints a record as a line, or as text with a mark in front.
+fn print_led(
+    lead: &str,
+    record: &StoredRecord,
+    heads: &Heads,
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<()> {
+    match layout {
+        Some(layout) => io.out.write(view::led(lead, record, heads, layout).as_bytes()),
+        None => io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out)),
+    }
+}
+
+/// Prints all messages of the instance of the record that has an id, oldest first; as text with a mark before the record
+/// itself.
+fn print_conversation(
+    store: &mut dyn Store,
+    id: &str,
+    scopes: &Scopes,
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
+    let Some(record) = record else { return Err(no_record(id)) };
+    let layout = layout.map(|layout| Layout { scopes: false, ..layout.clone() });
+    let layout = layout.as_ref();
+    let which = Select::messages(Scopes::One(record.scope.clone()));
+    let heads = if store.count(&which, MAX_WITH_HEADS + 1)? <= MAX_WITH_HEADS {
+        let messages = store.last_of(&which, MAX_WITH_HEADS)?;
+        search::heads(store, &messages, layout)?
+    } else {
+        Heads::default()
+    };
+    store.walk(&Walk::records(which), &mut |message| match message.stored() {
+        Some(message) => {
+            let lead = if message.id == record.id { "> " } else { "  " };
+            print_led(lead, message, &heads, layout, io)
+        }
+        None => Ok(()),
+    })?;
+    Ok(Outcome::Yes)
+}
+
+fn no_record(id: &str) -> Error {
+    Error::new(format!("there is no record {id}"))
+        .hint("rsv-search and rsv-view show the short ids of messages on a terminal, and their ids in a pipe")
 }
 
 /// Prints the last records of a selection, and from then on those that are stored.
@@ -458,7 +526,7 @@ fn print_uncommitted(store: &mut dyn Store, layout: Option<&Layout>, io: &mut Io
     }
     for record in archive.into_iter().chain(messages) {
         match layout {
-            Some(layout) => io.out.write(view::record(&record, layout).as_bytes())?,
+            Some(layout) => io.out.write(view::record(&record, &Heads::default(), layout).as_bytes())?,
             None => io.out.with(|out| Record::Stored(record).write_line(VectorFormat::Numbers, out))?,
         }
     }
@@ -474,7 +542,8 @@ fn print(store: &mut dyn Store, record: &StoredRecord, layout: Option<&Layout>, 
         return io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out));
     };
     if record.kind.name != ACCOUNT.name {
-        return io.out.write(view::record(record, layout).as_bytes());
+        let heads = search::heads(store, [record], Some(layout))?;
+        return io.out.write(view::record(record, &heads, layout).as_bytes());
     }
     let scope = Scopes::One(record.scope.clone());
     let asked = Select {

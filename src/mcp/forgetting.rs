@@ -7,7 +7,7 @@ use super::context::address;
 use crate::error::{Error, Result};
 use crate::forget;
 use crate::record::{SCHEME, Scopes, kinds};
-use crate::store::Select;
+use crate::store::{self, Select};
 use crate::tree;
 use serde_json::json;
 
@@ -23,6 +23,7 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
     }
     let partition = call.scope.partition()?;
     let store = &mut *call.open_to_write()?;
+    let ids = store::full_ids(store, &ids, &call.scope.to_read(None)?)?;
     let mut only = ids.clone();
     for uri in &uris {
         let address = address(call, uri)?;

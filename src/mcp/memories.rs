@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ingest::NewMemory;
 use crate::memory::{self, NewSignal};
 use crate::record::{MEMORY, Object, SignalType, StoredRecord, quote};
-use crate::store::Select;
+use crate::store::{self, Select};
 use serde_json::{Value, json};
 
 /// Finds memories: `rsv-search --kind memory QUERY`, and then `rsv-signal --used`.
@@ -107,7 +107,8 @@ fn signal(
     let signal = NewSignal { signal_type, positive, session_id };
     let store = &mut *call.open_to_write()?;
     let scopes = call.scope.to_read(None)?;
-    let stored = memory::store_signals(store, &[id.to_owned()], &signal, &scopes, &call.server.clock)?;
+    let id = store::full_id(store, id, &scopes)?;
+    let stored = memory::store_signals(store, &[id], &signal, &scopes, &call.server.clock)?;
     let Some(mut memory) = stored.into_iter().flatten().next() else {
         return Err(Error::new("memory_id: memory not found")
             .hint("memory_search and recall give the ids of the memories of this project"));

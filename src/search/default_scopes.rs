@@ -52,6 +52,20 @@ fn is_named(settings: &Settings, common: &Common) -> bool {
     common.names_scope() || settings.is_set("scope")
 }
 
+/// Puts the instance that the first letters of its name stand for in the place of `-i`, for a tool that reads. A person
+/// is told which it is.
+pub fn complete_instance(store: &mut dyn Store, io: &mut Io) -> Result<()> {
+    let Some(given) = io.common.instance.clone() else { return Ok(()) };
+    let full = store::full_scope(store, io.common.scope()?)?;
+    if full.instance != given {
+        if io.prints_summaries() {
+            io.summary(format_args!("{given} is the instance {}", full.instance));
+        }
+        io.common.instance = Some(full.instance);
+    }
+    Ok(())
+}
+
 /// Chooses the scope of a tool that recalls: on a terminal, the partition of the project, if it has records. A person is
 /// told which it is, unless a flag names it.
 pub fn choose_recalled(settings: &Settings, io: &mut Io, and_stores: bool) -> Result<()> {

@@ -19,6 +19,7 @@ use crate::record::{
 };
 use crate::text::terms::{Occur, Term};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// The greatest number of records that `visit_last` holds at once.
@@ -212,6 +213,10 @@ pub trait State {
 
     /// The scope of the record of any kind that has this id.
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;
+
+    /// The ids of the records of any kind whose digests have a number ([`digest_number`](crate::record::digest_number))
+    /// in one of some ranges; in no order.
+    fn ids_by_digest(&mut self, ranges: &[RangeInclusive<i64>]) -> Result<Vec<String>>;
 
     /// Whether each of some records was forgotten and would be kept out, under any id and in any form of the
     /// forgotten words.

@@ -1,5 +1,6 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes.
 
+mod digests; // 0 short ids
 mod error; // 0 errors of SQLite
 mod facts; // 0 named facts
 mod row; // 0 rows as links

@@ -1,6 +1,6 @@
 //! Hits as they are printed: as lines, as text for people, or in the words of Reservoir.
 
-use super::{ReservoirLines, hit, parts, record, visible};
+use super::{Heads, ReservoirLines, hit, parts, record, visible};
 use crate::cli::Layout;
 use crate::record::{Hit, Query, StoredRecord};
 use std::ops::Range;
@@ -39,6 +39,7 @@ pub struct RankedHit<'a> {
     pub after: &'a [Arc<StoredRecord>],
     /// The ranges that stand out in its text.
     pub matched: &'a [Range<usize>],
+    pub heads: &'a Heads,
 }
 
 impl HitFormat {
@@ -89,20 +90,20 @@ impl HitFormat {
 
     /// A hit for people, with the messages around it.
     fn block(&self, ranked: &RankedHit, layout: &Layout) -> String {
-        let RankedHit { rank, hit: found, before, after, matched } = *ranked;
+        let RankedHit { rank, hit: found, before, after, matched, heads } = *ranked;
         let mut block = String::new();
         if self.has_context && rank > 1 {
             block.push_str("--\n");
         }
         for message in before.iter().rev() {
-            block.push_str(&record(message, layout));
+            block.push_str(&record(message, heads, layout));
         }
-        block.push_str(&hit(rank, found, matched, layout));
+        block.push_str(&hit(rank, found, matched, heads, layout));
         if self.explain {
             block.push_str(&parts(found));
         }
         for message in after {
-            block.push_str(&record(message, layout));
+            block.push_str(&record(message, heads, layout));
         }
         block
     }

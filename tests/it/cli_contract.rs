@@ -1,6 +1,6 @@
 //! The contract of every tool: help, version, bad flags, closed and full outputs, terminals.
 
-use crate::support::{Home, readers, tools};
+use crate::support::{Home, readers, tools, without_short_ids};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -233,13 +233,13 @@ fn a_terminal_gets_text() {
     home.at("2026-11-21T07:03:00Z").run("rsv-ingest", &["What is\tan \u{1b}[2Jowl?"], "").ok();
     let date = "\u{1b}[2m2026-11-21 07:03\u{1b}[0m \u{1b}[1;32muser\u{1b}[0m: ";
     let Some((seen, status)) = on_terminal(&home, "rsv-view", "") else { return };
-    assert_eq!((seen, status), (format!("{date}What is    an \\u{{1b}}[2Jowl?\n"), 0));
+    assert_eq!((without_short_ids(&seen), status), (format!("{date}What is    an \\u{{1b}}[2Jowl?\n"), 0));
     let Some((seen, status)) = on_terminal(&home, "rsv-view", "--format jsonl") else { return };
     assert!(status == 0 && seen.starts_with("{\"kind\":\"message\""), "{seen}");
     let Some((seen, status)) = on_terminal(&home, "rsv-search", "--color never owl") else { return };
     let hit = "rsv-search: searched default/default\n \
-               1. 0.20 2026-11-21 07:03 default/default user: What is    an \\u{1b}[2Jowl?\n";
-    assert_eq!((seen.as_str(), status), (hit, 0));
+               1. 0.20 2026-11-21 07:03 default/default user: What is    an\n    \\u{1b}[2Jowl?\n";
+    assert_eq!((without_short_ids(&seen).as_str(), status), (hit, 0));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn colour_follows_the_flag_and_the_environment() {
     home.at("2026-11-21T07:03:00Z").run("rsv-ingest", &["hi"], "").ok();
     let plain = "2026-11-21 07:03 user: hi\n";
     let coloured = "\u{1b}[2m2026-11-21 07:03\u{1b}[0m \u{1b}[1;32muser\u{1b}[0m: hi\n";
-    let view = |home: &Home, words: &[&str]| home.run("rsv-view", words, "").ok();
+    let view = |home: &Home, words: &[&str]| without_short_ids(&home.run("rsv-view", words, "").ok());
     let no_color = home.env("NO_COLOR", "1");
     assert_eq!(view(&home, &["--format", "text"]), plain);
     assert_eq!(view(&home, &["--format", "text", "--color", "always"]), coloured);

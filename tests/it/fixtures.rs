@@ -5,6 +5,7 @@ use crate::import_kills::kill;
 use crate::support::{Dice, Home, is_test_process, lines_of, number_from, on_each_store, on_graph};
 use flate2::read::GzDecoder;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
+use rsv::record::id_digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -52,6 +53,8 @@ fn assert_whole(home: &Home, release: &Path) {
     assert_eq!(home.contents("rsv-search", &["-p", "garden", "北の柵"]).len(), 1);
     assert_eq!(home.contents("rsv-search", &["-p", "rows", "\"row 77 of\""]), ["Row 77 of the beans"]);
     assert_eq!(home.contents("rsv-search", &["-p", "rows", "-n", "999", "row"]).len(), 259);
+    let short = &id_digest("m1")[..7];
+    assert_eq!(home.contents("rsv-view", &["--id", short]).len(), 1);
     let memories =
         lines_of(&home.run("rsv-view", &["--kind", "memory", "-p", "garden", "-i", "garden"], "").ok());
     let consolidated = memories.iter().find(|memory| memory["id"] == "y3").unwrap();

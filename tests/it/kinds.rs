@@ -326,7 +326,7 @@ fn they_are_shown(store: &mut dyn Store) {
     let layout = Layout { width: 60, colour: false, scopes: false, zone: TimeZone::UTC };
     let hits = found(store, By::Words, "moss", &NOTE, false);
     assert_eq!(
-        view::record(&hits[0].record, &layout),
+        view::record(&hits[0].record, &view::Heads::default(), &layout),
         "1970-01-01 00:00 note Moss: It grows on the north side of\n                            the wall.\n"
     );
     let mut line = Vec::new();

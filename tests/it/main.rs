@@ -126,6 +126,7 @@ mod search;
 mod services;
 mod session;
 mod shared;
+mod short_ids;
 mod store;
 mod store_file;
 mod stream;

@@ -331,6 +331,27 @@ pub(crate) fn lines_of(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// A text for people without the short ids in front of its dates.
+pub(crate) fn without_short_ids(text: &str) -> String {
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(space) = rest.find(' ') {
+        let (word, after) = rest.split_at(space);
+        let is_date =
+            after.as_bytes().get(5) == Some(&b'-') && after[1..5].bytes().all(|b| b.is_ascii_digit());
+        let letters = word.bytes().rev().take_while(|byte| is_hex(byte)).count();
+        if is_date && letters >= 7 {
+            out.push_str(&word[..word.len() - letters]);
+            rest = &after[1..];
+        } else {
+            out.push_str(&rest[..=space]);
+            rest = &rest[space + 1..];
+        }
+    }
+    out + rest
+}
+
 /// The text of a JSON string.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()

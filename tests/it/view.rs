@@ -139,18 +139,14 @@ fn text_is_wrapped_and_control_characters_are_visible() {
     home.run("rsv-ingest", &["--role", "assistant"], said).ok();
     let ran = home.run("rsv-view", &["--format", "text"], "");
     insta::assert_snapshot!(ran, @r"
-    2026-11-21 08:03 assistant: An owl is a bird that hunts at
-                                night, and that turns its head
-                                further than most.
+    3fbd8f5 2026-11-21 08:03 assistant: An owl is a bird that
+        hunts at night, and that turns its head further than
+        most.
 
-                                Bell \u{7}, escape \u{1b}[2J,
-                                bidi \u{202e}live\u{202c},
-                                zero\u{200b}width, tag
-                                \u{e0041}, nul \u{0}.
-                                漢字漢字漢字漢字漢字漢字漢字漢字
-                                漢字漢字漢字漢字 👩‍💻
-                                supercalifragilisticexpialidocio
-                                us-and-so-on
+        Bell \u{7}, escape \u{1b}[2J, bidi \u{202e}live\u{202c},
+        zero\u{200b}width, tag \u{e0041}, nul \u{0}.
+        漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字 👩‍💻
+        supercalifragilisticexpialidocious-and-so-on
     [0]
     ");
     assert!(ran.stdout.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 60));
@@ -188,12 +184,12 @@ fn one_message_is_shown_with_those_around_it(home: Home) {
     assert!(why.contains("error: there is no record a2"), "{why}");
     let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
     insta::allow_duplicates! { insta::assert_snapshot!(text, @r"
-      1970-01-01 00:01 a/a user: turn 1
-                                   of a
-    > 1970-01-01 00:02 a/a user: turn 2
-                                   of a
-      1970-01-01 00:03 a/a user: turn 3
-                                   of a
+      f55ff16 1970-01-01 00:01 a/a user: turn 1
+                                           of a
+    > 2c3a424 1970-01-01 00:02 a/a user: turn 2
+                                           of a
+      f46dd28 1970-01-01 00:03 a/a user: turn 3
+                                           of a
     ") };
     let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
     assert_eq!(hits, home.run("rsv-search", &["-p", "a", "--limit", "1", "--context", "1", "turn"], "").ok());

@@ -25,7 +25,7 @@ pub(super) const STORE: &str = "
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 15] = [
+pub(super) const SCHEMA: [&str; 16] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
@@ -42,6 +42,7 @@ pub(super) const SCHEMA: [&str; 15] = [
     "CREATE INDEX rsv_tombstone_folded IF NOT EXISTS FOR (t:RsvTombstone) ON (t.folded)",
     "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
     "CREATE INDEX rsv_tombstone_number IF NOT EXISTS FOR (t:RsvTombstone) ON (t.n)",
+    "CREATE INDEX rsv_record_digest IF NOT EXISTS FOR (r:RsvRecord) ON (r.digest)",
     "CREATE INDEX rsv_record_number IF NOT EXISTS FOR (r:RsvRecord) ON (r.n)",
 ];
 
@@ -51,11 +52,21 @@ const M007_FOLDED: &str = r#"
     MATCH (t:RsvTombstone) WHERE t.extra CONTAINS '"folded":"'
     SET t.folded = split(split(t.extra, '"folded":"')[1], '"')[0]"#;
 
+/// The ids of records after one, in their order, as many as `$count`.
+pub(super) const IDS_AFTER: &str = "
+    MATCH (r:RsvRecord) WHERE r.rsv_id > $after RETURN r.rsv_id AS id ORDER BY id LIMIT $count";
+/// Has records found by the digests of their ids.
+pub(super) const SET_DIGESTS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.digest = row.digest";
+
+/// The number of steps, the first ones, after which records have no digests yet. The server has no function for them.
+pub(super) const WITHOUT_DIGESTS: usize = 1;
+
 /// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
 pub(super) const OLDEST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED]];
+pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[]];
 
 /// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;

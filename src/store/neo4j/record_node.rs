@@ -3,7 +3,9 @@
 
 use super::error::DbResult;
 use super::values::{NO_DEFAULTS, Params, Row, Text, object, unexpected};
-use crate::record::{Content, Draft, MESSAGE, Position, RecordKind, Role, Scope, StoredRecord};
+use crate::record::{
+    Content, Draft, MESSAGE, Position, RecordKind, Role, Scope, StoredRecord, digest_number,
+};
 use crate::store::select::{Below, Select};
 use neo4rs::{BoltNull, BoltType};
 
@@ -11,7 +13,7 @@ use neo4rs::{BoltNull, BoltType};
 /// without which a node has none.
 type Property = (&'static str, bool, fn(&StoredRecord) -> Option<BoltType>);
 
-const PROPERTIES: [Property; 14] = [
+const PROPERTIES: [Property; 15] = [
     ("rsv_id", false, |record| Some(record.id.as_str().into())),
     ("partition", false, |record| Some(record.scope.partition.as_str().into())),
     ("instance", false, |record| Some(record.scope.instance.as_str().into())),
@@ -23,6 +25,7 @@ const PROPERTIES: [Property; 14] = [
     ("key", true, |record| record.lookup_key().map(Into::into)),
     ("extra", false, |record| (!record.members.is_empty()).then(|| record.members.to_json().into())),
     ("blank", true, |record| (!record.is_embeddable()).then(|| true.into())),
+    ("digest", true, |record| Some(digest_number(&record.id).into())),
     ("parent", false, |record| (record.kind.parent_id)(record).map(Into::into)),
     ("title", false, |record| (record.kind.parent_id)(record).map(|_| record.member_text("title").into())),
     ("url", false, |record| {

@@ -12,7 +12,7 @@ use super::statements::{self, for_model, selected};
 use super::values::Params;
 use super::write::run_over;
 use super::{changes::repair as changes, schema, tallies};
-use crate::record::{RecordKind, Scopes, StoredRecord, kinds};
+use crate::record::{RecordKind, Scopes, StoredRecord, digest_number, kinds};
 use crate::store::select::Select;
 use crate::text::terms;
 
@@ -74,7 +74,8 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
         let mut existing = std::collections::HashMap::new();
         for row in transaction.rows(changes::WORDS_OF, ids)? {
             let words: Option<String> = row.get("words")?;
-            existing.insert(row.get::<String>("id")?, (words, row.get::<Option<i64>>("length")?));
+            let (length, digest) = (row.get::<Option<i64>>("length")?, row.get::<Option<i64>>("digest")?);
+            existing.insert(row.get::<String>("id")?, (words, length, digest));
         }
         let mut rows = Vec::new();
         for record in batch {
@@ -90,7 +91,8 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
             });
             let (words, length) =
                 requested.map_or((None, None), |(words, length)| (Some(words), i64::try_from(length).ok()));
-            if (words.as_ref(), length) != (found.0.as_ref(), found.1) {
+            let digest = Some(digest_number(&record.id));
+            if (words.as_ref(), length, digest) != (found.0.as_ref(), found.1, found.2) {
                 wrong += 1;
                 rows.push(
                     Params::new()

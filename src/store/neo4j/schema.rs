@@ -7,7 +7,7 @@ use super::selection::with_kinds;
 use super::server::Server;
 use super::values::Params;
 use crate::config::StoreLocation;
-use crate::record::{RecordKind, kinds};
+use crate::record::{RecordKind, digest_number, kinds};
 use crate::store::error::{ErrorKind, Result, StoreError};
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ const USE_NEWER_SERVER: &str = "use Neo4j 5.26 or a later one";
 
 /// The time that making indexes may take, in seconds.
 const INDEXING_TIMEOUT: u64 = 300;
+
+/// The number of records that get their digests in one transaction.
+const DIGESTS_AT_ONCE: i64 = 10_000;
 
 /// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process knows.
 pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
@@ -42,9 +45,12 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
     make_missing(server, version.is_none(), &prepared).map_err(failed)
 }
 
-/// Brings a graph to the version of this release, all at once.
+/// Brings a graph to the version of this release, all at once but for the digests, which earlier releases pass over.
 fn migrate(server: &Server, version: i64) -> DbResult<()> {
     let done = usize::try_from(version - OLDEST).unwrap_or_default();
+    if done <= changes::WITHOUT_DIGESTS {
+        set_digests(server)?;
+    }
     server.write(|transaction| {
         lock(transaction.within(Duration::from_secs(INDEXING_TIMEOUT)), 0)?;
         for statement in MIGRATIONS.iter().skip(done).copied().flatten() {
@@ -52,6 +58,23 @@ fn migrate(server: &Server, version: i64) -> DbResult<()> {
         }
         transaction.run(changes::SET_VERSION, with_kinds(Params::new(), &[]).with("version", VERSION))
     })
+}
+
+/// Gives all records the digests of their ids, some at a time: one transaction would hold all of them in memory.
+fn set_digests(server: &Server) -> DbResult<()> {
+    let mut after = String::new();
+    loop {
+        let params = Params::new().with("after", after.as_str()).with("count", DIGESTS_AT_ONCE);
+        let rows = server.rows(changes::IDS_AFTER, params)?;
+        let ids: Vec<String> = rows.iter().map(|row| row.get("id")).collect::<DbResult<_>>()?;
+        let Some(last) = ids.last() else { return Ok(()) };
+        after.clone_from(last);
+        server.write(|transaction| {
+            lock(transaction.within(Duration::from_secs(INDEXING_TIMEOUT)), 0)?;
+            let row = |id: &String| Params::new().with("id", id.as_str()).with("digest", digest_number(id));
+            transaction.run(changes::SET_DIGESTS, Params::new().with_rows("rows", ids.iter().map(row)))
+        })?;
+    }
 }
 
 /// Makes the constraints and indexes that are missing, those of some kinds among them.

@@ -19,6 +19,7 @@ use crate::store::identity::WriteOutcome;
 use crate::store::imports::FactTable;
 use crate::store::select::Select;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A job that cannot be claimed within this time is held by another process.
@@ -58,6 +59,10 @@ impl State for Neo4j {
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
         let row = self.server.row(statements::SCOPE_OF, Params::new().with("id", id));
         self.or_error("read", row.and_then(|row| row.map(|row| row.scope()).transpose()))
+    }
+
+    fn ids_by_digest(&mut self, ranges: &[RangeInclusive<i64>]) -> Result<Vec<String>> {
+        self.or_error("read", self.read_ids_by_digest(ranges))
     }
 
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
@@ -122,6 +127,17 @@ impl Neo4j {
             Err(DbError::QueryTimeout(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn read_ids_by_digest(&self, ranges: &[RangeInclusive<i64>]) -> DbResult<Vec<String>> {
+        let mut ids = Vec::new();
+        for range in ranges {
+            let params = Params::new().with("from", *range.start()).with("to", *range.end());
+            for row in self.server.rows(statements::IDS_BY_DIGEST, params)? {
+                ids.push(row.get("id")?);
+            }
+        }
+        Ok(ids)
     }
 
     fn count_scopes(&self) -> DbResult<Vec<(Scope, u64)>> {

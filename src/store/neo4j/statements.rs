@@ -213,6 +213,9 @@ pub(super) const ALL_FORGOTTEN: &str = "
 pub(super) const SCOPE_OF: &str = "
     MATCH (r:RsvRecord {rsv_id: $id}) RETURN r.partition AS partition, r.instance AS instance";
 
+pub(super) const IDS_BY_DIGEST: &str = "
+    MATCH (r:RsvRecord) WHERE r.digest >= $from AND r.digest <= $to RETURN r.rsv_id AS id";
+
 pub(super) const SCOPES: &str = "
     MATCH (c:RsvCollection) WITH c.partition AS partition, c.instance AS instance, sum(c.documents) AS records,
       sum(CASE WHEN c.kind = $messages THEN c.documents ELSE 0 END) AS messages WHERE records > 0

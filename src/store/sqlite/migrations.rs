@@ -2,7 +2,8 @@
 //! store of each schema since the first that is opened, and a test opens every one.
 
 use super::wal;
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
+use sha2::{Digest, Sha256};
 
 /// A step to the next version, within a transaction. It must not depend on what later steps change.
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
@@ -14,7 +15,7 @@ type IndexWords = fn(&Connection) -> rusqlite::Result<i64>;
 pub(super) const OLDEST: i32 = 10;
 
 /// The first is that from `OLDEST`.
-const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded];
+const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded, m013_digests];
 
 /// The `user_version` of a file that has the tables of this release.
 pub(super) const VERSION: i32 = OLDEST + MIGRATIONS.len() as i32;
@@ -43,6 +44,27 @@ fn m012_folded(connection: &Connection) -> rusqlite::Result<()> {
         "ALTER TABLE tombstone ADD COLUMN folded TEXT AS (extra ->> '$.folded') VIRTUAL;
          CREATE INDEX tombstone_folded ON tombstone (folded) WHERE folded IS NOT NULL;",
     )
+}
+
+/// Records are found by the digests of their ids, and an instance may have a title, a kind of records that earlier
+/// releases do not know.
+fn m013_digests(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE id_digest (
+           digest INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (digest, record)
+         ) STRICT, WITHOUT ROWID;",
+    )?;
+    // The index of the ids has all of them, so that no record is read.
+    let mut records = connection.prepare("SELECT id, n FROM record ORDER BY id")?;
+    let digest_and_number = |row: &Row| {
+        let digest: [u8; 32] = Sha256::digest(row.get_ref(0)?.as_bytes()?).into();
+        Ok((digest.first_chunk().copied().map(i64::from_be_bytes), row.get::<_, i64>(1)?))
+    };
+    let mut digests: Vec<_> = records.query_map([], digest_and_number)?.collect::<rusqlite::Result<_>>()?;
+    // In their order each is added at the end.
+    digests.sort_unstable();
+    let mut insert = connection.prepare("INSERT INTO id_digest (digest, record) VALUES (?, ?)")?;
+    digests.into_iter().try_for_each(|digest| insert.execute(digest).map(drop))
 }
 
 /// Brings a file to the version of this release, all at once; another process may have done so meanwhile.

@@ -5,7 +5,7 @@ use super::record_row::{self, RecordRow};
 use super::vectors::embedding::{self, RemovedVectors};
 use super::vectors::unembedded;
 use super::words::word_index;
-use super::{erase, record_columns, tallies, tombstones, wal};
+use super::{digests, erase, record_columns, tallies, tombstones, wal};
 use crate::record::{RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -53,6 +53,7 @@ pub(super) fn remove_all(
                 connection.prepare_cached(&sql)?.execute([record.n])?;
             }
             connection.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([record.n])?;
+            digests::remove(connection, record.n, id)?;
         }
     }
     let count = removed.count;

@@ -6,7 +6,7 @@ use super::record_columns::{self, AFTER, COLUMNS, TABLES};
 use super::vectors::embedding;
 use super::words::segment_draft::Draft;
 use super::words::word_index;
-use super::{tallies, wal};
+use super::{digests, tallies, wal};
 use rusqlite::{Connection, params_from_iter};
 
 /// The references of the tables that hold what users stored, by column, to a table and its key.
@@ -62,6 +62,7 @@ fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     if columns > 0 {
         done.push(format!("{columns} records had wrong marks, which were corrected"));
     }
+    digests::rebuild(&transaction)?;
     for table in VECTORS {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }

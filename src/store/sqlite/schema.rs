@@ -9,7 +9,8 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    for tables in [COLLECTIONS, &record_columns::create(), WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE]
+    for tables in
+        [COLLECTIONS, &record_columns::create(), DIGESTS, WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE]
     {
         connection.execute_batch(tables)?;
     }
@@ -28,6 +29,13 @@ const COLLECTIONS: &str = "
       indexed_up_to INTEGER NOT NULL DEFAULT 0, unindexed INTEGER NOT NULL DEFAULT 0,
       UNIQUE (partition, instance, kind)
     ) STRICT;";
+
+/// The records by the first bytes of the digests of their ids (`digests.rs`). Here and not in a column, so that a file of
+/// an earlier release gets them without a change of every row.
+const DIGESTS: &str = "
+    CREATE TABLE id_digest (
+      digest INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (digest, record)
+    ) STRICT, WITHOUT ROWID;";
 
 /// The word index (`segment.rs`).
 const WORDS: &str = "

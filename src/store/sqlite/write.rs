@@ -12,7 +12,7 @@ use super::vectors::embedding::{self, IndexUpdate};
 use super::vectors::unembedded;
 use super::words::segment_draft::DraftBuilder;
 use super::words::word_index;
-use super::{tallies, tombstones, wal};
+use super::{digests, tallies, tombstones, wal};
 use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone};
 use crate::store::forgetting::{Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
@@ -275,6 +275,7 @@ impl<'a> Writer<'a> {
         }
         self.defer_references(n)?;
         self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([n])?;
+        digests::remove(self.transaction, n, &record.id)?;
         removed.flush(self.transaction)?;
         let new = self.insert(record)?;
         self.brought.changed.push((n, new));
@@ -304,6 +305,7 @@ impl<'a> Writer<'a> {
         let values = record_columns::values(record, collection.n);
         let n = self.statements.insert.insert(params_from_iter(values))?;
         self.links.track(&record.id, n);
+        digests::add(self.transaction, n, &record.id)?;
         let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
         if self.has_models && record.is_embeddable() {
             unembedded::mark(self.transaction, &row)?;

@@ -3,7 +3,8 @@
 pub(in crate::store::neo4j) const COLLECTION_NUMBERS: &str = "
     MATCH (c:RsvCollection {kind: $kind}) RETURN c.partition AS partition, c.instance AS instance, c.n AS n";
 pub(in crate::store::neo4j) const WORDS_OF: &str = "
-    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) RETURN r.rsv_id AS id, r.words AS words, r.length AS length";
+    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) RETURN r.rsv_id AS id, r.words AS words, r.length AS length,
+      r.digest AS digest";
 pub(in crate::store::neo4j) const SET_WORDS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})
     SET r.words = row.words, r.length = row.length SET r += row.derived";

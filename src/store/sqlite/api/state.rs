@@ -9,9 +9,10 @@ use crate::store::forgetting::blocking;
 use crate::store::sqlite::connection::open_private;
 use crate::store::sqlite::database::Sqlite;
 use crate::store::sqlite::error::kind_of;
-use crate::store::sqlite::{changes, erase, facts, repair, tallies};
+use crate::store::sqlite::{changes, digests, erase, facts, repair, tallies};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::fs::TryLockError;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 impl State for Sqlite {
@@ -49,6 +50,10 @@ impl State for Sqlite {
         let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
         let read = || self.connection.prepare_cached(sql)?.query_row([id], scope).optional();
         read().map_err(|e| self.failed("read", e))
+    }
+
+    fn ids_by_digest(&mut self, ranges: &[RangeInclusive<i64>]) -> Result<Vec<String>> {
+        digests::ids(&self.connection, ranges).map_err(|e| self.failed("read", e))
     }
 
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
