@@ -166,7 +166,11 @@ fn an_import_says_what_it_did_on_a_terminal() {
     let Some(terminal) = Terminal::start(&home, "rsv-import", "lines") else { return };
     let said = "rsv-import: p/p: 2 records: 1 new, 1 the same\n\
                 rsv-import: q/q: 1 record: 1 new\n\
-                rsv-import: together: 3 records: 2 new, 1 the same\n";
-    assert_eq!(terminal.end(), (said.to_owned(), 0));
+                rsv-import: together: 3 records: 2 new, 1 the same\n\
+                rsv-import: to undo this import, run: rsv-forget --import ";
+    let (shown, status) = terminal.end();
+    let (id, rest) = shown.strip_prefix(said).unwrap_or_else(|| panic!("{shown}")).split_once('\n').unwrap();
+    assert_eq!((rest, status), ("", 0));
+    assert_eq!(home.run("rsv-forget", &["--import", id, "--dry-run"], "").ok().lines().count(), 2);
     assert_eq!(Terminal::start(&home, "rsv-import", "-q lines").unwrap().end(), (String::new(), 0));
 }
