@@ -68,8 +68,8 @@ rsv-browse() {
         return 1
     fi
     _rsv_functions=$(typeset -f _rsv_browse_list _rsv_browse_widen _rsv_browse_in_scope _rsv_browse_rows \
-        _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_conversation _rsv_browse_paged \
-        _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_forget _rsv_browse_pause)
+        _rsv_browse_titles _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_conversation \
+        _rsv_browse_paged _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_forget _rsv_browse_pause)
     _rsv_columns=$(stty size 2>/dev/null </dev/tty) && _rsv_columns=${_rsv_columns#* } || _rsv_columns=80
     row=$(_rsv_browse_list "$*") || code=$?
     [[ $code != 2 ]] || return 2
@@ -127,20 +127,28 @@ _rsv_browse_rows() {
             _rsv_browse_in_scope rsv-view --quiet --limit 200 --format jsonl
         fi
     } 2>&1 | jq -nRr --arg question "$1" --arg scopes "$scopes" --arg plain "${NO_COLOR-}" \
-        --argjson columns "$_rsv_columns" '
+        --argjson columns "$_rsv_columns" --slurpfile titles <(_rsv_browse_titles) '
         def clean: gsub("[\\p{Cc}\\s]+"; " ") | gsub("[\\p{Cf}&&[^\\x{200d}]]"; "");
         def paint($colour): if $plain == "" then "\u001b[\($colour)m\(.)\u001b[0m" else . end;
         def date: . / 1000 | floor | strflocaltime("%Y-%m-%d %H:%M");
+        def scope: "\(.partition)/\(.instance)";
+        ($titles | map({key: scope, value: .title}) | from_entries) as $title |
         def text: if type == "array" then map(.text? // empty) | join(" ") else . // "" | tostring end;
         [inputs] | if $question | test("\\S") then .[] else reverse[] end |
         . as $line | (try fromjson catch null) |
         if type != "object" then "\t" + ($line | clean) else
-            (.id | tojson) + "\t" + ([(.timestamp | date), if $scopes == "" then empty else "\(.partition)/\(.instance)" end]
+            (.id | tojson) + "\t" + ([(.timestamp | date), if $scopes == "" then empty else
+                    (if .instance | test("^\\w{8}-\\w{4}-\\w{4}-") then .instance |= .[:8] else . end | scope),
+                    ($title[scope] // empty | if length > 32 then .[:31] + "…" else . end | "“\(.)”")
+                end]
                 | if $columns < 60 then "" else join(" ") + " " | clean | paint(2) end)
-            + (.role | paint({user: 32, assistant: 34, system: 35}[.] // 33))
-            + " " + (.content | text | .[:400] | clean)
+            + (.role // .record | paint({user: 32, assistant: 34, system: 35}[.] // 33))
+            + " " + (.content // .title | text | .[:400] | clean)
         end'
 }
+
+# The newest titles of conversations.
+_rsv_browse_titles() { rsv-view --quiet --all --kind title --limit 1000 --format jsonl 2>/dev/null; }
 
 # Prints a message, whose id is given as JSON, with other flags of rsv-view.
 _rsv_browse_message() {

@@ -4,13 +4,13 @@
 use crate::cli::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 use crate::config::{self, EnvironmentPaths, Key, Settings};
 use crate::record::{Object, Role, Scope};
-use crate::{embed, store};
+use crate::{embed, store, view};
 use std::process::{Command, Stdio};
 
 /// The arguments that have candidates.
 pub static VALUES: ValueCompleters = &[
     ("partition", |given| partitions(given, stored_scopes(given))),
-    ("instance", |given| instances(given, stored_scopes(given))),
+    ("instance", |given| titled(given, instances(given, stored_scopes(given)))),
     ("role", |_| Role::ALL.map(|role| word(role.name())).into()),
     ("recall", |_| choices("enrich.recall")),
     ("placement", |_| choices("enrich.placement")),
@@ -74,6 +74,19 @@ fn instances(given: &PartialCommand, stored: Vec<Scope>) -> Vec<Candidate> {
     )
 }
 
+/// Instances with their titles.
+fn titled(given: &PartialCommand, mut instances: Vec<Candidate>) -> Vec<Candidate> {
+    let partition = given.common.partition.as_deref().unwrap_or("default");
+    let place = settings(given).and_then(|settings| settings.store().ok());
+    for (scope, title) in place.map(|place| store::peek_titles(&place)).unwrap_or_default() {
+        let named = |one: &&mut Candidate| scope.partition == partition && one.value == scope.instance;
+        if let Some(instance) = instances.iter_mut().find(named) {
+            instance.about = Some(view::visible(&title).into());
+        }
+    }
+    instances
+}
+
 fn sorted(mut names: Vec<String>) -> Vec<Candidate> {
     names.sort();
     names.dedup();
@@ -92,7 +105,7 @@ fn keys(given: &PartialCommand) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
     let described = settings.all().into_iter().map(|setting| (setting.key(), setting.doc()));
     let described = described.filter(|(key, _)| !key.contains(".*"));
-    described.map(|(value, doc)| Candidate { value, about: Some(doc) }).collect()
+    described.map(|(value, doc)| Candidate { value, about: Some(doc.into()) }).collect()
 }
 
 /// The possible values of a key.

@@ -1,8 +1,8 @@
 //! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
 
 use crate::error::{Error, Result};
-use crate::record::{EXTRACTED_FROM, Record, RecordKind, Scope, Scopes, kinds};
-use crate::store::{Select, Store, StoredImport, Walk};
+use crate::record::{EXTRACTED_FROM, Record, RecordKind, Scope, Scopes, kinds, title_id};
+use crate::store::{Except, Select, Store, StoredImport, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of ids in one query.
@@ -137,6 +137,29 @@ pub fn same_words(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTree
 struct SaidWords {
     digests: BTreeSet<String>,
     times: BTreeSet<i64>,
+}
+
+/// The ids of the titles that go with some records: those of the instances that keep no message.
+pub fn titles(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let all: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut going: BTreeMap<Scope, Vec<String>> = BTreeMap::new();
+    for some in all.chunks(IDS) {
+        for message in store.get(some, &Select::messages(Scopes::All))? {
+            going.entry(message.scope).or_default().push(message.id);
+        }
+    }
+    let mut found = BTreeSet::new();
+    for (scope, ids) in going {
+        let id = title_id(&scope);
+        if store.scope_of(&id)?.is_none() {
+            continue;
+        }
+        let except = Except { ids, ..Except::default() };
+        if store.count(&Select { except, ..Select::messages(Scopes::One(scope)) }, 1)? == 0 {
+            found.insert(id);
+        }
+    }
+    Ok(found)
 }
 
 /// Why the record of an id is not in a selection that named it.

@@ -19,7 +19,7 @@ use crate::embed;
 use crate::error::{Error, Result};
 use crate::lines::{Feed, FeedEvent, LineContent, LocatedLine, LocatedObject, SourceLocation};
 use crate::record::{
-    Clock, Commit, Content, DOCUMENT, Draft, Line, MEMORY, Object, Record, Role, Scopes, quote,
+    Clock, Commit, Content, DOCUMENT, Draft, Line, MEMORY, Object, Record, Role, Scopes, TITLE, quote,
 };
 use crate::store::{RefusedIds, Store, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
@@ -34,6 +34,8 @@ pub struct Ingest {
     completion: Completion,
     entries: Vec<Entry>,
     records: Vec<Record>,
+    /// The titles that conversations of other programs have from now on.
+    titles: Vec<Record>,
     bytes: usize,
     forgetting: Forgetting,
     /// The state of a mirror after the lines so far.
@@ -77,6 +79,7 @@ impl Ingest {
             completion,
             entries: Vec::new(),
             records: Vec::new(),
+            titles: Vec::new(),
             bytes: 0,
             forgetting: Forgetting::default(),
             mirror: Mirror::default(),
@@ -224,7 +227,14 @@ impl Ingest {
         let pair = draft.role.is_some() && self.completion.options.pairs(own);
         // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
+        let holds_from_now = draft.kind == &TITLE && draft.timestamp.is_none();
         let record = self.completion.complete(draft)?;
+        if holds_from_now && self.completion.options.import.is_some() {
+            if self.completion.options.admits(&record.scope) {
+                self.titles.push(Record::Stored(record));
+            }
+            return Ok(());
+        }
         if self.completion.options.mirror && record.kind == &DOCUMENT {
             self.mirror.add(&record);
         }
@@ -258,6 +268,7 @@ impl Ingest {
     /// Appends the batch of another.
     pub fn append(&mut self, other: Ingest) {
         let begin = self.records.len();
+        self.titles.extend(other.titles);
         self.records.extend(other.records);
         self.entries.extend(other.entries.into_iter().map(|mut entry| {
             entry.records = entry.records.start + begin..entry.records.end + begin;
@@ -305,6 +316,7 @@ impl Ingest {
     /// Discards the batch and returns the number of its records.
     pub fn discard(&mut self) -> usize {
         self.entries.clear();
+        self.titles.clear();
         self.bytes = 0;
         std::mem::take(&mut self.records).len()
     }
@@ -334,12 +346,24 @@ impl Ingest {
         self.forgetting.has_removed()
     }
 
+    /// Writes the titles that other programs have now: each takes the place of another one.
+    fn write_titles(&mut self, store: &mut dyn Store) -> Result<()> {
+        let titles = std::mem::take(&mut self.titles);
+        if !titles.is_empty() {
+            let (forgotten, source) = (self.completion.forgotten(), WriteSource::Local);
+            let rules = WriteRules { forgotten, source, import: self.completion.options.undoable.as_ref() };
+            store.write(&titles, rules)?;
+        }
+        Ok(())
+    }
+
     /// Writes the batch and returns its lines in order, which are durable then. After an error nothing of it is stored.
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<IngestedLine>> {
         let mut entries = std::mem::take(&mut self.entries);
         let mut records = std::mem::take(&mut self.records);
         self.bytes = 0;
         if entries.is_empty() {
+            self.write_titles(store)?;
             return Ok(Vec::new());
         }
         if let Some(scopes) = self.completion.options.import.as_ref().filter(|scopes| **scopes != Scopes::All)
@@ -364,6 +388,7 @@ impl Ingest {
         let rules = WriteRules { forgotten, source, import: self.completion.options.undoable.as_ref() };
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
+        self.write_titles(store)?;
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {
             self.refused.track(record, written);

@@ -32,6 +32,7 @@ mod short_id;
 mod signal;
 mod stored;
 pub mod time;
+mod title;
 mod tombstone;
 pub mod when;
 
@@ -62,4 +63,5 @@ pub use stored::{
     TextSource, Versions, write_time,
 };
 pub use time::Clock;
+pub use title::{TITLE, title_id, title_of_question};
 pub use tombstone::{RecordDigests, Tombstone, TombstoneState, identity_digest};

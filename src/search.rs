@@ -14,6 +14,7 @@ mod options;
 mod request;
 mod searcher;
 mod secrets;
+mod titles;
 pub mod tree;
 mod visit;
 
@@ -26,6 +27,7 @@ pub use options::{By, CatchUp, LinkNewest, Options};
 pub use request::{Method, Ranking, Request};
 pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;
+pub use titles::title_hits;
 
 use crate::backfill;
 use crate::embed::Embedder;

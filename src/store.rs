@@ -29,6 +29,7 @@ mod sessions;
 mod short_ids;
 mod sqlite;
 mod synapses;
+mod titles;
 mod undo;
 mod versions;
 mod write_plan;
@@ -47,9 +48,9 @@ pub use follow::Follower;
 pub use forgetting::{Forgotten, WriteRules, WriteSource};
 pub use identity::{RefusedIds, WriteOutcome};
 pub use imports::{Import, StoredImport};
-pub use number_ranges::NumberRanges;
 pub use instances::full_scope;
-pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
+pub use number_ranges::NumberRanges;
+pub use open::{id, open, open_readable, open_to_read, peek_scopes, peek_titles, unreadable};
 pub use question::{Question, QuestionVector};
 pub use select::{Below, Collection, Except, Select, Walk};
 pub use sessions::{
@@ -57,4 +58,5 @@ pub use sessions::{
 };
 pub use short_ids::{full_id, full_ids, short_ids};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+pub use titles::titles;
 pub use undo::{ImportedRecords, imports, records_of, set_undone};

@@ -34,7 +34,7 @@ struct Args {
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// Select records of these kinds: message, account, memory, document, signal [default: message and account, or any kind if ids
+    /// Select records of these kinds: message, account, memory, document, signal, title [default: message and account, or any kind if ids
     /// are given or with --everything]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
@@ -140,6 +140,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if ids.is_empty() {
         return Ok(Outcome::No);
     }
+    ids.extend(forget::titles(store, &ids)?);
     if !args.dry_run && !args.yes && (args.everything || ids.len() > MAX_UNCONFIRMED) {
         confirm(ids.len(), args.everything.then_some(&which.scopes), io)?;
     }
@@ -180,6 +181,7 @@ fn undo(id: &str, args: &Args, settings: &Settings, io: &mut Io) -> Result<Outco
         });
     }
     let mut ids = forget::with_records_about(store, records.ids)?;
+    ids.extend(forget::titles(store, &ids)?);
     let which = Select::records(kinds(), Scopes::All);
     add_derived(store, &mut ids, &which, args.derived, io)?;
     if !ids.is_empty() {

@@ -339,6 +339,7 @@ fn import_options(
         max_line: settings.max_line(),
         projects: Arc::new(Mutex::new(projects)),
         redactor: redactor.cloned(),
+        ..ImportOptions::default()
     })
 }
 

@@ -15,12 +15,13 @@ use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
 use rsv::text::{self, Occur, Term};
 use rsv::view::{self, Heads, HitFormat, HitStyle, RankedHit, ReservoirLines};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::ExitCode;
 
 /// Find messages by words or by meaning, best first
 ///
-/// By words, the default, a message must contain every term. A term matches inside longer words too;
+/// By words, the default, a message must contain every term; up to 3 conversations follow whose titles do. A term matches inside longer words too;
 /// case and accents do not matter. Words between double quotes form a phrase ('"green tea" kettle'), with any
 /// white space between them. With a partition alone, all of its instances are searched; with neither,
 /// default/default is searched in a pipe, and on a terminal the partition of the project, else everything.
@@ -62,7 +63,7 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// Find records of these kinds: message, memory, document [default: message; with --target, the kinds of records there]
+    /// Find records of these kinds: message, memory, document, title [default: message; with --target, the kinds of records there]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     #[command(flatten)]
@@ -240,7 +241,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     request.fallback = args.fallback.map(|how| if how == "any" { Occur::Any } else { Occur::All });
     request.min_confidence = args.min_confidence;
     request.method = args.tree.method();
+    let finds_titles = args.kind.is_empty()
+        && !args.secrets
+        && request.which.roles.is_empty()
+        && request.ranking != Some(Ranking::Semantic)
+        && !matches!(style, HitStyle::Reservoir(_));
     let mut search = Search {
+        finds_titles,
         request,
         ranking_in_tree: args.by.flag(),
         kinds_in_tree: args.kind,
@@ -336,6 +343,8 @@ struct Search<'a> {
     kinds_in_tree: Vec<&'static RecordKind>,
     /// The number of messages to print before and after each hit.
     context: usize,
+    /// Whether conversations are found by their titles too.
+    finds_titles: bool,
     printer: Printer,
     /// Prints the hits in a fence instead of lines.
     is_block: bool,
@@ -385,9 +394,12 @@ impl Search<'_> {
         let mut rank = 0;
         let extent = (self.context, self.printer.format.explain);
         let for_people = self.printer.format.layout().is_some() && request.options.limit <= MAX_WITH_HEADS;
-        let mut held = Vec::new();
+        let (mut held, mut known) = (Vec::new(), BTreeSet::new());
         self.searcher.visit(store, &request, extent, &mut |hit, around, by_meaning| {
             rank += 1;
+            if self.finds_titles && !known.contains(&hit.record.scope) {
+                known.insert(hit.record.scope.clone());
+            }
             if rank == 1 {
                 self.announcement.print(query, io);
                 self.printer.highlight(question, by_meaning);
@@ -398,6 +410,21 @@ impl Search<'_> {
             }
             self.printer.print((rank, hit, around), query, &Heads::default(), io)
         })?;
+        if self.finds_titles && request.options.limit > 0 {
+            let mut titles = search::title_hits(store, question, &request.which, &known)?;
+            if !for_people {
+                titles.truncate(request.options.limit.saturating_sub(rank));
+            }
+            for title in titles {
+                rank += 1;
+                self.announcement.print(query, io);
+                if for_people {
+                    held.push((title, Around::default()));
+                } else {
+                    self.printer.print((rank, &title, &Around::default()), query, &Heads::default(), io)?;
+                }
+            }
+        }
         self.printer.print_held(store, &held, query, io)?;
         if rank == 0 {
             io.out.with(|out| self.printer.format.write_miss(query, out))?;

@@ -12,6 +12,7 @@ use crate::error::{Context, Error, Result};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueHint};
 use clap_complete::ArgValueCandidates;
 use clap_complete::engine::{self, CompletionCandidate};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub struct Candidate {
     pub value: String,
     /// A description, if the value does not speak for itself.
-    pub about: Option<&'static str>,
+    pub about: Option<Cow<'static, str>>,
 }
 
 /// The possible values of arguments, by the name of the argument in `Args`.
@@ -134,7 +135,7 @@ fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>
 }
 
 fn offered(candidate: Candidate) -> CompletionCandidate {
-    CompletionCandidate::new(candidate.value).help(candidate.about.map(Into::into))
+    CompletionCandidate::new(candidate.value).help(candidate.about.map(|about| about.into_owned().into()))
 }
 
 /// A command line up to where it is completed.

@@ -66,7 +66,10 @@ impl Convert for ChatGptExport {
         };
         let began = conversation.number("create_time")?;
         let id = conversation.text("conversation_id")?.or(conversation.text("id")?);
-        let about = Conversation { id, title: conversation.text("title")?, directory: None };
+        let changed =
+            conversation.number("update_time")?.map(|time| millis("update_time", time)).transpose()?;
+        let title = conversation.text("title")?;
+        let about = Conversation { id, title, changed, ..Conversation::default() };
         let mut questions: HashMap<&str, &str> = HashMap::new();
         for id in shown {
             let before = tree.parent(id).and_then(|parent| questions.get(parent).copied());

@@ -29,7 +29,8 @@ impl Convert for ClaudeExport {
         let about = Conversation {
             id: conversation.text("uuid")?,
             title: conversation.text("name")?,
-            directory: None,
+            changed: time_member(&conversation, "updated_at")?,
+            ..Conversation::default()
         };
         let messages = conversation.objects("chat_messages")?.unwrap_or_default();
         let mut ids = Vec::with_capacity(messages.len());

@@ -104,6 +104,7 @@ impl ClaudeCodeSession {
             id: entry.text("sessionId")?,
             title: self.title.clone(),
             directory: entry.text("cwd")?,
+            changed: None,
         };
         let (time, id) = (time_member(entry, "timestamp")?, entry.text("uuid")?);
         let trace_id = self.question.clone();

@@ -64,8 +64,11 @@ impl CodexSession {
     /// Takes the session from its first entry; a session that continues another has the entry of that too.
     fn begin(&mut self, session: &Object) -> Result<()> {
         if self.conversation.id.is_none() {
-            self.conversation =
-                Conversation { id: session.text("id")?, title: None, directory: session.text("cwd")? };
+            self.conversation = Conversation {
+                id: session.text("id")?,
+                directory: session.text("cwd")?,
+                ..Conversation::default()
+            };
             self.began = time_member(session, "timestamp")?;
             let source = session.object("source").ok().flatten();
             self.is_subagent = source.is_some_and(|source| source.has("subagent"));

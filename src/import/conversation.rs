@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::project::Projects;
-use crate::record::{Object, Role};
+use crate::record::{Object, Role, TITLE};
 use crate::redact::Redactor;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The selection of an import from the files of other programs, and its target.
@@ -26,6 +27,8 @@ pub struct ImportOptions {
     pub projects: Arc<Mutex<Projects>>,
     /// Replaces the secrets of records that keep their ids.
     pub redactor: Option<Redactor>,
+    /// The titles of the conversations that were read, by partition and instance.
+    pub titles: Arc<Mutex<HashMap<(String, String), String>>>,
 }
 
 /// The member of [`ImportOptions::map`] and its source that make a conversation a trace.
@@ -39,6 +42,8 @@ pub(super) struct Conversation {
     pub(super) title: Option<String>,
     /// The directory of the project that it is about.
     pub(super) directory: Option<String>,
+    /// The time of its last change, in milliseconds since 1970 (UTC).
+    pub(super) changed: Option<i64>,
 }
 
 /// One message of another program.
@@ -127,7 +132,31 @@ impl ImportOptions {
             line.set("tool_calls", calls);
         }
         lines.push(line);
+        if self.instance.is_none()
+            && let Some(instance) = instance.filter(|instance| !instance.is_empty())
+        {
+            lines.extend(self.title(&partition, instance, conversation));
+        }
         Ok(())
+    }
+
+    /// The line of the title of a conversation, unless it was read before. It has no time, since it holds from now on.
+    fn title(&self, partition: &str, instance: &str, conversation: &Conversation) -> Option<Object> {
+        let title = conversation.title.as_ref().filter(|title| !title.trim().is_empty())?;
+        let scope = (partition.to_owned(), instance.to_owned());
+        let mut titles = self.titles.lock().unwrap_or_else(PoisonError::into_inner);
+        if titles.insert(scope, title.clone()).as_ref() == Some(title) {
+            return None;
+        }
+        let mut line = Object::default();
+        line.set_text("kind", TITLE.name);
+        for (name, value) in [("partition", partition), ("instance", instance), ("title", title)] {
+            line.set_text(name, value);
+        }
+        if let Some(changed) = conversation.changed {
+            line.set("source_time", changed.to_string());
+        }
+        Some(line)
     }
 
     fn partition_of(&self, program: &str, conversation: &Conversation) -> Result<String> {

@@ -118,7 +118,7 @@ impl ReadTurn for Logs {
             let answer = turn.texts[1].clone().unwrap_or_default();
             vec![ImportedMessage::new(Role::User, prompt), ImportedMessage::new(Role::Assistant, answer)]
         };
-        let about = Conversation { id: turn.conversation, title: turn.title, directory: None };
+        let about = Conversation { id: turn.conversation, title: turn.title, ..Conversation::default() };
         for message in messages {
             let is_answer = message.role == Role::Assistant;
             let model = turn.model.clone().filter(|_| is_answer);

@@ -68,7 +68,7 @@ impl ReadTurn for Sessions {
 fn conversation(connection: &Connection, id: &str) -> rusqlite::Result<Conversation> {
     let sql = "SELECT id, title, directory FROM session WHERE id = ?";
     connection.prepare_cached(sql)?.query_row([id], |row| {
-        Ok(Conversation { id: row.get(0)?, title: row.get(1)?, directory: row.get(2)? })
+        Ok(Conversation { id: row.get(0)?, title: row.get(1)?, directory: row.get(2)?, changed: None })
     })
 }
 
@@ -100,6 +100,7 @@ impl Convert for Sessions {
             id: session.text("id")?,
             title: session.text("title")?,
             directory: session.text("directory")?,
+            changed: None,
         };
         for message in export.objects("messages")?.unwrap_or_default() {
             let info = message.object("info")?.unwrap_or_default();

@@ -6,10 +6,11 @@ use super::memory::MEMORY;
 use super::message::MESSAGE;
 use super::signal::SIGNAL;
 use super::stored::RecordKind;
+use super::title::TITLE;
 use std::sync::RwLock;
 
 /// Every kind of records that rsv stores.
-const BUILT_IN_KINDS: [&RecordKind; 5] = [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL];
+const BUILT_IN_KINDS: [&RecordKind; 6] = [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL, &TITLE];
 
 /// Kinds that a program which uses the library has added.
 static REGISTERED_KINDS: RwLock<Vec<&RecordKind>> = RwLock::new(Vec::new());

@@ -5,15 +5,13 @@ use super::role::Role;
 use super::scope::Scope;
 use super::stored::StoredRecord;
 use super::time;
-
-/// The greatest length of a session's title, in characters.
-const MAX_TITLE_CHARS: usize = 50;
+use super::title::title_of_question;
 
 /// A session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SessionSummary {
     pub scope: Scope,
-    /// The beginning of the first user's message, on one line; empty if there is none.
+    /// Its title, else the beginning of the first user's message, on one line; empty if there is neither.
     pub title: String,
     /// The times of the first and the last message, in milliseconds since 1970, UTC.
     pub first: i64,
@@ -51,8 +49,7 @@ impl SessionSummary {
     /// Adds a message of the session.
     pub fn add(&mut self, message: &StoredRecord) {
         if self.title.is_empty() && message.role == Some(Role::User) {
-            let text = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            self.title = text.chars().take(MAX_TITLE_CHARS).collect();
+            self.title = title_of_question(&message.text);
         }
         self.first = self.first.min(message.timestamp);
         self.last = self.last.max(message.timestamp);

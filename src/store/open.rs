@@ -19,6 +19,14 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
     }
 }
 
+/// The titles of instances, under the same condition.
+pub fn peek_titles(place: &StoreLocation) -> Vec<(Scope, String)> {
+    match place.address.split_once(':') {
+        Some(("sqlite", path)) => sqlite::peek_titles(path.as_ref()),
+        _ => Vec::new(),
+    }
+}
+
 /// Opens a store for a tool that only reads. Prints a note if the store that a flag names is missing, since
 /// nothing else would show a misspelt name; also for unreadable messages, and if others can read the store:
 /// only a tool that writes takes their rights.

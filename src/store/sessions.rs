@@ -4,7 +4,7 @@ use super::api::Store;
 use super::select::{Below, Select, Walk};
 use crate::error::Result;
 use crate::record::{
-    ACCOUNT, Account, DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, archive_address,
+    ACCOUNT, Account, DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, TITLE, archive_address,
     history, session_of_archive,
 };
 use std::collections::{BTreeMap, HashSet};
@@ -27,6 +27,11 @@ pub fn sessions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<SessionSum
     visit(store, Select::records(vec![&DOCUMENT], scopes.clone()), &mut |document| {
         if let Some(session) = session_of_archive(&document).and_then(|scope| sessions.get_mut(&scope)) {
             session.committed = session.committed.max(Some(document.timestamp));
+        }
+    })?;
+    visit(store, Select::records(vec![&TITLE], scopes.clone()), &mut |title| {
+        if let Some(session) = sessions.get_mut(&title.scope) {
+            session.title = title.shown_text().into_owned();
         }
     })?;
     let mut sessions: Vec<SessionSummary> = sessions.into_values().collect();

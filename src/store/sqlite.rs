@@ -68,12 +68,21 @@ pub(super) fn is_open_to_others(path: &Path) -> bool {
 
 /// The scopes in a file, if they can be read at once.
 pub(super) fn peek_scopes(path: &Path) -> Vec<Scope> {
-    let read = || -> rusqlite::Result<Vec<Scope>> {
+    peek(path, api::state::peek_scopes)
+}
+
+/// The titles of instances in a file, if they can be read at once.
+pub(super) fn peek_titles(path: &Path) -> Vec<(Scope, String)> {
+    peek(path, api::state::peek_titles)
+}
+
+fn peek<T>(path: &Path, read: fn(&Connection) -> rusqlite::Result<Vec<T>>) -> Vec<T> {
+    let read = || -> rusqlite::Result<Vec<T>> {
         // With write access SQLite would make a missing file.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
         connection.busy_timeout(Duration::ZERO)?;
-        api::state::peek_scopes(&connection)
+        read(&connection)
     };
     read().unwrap_or_default()
 }

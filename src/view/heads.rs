@@ -3,16 +3,16 @@
 use super::visible::{date, visible};
 use super::wrap::columns;
 use crate::cli::{Layout, Style};
-use crate::record::{Scope, StoredRecord};
+use crate::record::{Scope, StoredRecord, title_of_question};
 use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthChar;
 
 /// Narrower terminals show no year, no hour and no score where there is a scope.
-const NARROW_COLUMNS: usize = 60;
+pub(super) const NARROW_COLUMNS: usize = 60;
 
 /// The greatest and the least width of a title, and the least of a scope.
 const MAX_TITLE_COLUMNS: usize = 60;
-const MIN_TITLE_COLUMNS: usize = 8;
+const MIN_QUOTED_COLUMNS: usize = 8;
 const MIN_SCOPE_COLUMNS: usize = 9;
 
 /// The letters of a UUID that people see, enough to name an instance.
@@ -55,7 +55,11 @@ impl Heads {
             origin.push(' ');
             origin.push_str(&scope);
             let width = left.saturating_sub(1).min(MAX_TITLE_COLUMNS);
-            if let Some(title) = self.titles.get(&record.scope).filter(|_| width >= MIN_TITLE_COLUMNS) {
+            // A title that follows from the message itself says nothing more.
+            let is_own = |title: &String| title_of_question(&record.text) == *title;
+            let title =
+                self.titles.get(&record.scope).filter(|title| record.role.is_some() && !is_own(title));
+            if let Some(title) = title.filter(|_| width >= MIN_QUOTED_COLUMNS) {
                 origin.push(' ');
                 origin.push_str(&quoted(title, width));
             }

@@ -1,27 +1,50 @@
 //! The sessions of a partition as a table for people.
 
+use super::heads::{NARROW_COLUMNS, cut, shown_scope};
+use super::visible::{date, visible};
 use super::wrap::columns;
-use super::{date, visible};
 use crate::cli::{Layout, Style};
-use crate::record::SessionSummary;
+use crate::record::{Scope, SessionSummary};
 use std::fmt::Write;
 
-/// One line for each session: `2026-11-21 07:03  12 messages  garden/desk  Where are my tomatoes?`.
+/// The least columns of a title, and of a name.
+const MIN_TITLE_COLUMNS: usize = 12;
+const MIN_NAME_COLUMNS: usize = 12;
+
+/// One line for each session: `2026-11-21 07:03  12 messages  garden/desk  Where are my tomatoes?`. Where that is too
+/// wide, the title is shortened first, then the instance, then the date and the unit are left out.
 pub fn sessions(sessions: &[SessionSummary], layout: &Layout) -> String {
-    let names: Vec<String> =
-        sessions.iter().map(|session| visible(&session.scope.to_string()).replace('\n', " ")).collect();
     let counts: Vec<String> = sessions.iter().map(|session| session.messages.to_string()).collect();
-    let widest = |texts: &[String]| texts.iter().map(|text| columns(text)).max().unwrap_or_default();
-    let (names_width, counts_width) = (widest(&names), widest(&counts));
+    let counts_width = counts.iter().map(|count| count.len()).max().unwrap_or_default();
+    let is_narrow = layout.width < NARROW_COLUMNS;
+    let dates_width = if is_narrow { 5 } else { 16 };
+    let units_width = if is_narrow { 0 } else { " messages".len() };
+    let left = layout.width.saturating_sub(dates_width + 2 + counts_width + units_width + 2);
+    let most = left.saturating_sub(MIN_TITLE_COLUMNS + 2).max(MIN_NAME_COLUMNS);
+    let names: Vec<String> = sessions.iter().map(|session| table_scope(&session.scope, most)).collect();
+    let names_width = names.iter().map(|name| columns(name)).max().unwrap_or_default();
     let mut out = String::new();
-    for ((session, name), count) in sessions.iter().zip(&names).zip(&counts) {
-        let padding = " ".repeat(names_width - columns(name));
-        let at = layout.paint(Style::Dim, &date(session.last, &layout.zone));
-        let title = visible(&session.title);
+    for ((session, count), name) in sessions.iter().zip(&counts).zip(&names) {
+        let date = date(session.last, &layout.zone);
+        let shown = if is_narrow { date.get(5..10).unwrap_or(&date) } else { &date };
+        let at = layout.paint(Style::Dim, shown);
         // As wide as the plural, below which it stands.
-        let unit = if session.messages == 1 { "message " } else { "messages" };
+        let unit = match session.messages {
+            _ if is_narrow => "",
+            1 => " message ",
+            _ => " messages",
+        };
+        let padding = " ".repeat(names_width - columns(name));
+        let title = visible(&session.title).replace('\n', " ");
+        let title = cut(&title, left.saturating_sub(names_width + 2));
         let name = layout.paint(Style::Green, name);
-        let _ = writeln!(out, "{at}  {count:>counts_width$} {unit}  {name}{padding}  {title}");
+        let _ = writeln!(out, "{at}  {count:>counts_width$}{unit}  {name}{padding}  {title}");
     }
     out
+}
+
+/// A scope in at most this many columns, whole if it fits.
+fn table_scope(scope: &Scope, width: usize) -> String {
+    let whole = visible(&scope.to_string()).replace('\n', " ");
+    if columns(&whole) <= width { whole } else { shown_scope(scope, width) }
 }

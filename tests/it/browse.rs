@@ -101,6 +101,11 @@ fn keys_copy_the_text_open_the_trace_and_forget_after_a_yes() {
         terminal.see("Where do the tomatoes stand?");
         terminal.see("Press Enter to go on.");
         terminal.press("\n");
+        // The whole conversation, of other traces too.
+        terminal.press("\u{f}");
+        terminal.see("Beans go up the north fence.");
+        terminal.see("Press Enter to go on.");
+        terminal.press("\n");
         terminal.press("\u{18}");
         terminal.see("Forget this message for good? [y/N]");
         terminal.press("\n");

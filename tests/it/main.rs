@@ -137,6 +137,7 @@ mod terminal;
 mod terminal_hidden;
 mod terminal_scope;
 mod terminal_text;
+mod titles;
 mod translation;
 mod tree_search;
 mod tree_steps;

@@ -91,7 +91,7 @@ fn with_all_the_scope_of_each_message_is_shown() {
     }
     // The margin follows the columns of the scope, not its characters.
     let line = json!({"role": "user", "content": "one\ntwo", "timestamp": "2026-11-22"});
-    home.ingest(&["-p", "庭"], &line.to_string());
+    home.ingest(&["-p", "園"], &line.to_string());
     let seen = plain(&seen(&home, 80, "rsv-view 1 --all").unwrap());
     let lines: Vec<&str> = seen.lines().collect();
     assert_eq!(lines[0].split("one").next().unwrap().width(), lines[1].split("two").next().unwrap().width());

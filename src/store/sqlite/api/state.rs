@@ -1,7 +1,7 @@
 //! The state of the store, in SQLite.
 
 use crate::error::Error;
-use crate::record::{Scope, StoredRecord};
+use crate::record::{Scope, StoredRecord, TITLE};
 use crate::store::api::{Claim, Derived, FileState, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::{ErrorKind, Result, StoreError};
@@ -115,6 +115,16 @@ pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     let mut statement = connection.prepare(sql)?;
     let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
     statement.query_map([], scope)?.collect()
+}
+
+/// The titles of instances in a file, if they can be read at once.
+pub(crate) fn peek_titles(connection: &Connection) -> rusqlite::Result<Vec<(Scope, String)>> {
+    let sql = "SELECT partition, instance, coalesce(members ->> '$.title', '')
+               FROM collection JOIN record ON record.collection = collection.n WHERE kind = ?";
+    let mut statement = connection.prepare(sql)?;
+    let title =
+        |row: &Row| Ok((Scope { partition: row.get(0)?, instance: row.get(1)? }, row.get::<_, String>(2)?));
+    statement.query_map([TITLE.name], title)?.collect()
 }
 
 /// The scopes with records, or those of them whose instance has a name.
