@@ -129,7 +129,7 @@ fn a_title_may_be_written_and_its_secrets_are_redacted() {
     let line = |title: &str| json!({"kind": "title", "partition": "garden", "title": title}).to_string();
     let (_, token) = secrets().into_iter().find(|(kind, _)| *kind == "github-token").unwrap();
     let redacting = home.env("RSV_INGEST_REDACT", "true");
-    redacting.run("rsv-ingest", &[], line(&format!("Keys: {token}"))).ok();
+    redacting.run("rsv-ingest", &["-q"], line(&format!("Keys: {token}"))).ok();
     import(&redacting, &format!("Keys: {token}"), "2025-05-01T10:05:00Z");
     let titles = of_kind(&home.export(), "title");
     assert_eq!(
