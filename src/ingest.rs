@@ -3,6 +3,7 @@
 
 mod commit;
 mod completion;
+mod duplicates;
 mod entry;
 mod mirror;
 mod options;
@@ -386,8 +387,10 @@ impl Ingest {
         let source =
             if self.completion.options.import.is_none() { WriteSource::Local } else { WriteSource::Import };
         let rules = WriteRules { forgotten, source, import: self.completion.options.undoable.as_ref() };
-        let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
+        let mut written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
+        // The batch is durable, so that a failure may only leave copies.
+        let _ = duplicates::remove(store, &records, &mut written, rules, self.completion.clock.now());
         self.write_titles(store)?;
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {

@@ -52,17 +52,25 @@ fn natural_key(record: &StoredRecord) -> Vec<String> {
 /// Scope, turn, role, the folded text, the parts that have no text, and the time. The turn is the time in a
 /// trace that the suite made, which may follow from the text of the question, else the trace.
 fn same_words(record: &StoredRecord) -> Option<Vec<String>> {
-    let content = record.members.get(CONTENT_MEMBER);
-    let [text, others] = match content.filter(|json| json.starts_with('[')) {
-        Some(json) => Content::Parts(json.into()).folded(),
-        None => [fold(&record.text), String::new()],
-    };
+    let [text, others] = folded_parts(record)?;
     let turn = id::time_digits(&record.trace_id).unwrap_or(&record.trace_id);
     let role = record.role.map_or("", Role::name);
     let time = record.timestamp.to_string();
     let Scope { partition, instance } = &record.scope;
-    let key = [partition, instance, turn, role, &text, &others, &time].map(str::to_owned);
-    (!text.is_empty()).then_some(key.into())
+    Some([partition, instance, turn, role, &text, &others, &time].map(str::to_owned).into())
+}
+
+/// The folded text of a message, and the parts that have no text; `None` without a text.
+pub(super) fn folded_parts(record: &StoredRecord) -> Option<[String; 2]> {
+    if *record.kind != MESSAGE {
+        return None;
+    }
+    let content = record.members.get(CONTENT_MEMBER);
+    let parts = match content.filter(|json| json.starts_with('[')) {
+        Some(json) => Content::Parts(json.into()).folded(),
+        None => [fold(&record.text), String::new()],
+    };
+    (!parts[0].is_empty()).then_some(parts)
 }
 
 /// Scope, role and content; trace and time are implied by the id.

@@ -32,6 +32,11 @@ impl Scope {
         let instance = instance.unwrap_or(partition);
         Ok(Scope { partition: partition.to_owned(), instance: instance.to_owned() })
     }
+
+    /// Whether its instance is the one of a partition that is named alone.
+    pub fn is_of_partition_alone(&self) -> bool {
+        self.instance == self.partition
+    }
 }
 
 /// How far recall reaches around the scope of a request.

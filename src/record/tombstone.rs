@@ -4,7 +4,7 @@ use super::link::Link;
 use super::members::{required, timestamp};
 use super::object::{Object, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
-use super::{Scope, digest};
+use super::{Fingerprint, Scope, digest};
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 
@@ -73,6 +73,10 @@ impl Tombstone {
                 }
             }
         }
+        if let Some(Fingerprint { digest, timestamp }) = record.fingerprint() {
+            extra.set_text(FINGERPRINT, &digest);
+            extra.set(MESSAGE_TIME, timestamp.to_string());
+        }
         let at = if record.kind.versions.is_some() { at.max(record.timestamp) } else { at };
         Tombstone {
             of: identity_digest(record.kind.name, &record.id),
@@ -119,6 +123,14 @@ impl Tombstone {
     pub fn returned(&self, at: i64) -> Tombstone {
         let timestamp = at.max(self.timestamp + 1);
         Tombstone { state: TombstoneState::Returned, timestamp, ..self.clone() }
+    }
+
+    /// The tombstone of the same copy once the message that stayed is forgotten, at a time or just after itself.
+    pub fn forgotten(&self, at: i64) -> Tombstone {
+        let mut extra = self.extra.clone();
+        extra.take(DUPLICATE_OF);
+        let timestamp = at.max(self.timestamp + 1);
+        Tombstone { state: TombstoneState::Forgotten, timestamp, extra, ..self.clone() }
     }
 
     /// The tombstone that still keeps out the words of this one where another of the same record takes its
@@ -184,6 +196,25 @@ impl Tombstone {
         self.extra.text(FOLDED).ok().flatten()
     }
 
+    /// The fingerprint of the message. Tombstones of earlier releases have none.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        let digest = self.extra.text(FINGERPRINT).ok().flatten()?;
+        Some(Fingerprint { digest, timestamp: self.extra.integer(MESSAGE_TIME).ok().flatten()? })
+    }
+
+    /// The id of the message of which this one's is a copy. Such a tombstone is of one store: another finds its copies by
+    /// itself, once it has both.
+    pub fn duplicate_of(&self) -> Option<String> {
+        self.extra.text(DUPLICATE_OF).ok().flatten()
+    }
+
+    /// The tombstone of a copy of the message that has an id.
+    pub fn of_duplicate(self, id: &str) -> Tombstone {
+        let mut extra = self.extra;
+        extra.set_text(DUPLICATE_OF, id);
+        Tombstone { extra, ..self }
+    }
+
     /// The digest of the forgotten version's source.
     fn source(&self) -> Option<String> {
         self.extra.text(SOURCE).ok().flatten()
@@ -238,6 +269,11 @@ const SOURCE: &str = "source_sha256";
 
 /// The member with the digest of the forgotten words. Earlier releases pass it on as an unknown member.
 const FOLDED: &str = "folded";
+
+/// The members with the fingerprint of a message, its time, and the id of the message of which it is a copy.
+const FINGERPRINT: &str = "fingerprint";
+const MESSAGE_TIME: &str = "message_time";
+const DUPLICATE_OF: &str = "duplicate_of";
 
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.
 const MEMBERS: [&str; 9] =

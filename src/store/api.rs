@@ -15,7 +15,8 @@ use super::select::{Collection, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use crate::error::Error;
 use crate::record::{
-    Embedding, Hit, Link, Record, RecordKind, Scope, ScopeSummary, Scopes, StoredRecord, TombstoneState,
+    Embedding, Hit, Link, Record, RecordKind, Scope, ScopeSummary, Scopes, StoredRecord, Tombstone,
+    TombstoneState,
 };
 use crate::text::terms::{Occur, Term};
 use std::collections::BTreeMap;
@@ -99,18 +100,23 @@ pub trait Records {
         Ok(summaries.into_values().collect())
     }
 
+    /// The tombstones of messages with one of these fingerprints.
+    fn tombstones_of(&mut self, fingerprints: &[&str]) -> Result<Vec<Tombstone>>;
+
     /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by
     /// timestamp, seq and id, those about other records last; then their embeddings; then the links with both
     /// ends in the selection. Ends with the visitor's error, if it returns one. Damage of the store is an
-    /// error, unless the walk is to go around it: then it is returned.
+    /// error, unless the walk is to go around it: then it is returned. Tombstones of copies are the store's own.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>>;
 }
 
-/// Records or a link to remove, and to keep out from then on.
+/// Records, copies of messages or a link to remove, and to keep out from then on.
 #[derive(Clone, Copy, Debug)]
 pub enum Removal<'a> {
     /// Records, with the records about them, their vectors, links and index entries. Their tombstones have this state.
     Records(&'a [&'a str], TombstoneState),
+    /// Copies of messages, each with the id of the one that stays.
+    Duplicates(&'a BTreeMap<&'a str, &'a str>),
     Link(&'a Link),
 }
 
@@ -296,9 +302,30 @@ pub enum Derived {
 }
 
 impl dyn Store + '_ {
-    /// Removes records that are kept out from then on, as [`Records::remove`] does.
+    /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are forgotten with them.
     pub fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
-        self.remove(Removal::Records(ids, TombstoneState::Forgotten), at)
+        let copies = self.forgotten_copies(ids, at)?;
+        let removed = self.remove(Removal::Records(ids, TombstoneState::Forgotten), at)?;
+        if !copies.is_empty() {
+            self.write(&copies, WriteRules::KEEP_OUT)?;
+        }
+        Ok(removed)
+    }
+
+    /// The tombstones that say of the copies of some messages that they are forgotten at a time.
+    fn forgotten_copies(&mut self, ids: &[&str], at: i64) -> Result<Vec<Record>> {
+        let mut copies = Vec::new();
+        for ids in ids.chunks(MAX_HELD) {
+            let messages = self.get(ids, &Select::messages(Scopes::All))?;
+            let digests: Vec<String> =
+                messages.iter().filter_map(|one| Some(one.fingerprint()?.digest)).collect();
+            let named = self.tombstones_of(&digests.iter().map(String::as_str).collect::<Vec<_>>())?;
+            let is_copy = |one: &&Tombstone| {
+                one.duplicate_of().is_some_and(|original| ids.contains(&original.as_str()))
+            };
+            copies.extend(named.iter().filter(is_copy).map(|one| Record::Tombstone(one.forgotten(at))));
+        }
+        Ok(copies)
     }
 
     /// The last `count` records of one selection, oldest first.

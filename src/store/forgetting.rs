@@ -47,6 +47,31 @@ impl WriteRules<'static> {
         WriteRules { forgotten: Forgotten::KeepOut, source: WriteSource::Local, import: None };
 }
 
+/// The tombstones that removed records get.
+pub(super) struct NewTombstones<'a> {
+    pub(super) state: TombstoneState,
+    /// Their time, or that of an earlier tombstone if that is not before it (milliseconds since 1970, UTC).
+    pub(super) at: i64,
+    /// The ids of the messages of which these are copies, by their own.
+    pub(super) duplicates: Option<&'a BTreeMap<&'a str, &'a str>>,
+}
+
+impl NewTombstones<'_> {
+    /// Those of a record, of which `before` is the stored one.
+    pub(super) fn of(
+        &self,
+        record: &StoredRecord,
+        before: Option<&Tombstone>,
+    ) -> impl Iterator<Item = Tombstone> {
+        let original = self.duplicates.and_then(|duplicates| duplicates.get(record.id.as_str()));
+        let tombstones = Tombstone::for_removal(record, self.state, self.at, before);
+        tombstones.map(move |one| match original {
+            Some(original) if one.state == TombstoneState::Removed => one.of_duplicate(original),
+            _ => one,
+        })
+    }
+}
+
 /// The tombstones of a store, or those of them that a decision may ask for.
 pub(super) trait TombstoneLookup {
     type Error;
@@ -69,11 +94,13 @@ pub(super) fn blocking<T: TombstoneLookup + ?Sized>(
     Ok(named)
 }
 
-/// Whether a record of this id, of any kind, was forgotten.
+/// Whether a record of this id, of any kind, was forgotten or is a copy of another.
 pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T) -> Result<bool, T::Error> {
     for kind in kinds() {
         let existing = tombstones.of(&identity_digest(kind.name, id))?;
-        if existing.is_some_and(|existing| existing.state == TombstoneState::Forgotten) {
+        if existing.is_some_and(|existing| {
+            existing.state == TombstoneState::Forgotten || existing.duplicate_of().is_some()
+        }) {
             return Ok(true);
         }
     }

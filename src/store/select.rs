@@ -23,6 +23,8 @@ pub struct Select {
     pub key: Option<String>,
     /// The subtrees of the lookup key, an address.
     pub below: Option<Below>,
+    /// Messages whose fingerprints have any of these keys.
+    pub fingerprints: Option<Vec<i64>>,
     /// The earliest timestamp.
     pub since: Option<i64>,
     /// The latest timestamp.
@@ -132,6 +134,7 @@ impl Select {
             roles: Vec::new(),
             key: None,
             below: None,
+            fingerprints: None,
             since: None,
             until: None,
             before: None,
@@ -149,6 +152,9 @@ impl Select {
     pub(super) fn admits(&self, record: &StoredRecord) -> bool {
         self.trace_id.as_ref().is_none_or(|trace| *trace == record.trace_id)
             && (self.roles.is_empty() || record.role.is_some_and(|role| self.roles.contains(&role)))
+            && self.fingerprints.as_ref().is_none_or(|keys| {
+                record.fingerprint().is_some_and(|fingerprint| keys.contains(&fingerprint.key()))
+            })
             && self.since.is_none_or(|since| record.timestamp >= since)
             && self.until.is_none_or(|until| record.timestamp <= until)
             && self.before.as_ref().is_none_or(|before| record.position() < *before)

@@ -227,8 +227,9 @@ fn decide_new<'a, T: WriteTarget>(
 ) -> Result<Decision<'a>, T::Error> {
     let tombstone = tombstone_of(record, store)?;
     let record = versions::dated(record, None, tombstone.as_ref(), rules.source);
-    let Some(returned) = admission(&record, tombstone.as_ref(), rules, store)? else {
-        return Ok(WriteOutcome::KeptOut.into());
+    let returned = match admission(&record, tombstone.as_ref(), rules, store)? {
+        Ok(returned) => returned,
+        Err(kept_out) => return Ok(kept_out.into()),
     };
     if let Some(refused) = refused_replacement(&record, rules.source, store)? {
         return Ok(refused.into());
@@ -249,8 +250,8 @@ fn decide_existing<'a, T: WriteTarget>(
     let dated = versions::dated(record, Some(existing), tombstone.as_ref(), rules.source);
     if versions::takes_place(&dated, existing, rules.source) {
         return Ok(match admission(&dated, tombstone.as_ref(), rules, store)? {
-            None => WriteOutcome::KeptOut.into(),
-            Some(returned) => Decision::new(WriteOutcome::Replaced, Change::Replace(dated)).after(returned),
+            Err(kept_out) => kept_out.into(),
+            Ok(returned) => Decision::new(WriteOutcome::Replaced, Change::Replace(dated)).after(returned),
         });
     }
     if let Some(merged) = record.kind.merge.and_then(|merge| merge(Some(existing), record)) {
@@ -287,8 +288,8 @@ fn decide_unadopted<'a, T: WriteTarget>(
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
     Ok(match admission(record, None, rules, store)? {
-        None => Decision::new(WriteOutcome::KeptOut, Change::Hide(place)),
-        Some(returned) => {
+        Err(kept_out) => Decision::new(kept_out, Change::Hide(place)),
+        Ok(returned) => {
             Decision::new(WriteOutcome::Same(record.id.clone()), Change::Adopt(record, place)).after(returned)
         }
     })
@@ -356,22 +357,26 @@ fn tombstone_of<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<Opti
     }
 }
 
-/// Whether tombstones let a record in, of which `own` is one if its kind has versions: `None` if they keep it out, else
-/// those that say from then on that it may return.
+/// Whether tombstones let a record in, of which `own` is one if its kind has versions: those that say from then on that it
+/// may return, or the outcome if they keep it out.
 fn admission<T: WriteTarget>(
     record: &StoredRecord,
     own: Option<&Tombstone>,
     rules: WriteRules,
     store: &T,
-) -> Result<Option<Vec<Tombstone>>, T::Error> {
-    let Some(tombstones) = store.tombstones() else { return Ok(Some(Vec::new())) };
+) -> Result<Result<Vec<Tombstone>, WriteOutcome>, T::Error> {
+    let Some(tombstones) = store.tombstones() else { return Ok(Ok(Vec::new())) };
     let keep_out = blocking(record, tombstones)?;
     if let Forgotten::Return { at } = rules.forgotten {
-        return Ok(Some(keep_out.iter().map(|one| one.returned(at)).collect()));
+        return Ok(Ok(keep_out.iter().map(|one| one.returned(at)).collect()));
+    }
+    let originals: Option<Vec<String>> = keep_out.iter().map(Tombstone::duplicate_of).collect();
+    if let Some(original) = originals.and_then(|mut originals| originals.pop()) {
+        return Ok(Err(WriteOutcome::Same(original)));
     }
     let is_of_directory = rules == WriteRules::NEW && own.is_some_and(|own| own.is_of_directory(record));
     let is_kept_out = !keep_out.is_empty() || is_of_directory && store.is_empty_directory(record)?;
-    Ok((!is_kept_out).then(Vec::new))
+    Ok(if is_kept_out { Err(WriteOutcome::KeptOut) } else { Ok(Vec::new()) })
 }
 
 /// The outcome of a vector or a link of a record that is not there; `member` names it.

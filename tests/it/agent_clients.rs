@@ -6,6 +6,7 @@ use crate::apis::{MESSAGES, RESPONSES, Shape, home_at, said};
 use crate::clients::clients;
 use crate::docs::{is_installed, report_unchecked};
 use crate::fake::{Answer, Fake, Seen};
+use crate::import_watch::Watching;
 use crate::support::{Home, Ran, lines_of, text, wait_for};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -285,6 +286,40 @@ fn claude_code_runs_the_hooks_that_store_and_recall() {
     let last = provider.seen().pop().unwrap();
     assert_eq!(last.text().matches("<rsv-memory>").count(), 2, "{}", last.text());
     assert!(last.text().contains("> Where are the owls?"), "{}", last.text());
+}
+
+/// Keeps: A turn is stored once, whichever way brings it.
+#[test]
+fn claude_code_behind_the_proxy_with_hooks_and_a_watch_has_each_turn_once() {
+    let Some(_) = clients("agents") else { return };
+    if !is_installed("jq") {
+        return report_unchecked("the hooks in Claude Code: jq");
+    }
+    let provider = provider();
+    let (home, hooks) = home_with_hooks("claude.json");
+    let home = home.env("RSV_ANTHROPIC_BASE_URL", &format!("{}/v1", provider.url()));
+    home.write(".claude/settings.json", &hooks);
+    let sessions = home.path(".claude/projects");
+    std::fs::create_dir_all(&sessions).unwrap();
+    let watch = Watching::begin(&home, &[sessions.to_str().unwrap()]);
+    let turn = |words: &[&str]| {
+        assert_eq!(agent(&home, &[&["claude", "-p"], words].concat(), &KEY), "In Évora.\n");
+    };
+    turn(&["Where are the owls?"]);
+    turn(&["-c", "And what of owls now?"]);
+    let watched = watch.end();
+    assert_eq!(watched.status, 0, "{watched}");
+    let once = || {
+        assert_eq!(users(&home), ["Where are the owls?", "And what of owls now?"]);
+        assert_eq!(said(&home, &["-p", "garden"]).len(), 4);
+    };
+    once();
+    home.run("rsv-import", &[sessions.to_str().unwrap()], "").ok();
+    once();
+    // Nothing of them comes back, whichever way it was kept.
+    home.run("rsv-forget", &["-q", "--yes", "--everything", "-p", "garden"], "").ok();
+    home.run("rsv-import", &[sessions.to_str().unwrap()], "").ok();
+    assert_eq!(said(&home, &["-p", "garden"]), []);
 }
 
 #[test]

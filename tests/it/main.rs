@@ -38,6 +38,7 @@ mod distill_model;
 mod docs;
 mod doctor;
 mod documents;
+mod duplicates;
 mod embed;
 mod embed_remote;
 mod encoded;

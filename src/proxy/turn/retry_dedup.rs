@@ -2,15 +2,13 @@
 //! are equal in folded form are the same turn until a client has received its answer. Such a turn keeps its
 //! trace id and its timestamp, so that the user's message is stored once.
 
-use crate::record::{Content, Object, Scope};
+use crate::record::{Content, DUPLICATE_WINDOW, Object, Scope};
 use rustc_hash::FxHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The longest time between two attempts at the same turn.
-const RETRY_WINDOW: Duration = Duration::from_secs(600);
 /// The number of turns that are remembered.
 const MAX_TURNS: usize = 4096;
 
@@ -75,14 +73,14 @@ impl RetryDedup {
         let key = TurnKey { scope: scope.clone(), hash: hash.finish() };
         let mut turns = self.turns();
         if turns.len() >= MAX_TURNS {
-            turns.retain(|_, turn| turn.last_attempt.elapsed() < RETRY_WINDOW);
+            turns.retain(|_, turn| turn.last_attempt.elapsed() < DUPLICATE_WINDOW);
         }
         if turns.len() >= MAX_TURNS {
             turns.clear();
         }
         let now = Instant::now();
         let turn = turns.entry(key.clone()).or_insert_with(|| UnansweredTurn::new(now));
-        if turn.last_attempt.elapsed() >= RETRY_WINDOW {
+        if turn.last_attempt.elapsed() >= DUPLICATE_WINDOW {
             *turn = UnansweredTurn::new(now);
         }
         (turn.last_attempt, turn.attempts) = (now, turn.attempts + 1);

@@ -40,6 +40,7 @@ pub(super) const SCHEMA: [&str; 16] = [
     "CREATE CONSTRAINT rsv_tally IF NOT EXISTS FOR (t:RsvTally) REQUIRE (t.subject, t.counter) IS UNIQUE",
     "CREATE INDEX rsv_tombstone_also IF NOT EXISTS FOR (t:RsvTombstone) ON (t.also)",
     "CREATE INDEX rsv_tombstone_folded IF NOT EXISTS FOR (t:RsvTombstone) ON (t.folded)",
+    "CREATE INDEX rsv_tombstone_fingerprint IF NOT EXISTS FOR (t:RsvTombstone) ON (t.fingerprint)",
     "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
     "CREATE INDEX rsv_tombstone_number IF NOT EXISTS FOR (t:RsvTombstone) ON (t.n)",
     "CREATE INDEX rsv_record_digest IF NOT EXISTS FOR (r:RsvRecord) ON (r.digest)",

@@ -23,6 +23,7 @@ const PROPERTIES: [Property; 15] = [
     ("trace_id", false, |record| record.kind.traced.then(|| record.trace_id.as_str().into())),
     ("role", false, |record| record.role.map(|role| role.name().into())),
     ("key", true, |record| record.lookup_key().map(Into::into)),
+    ("fingerprint", true, |record| record.fingerprint().map(|fingerprint| fingerprint.key().into())),
     ("extra", false, |record| (!record.members.is_empty()).then(|| record.members.to_json().into())),
     ("blank", true, |record| (!record.is_embeddable()).then(|| true.into())),
     ("digest", true, |record| Some(digest_number(&record.id).into())),
@@ -59,8 +60,11 @@ const NULL: BoltType = BoltType::Null(BoltNull);
 /// An index of records by a property and the time: the end of its name, the property, and the kinds that have it.
 pub(super) type PropertyIndex = (&'static str, &'static str, fn(&RecordKind) -> bool);
 
-pub(super) const INDEXES: [PropertyIndex; 2] =
-    [("trace", "trace_id", |kind| kind.traced), ("key", "key", |kind| kind.lookup_key.is_some())];
+pub(super) const INDEXES: [PropertyIndex; 3] = [
+    ("trace", "trace_id", |kind| kind.traced),
+    ("key", "key", |kind| kind.lookup_key.is_some()),
+    ("fingerprint", "fingerprint", |kind| *kind == MESSAGE),
+];
 
 /// A parameter of a condition, and its value of a selection that sets it.
 type Parameter = (&'static str, fn(&Select) -> Option<BoltType>);
@@ -79,6 +83,7 @@ struct NodeCondition {
 /// The property of whose index a condition selects a part.
 enum Finds {
     Value(&'static str),
+    Values(&'static str),
     Prefix(&'static str),
     Nothing,
 }
@@ -101,7 +106,7 @@ static IN_TIME: NodeCondition = condition(
 );
 
 /// The index of the first is used.
-static CONDITIONS: [NodeCondition; 9] = [
+static CONDITIONS: [NodeCondition; 10] = [
     NodeCondition {
         finds: Finds::Value("trace_id"),
         ..condition(
@@ -115,6 +120,16 @@ static CONDITIONS: [NodeCondition; 9] = [
             (!which.roles.is_empty()).then(|| which.roles.iter().map(|role| role.name()).collect())
         })],
     ),
+    NodeCondition {
+        has_lists: true,
+        finds: Finds::Values("fingerprint"),
+        ..condition(
+            "m.fingerprint IN $fingerprints",
+            &[("fingerprints", |which| {
+                which.fingerprints.as_ref().map(|keys| keys.iter().copied().collect())
+            })],
+        )
+    },
     NodeCondition {
         finds: Finds::Value("key"),
         ..condition("m.key = $key", &[("key", |which| which.key.as_deref().map(Into::into))])
@@ -184,7 +199,7 @@ pub(super) fn conditions(which: &[Select]) -> Vec<&'static str> {
 pub(super) fn indexed_property(kind: &RecordKind, which: &Select) -> Option<&'static str> {
     let asked = CONDITIONS.iter().filter(|condition| condition.is_of(which));
     let mut properties = asked.filter_map(|condition| match condition.finds {
-        Finds::Value(property) | Finds::Prefix(property) => Some(property),
+        Finds::Value(property) | Finds::Values(property) | Finds::Prefix(property) => Some(property),
         Finds::Nothing => None,
     });
     properties.find(|found| INDEXES.iter().any(|(_, property, is_of)| property == found && is_of(kind)))

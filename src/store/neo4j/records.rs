@@ -7,12 +7,12 @@ use super::selection::{number, select_params};
 use super::statements::{self, changed, selected};
 use super::tombstones;
 use super::values::{Params, Row};
-use crate::record::{Record, RecordKind, StoredRecord, Vector};
+use crate::record::{Record, RecordKind, StoredRecord, Tombstone, TombstoneState, Vector};
 use crate::store::api::{Records, Removal, Visit};
 use crate::store::changes::{ChangeNumbers, ChangeState, Mark, WITNESSES, Witness};
 use crate::store::damage::Damage;
 use crate::store::error::Result;
-use crate::store::forgetting::WriteRules;
+use crate::store::forgetting::{NewTombstones, WriteRules};
 use crate::store::identity::WriteOutcome;
 use crate::store::number_ranges::NumberRanges;
 use crate::store::select::{Select, Walk};
@@ -29,7 +29,13 @@ impl Records for Neo4j {
 
     fn remove(&mut self, what: Removal, at: i64) -> Result<u64> {
         let removed = match what {
-            Removal::Records(ids, state) => self.remove_records(ids, state, at),
+            Removal::Records(ids, state) => {
+                self.remove_records(ids, &NewTombstones { state, at, duplicates: None })
+            }
+            Removal::Duplicates(ids) => {
+                let new = NewTombstones { state: TombstoneState::Removed, at, duplicates: Some(ids) };
+                self.remove_records(&ids.keys().copied().collect::<Vec<_>>(), &new)
+            }
             Removal::Link(link) => self.remove_link(link, at).map(u64::from),
         };
         self.or_error("write to", removed)
@@ -55,6 +61,10 @@ impl Records for Neo4j {
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
         self.or_error("read", self.count_up_to(which, most))
+    }
+
+    fn tombstones_of(&mut self, fingerprints: &[&str]) -> Result<Vec<Tombstone>> {
+        self.or_error("read", tombstones::of_fingerprints(&self.server, fingerprints))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {

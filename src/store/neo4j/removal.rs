@@ -12,19 +12,17 @@ use super::server::Transaction;
 use super::statements::{self, selected};
 use super::tombstones::{Contents, Tombstones};
 use crate::record::{
-    Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
-    identity_digest, kinds,
+    Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, identity_digest, kinds,
 };
-use crate::store::forgetting::{Received, Targets};
+use crate::store::forgetting::{NewTombstones, Received, Targets};
 use crate::store::select::Select;
 use std::collections::BTreeSet;
 
-/// Removes records, whose number it returns too; with a state and a time, they get tombstones of that state,
-/// and of that time or a later one.
+/// Removes records, whose number it returns too; they get tombstones.
 pub(super) fn of_ids(
     transaction: &mut Transaction,
     ids: &[&str],
-    tombstone: (TombstoneState, i64),
+    new: &NewTombstones,
 ) -> DbResult<(u64, Batch)> {
     let mut existing = Batch::default();
     (existing.next, existing.models) = lock(transaction, 0)?;
@@ -32,18 +30,18 @@ pub(super) fn of_ids(
     let ids: &[&str] = &all.iter().map(String::as_str).collect::<Vec<_>>();
     read_old_versions(transaction, &mut existing, ids)?;
     for ids in ids.chunks(ROWS) {
-        add_tombstones(transaction, &mut existing, ids, tombstone)?;
+        add_tombstones(transaction, &mut existing, ids, new)?;
     }
     let removed = ids.iter().filter(|id| existing.remove(id)).count();
     Ok((removed as u64, existing))
 }
 
-/// Adds the tombstones of records that go at a time.
+/// Adds the tombstones of records that go.
 fn add_tombstones(
     transaction: &mut Transaction,
     existing: &mut Batch,
     ids: &[&str],
-    (state, at): (TombstoneState, i64),
+    new: &NewTombstones,
 ) -> DbResult<()> {
     let which = Select::records(kinds(), Scopes::All);
     let params = select_params(&which).with_texts("wanted", ids.iter().copied());
@@ -56,7 +54,7 @@ fn add_tombstones(
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &Contents::default())?;
     for record in &records {
-        for tombstone in Tombstone::for_removal(record, state, at, before.get(&digest(record))) {
+        for tombstone in new.of(record, before.get(&digest(record))) {
             existing.new.put_tombstone(&tombstone);
         }
     }

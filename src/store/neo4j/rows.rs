@@ -46,6 +46,7 @@ pub(super) fn tombstone_row(tombstone: &Tombstone) -> Params {
         .with("timestamp", tombstone.timestamp)
         .with("extra", as_json(&tombstone.extra))
         .with("folded", or_null(tombstone.folded().as_deref()))
+        .with("fingerprint", or_null(tombstone.fingerprint().map(|fingerprint| fingerprint.digest)))
 }
 
 /// Changes of sums as rows to write.

@@ -200,6 +200,11 @@ pub(super) const TOMBSTONES_BY_DIGEST: &str = concat!(
      } RETURN ",
     tombstone!()
 );
+/// The tombstones of messages with these fingerprints.
+pub(super) const TOMBSTONES_BY_FINGERPRINT: &str = concat!(
+    "UNWIND $fingerprints AS fingerprint MATCH (m:RsvTombstone {fingerprint: fingerprint}) RETURN ",
+    tombstone!()
+);
 /// A document that lies below an address.
 pub(super) const BELOW: &str = "
     MATCH (m:{label}) WHERE m.key STARTS WITH $below AND m.timestamp IS NOT NULL AND m.partition = $partition

@@ -156,6 +156,18 @@ pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResul
     Ok(are_kept_out)
 }
 
+/// Those of messages with one of some fingerprints.
+pub(super) fn of_fingerprints(server: &Server, fingerprints: &[&str]) -> DbResult<Vec<Tombstone>> {
+    let mut found = Vec::new();
+    for some in fingerprints.chunks(FETCH_SIZE) {
+        let params = Params::new().with_texts("fingerprints", some.iter().copied());
+        for row in server.rows(statements::TOMBSTONES_BY_FINGERPRINT, params)? {
+            found.push(row.tombstone()?);
+        }
+    }
+    Ok(found)
+}
+
 /// The digests of the records of every kind that could have an id.
 fn digests_of_any_kind(id: &str) -> impl Iterator<Item = String> {
     kinds().into_iter().map(move |kind| identity_digest(kind.name, id))
@@ -174,7 +186,10 @@ pub(super) fn each(
         .with("until", which.until.unwrap_or(i64::MAX))
         .with("after", after);
     let statement = for_scopes(statements::TOMBSTONES, &which.scopes);
-    server.each(&statement, params, &mut |row| visit(row.tombstone()?))
+    server.each(&statement, params, &mut |row| {
+        let one = row.tombstone()?;
+        if one.duplicate_of().is_none() { visit(one) } else { Ok(()) }
+    })
 }
 
 /// The digests of everything that was forgotten.

@@ -12,8 +12,8 @@ use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_model};
 use super::values::Params;
-use crate::record::{Record, TombstoneState, kind_named};
-use crate::store::forgetting::{Forgotten, Received, WriteRules};
+use crate::record::{Record, kind_named};
+use crate::store::forgetting::{Forgotten, NewTombstones, Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
 use crate::store::imports::{self, Brought};
 use crate::store::write_plan;
@@ -57,12 +57,12 @@ impl Neo4j {
         Ok(written)
     }
 
-    /// Removes records with their vectors, links and index entries; returns their number. They get tombstones
-    /// of a state, and of a time or a later one. Many are removed in several transactions.
-    pub(super) fn remove_records(&self, ids: &[&str], state: TombstoneState, at: i64) -> DbResult<u64> {
+    /// Removes records with their vectors, links and index entries; returns their number. They get tombstones. Many are
+    /// removed in several transactions.
+    pub(super) fn remove_records(&self, ids: &[&str], new: &NewTombstones) -> DbResult<u64> {
         let mut removed = 0;
         for ids in ids.chunks(REMOVED_AT_ONCE) {
-            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, (state, at)))?;
+            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, new))?;
         }
         Ok(removed)
     }

@@ -1,7 +1,9 @@
 //! The steps from the schema of a release to that of a later one. Steps are only added; tests/fixtures has a
 //! store of each schema since the first that is opened, and a test opens every one.
 
+use super::record_columns::{self, AFTER, COLUMNS, TABLES};
 use super::wal;
+use crate::record::StoredRecord;
 use rusqlite::{Connection, Row};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +17,7 @@ type IndexWords = fn(&Connection) -> rusqlite::Result<i64>;
 pub(super) const OLDEST: i32 = 10;
 
 /// The first is that from `OLDEST`.
-const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded, m013_digests];
+const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded, m013_digests, m014_fingerprints];
 
 /// The `user_version` of a file that has the tables of this release.
 pub(super) const VERSION: i32 = OLDEST + MIGRATIONS.len() as i32;
@@ -65,6 +67,34 @@ fn m013_digests(connection: &Connection) -> rusqlite::Result<()> {
     digests.sort_unstable();
     let mut insert = connection.prepare("INSERT INTO id_digest (digest, record) VALUES (?, ?)")?;
     digests.into_iter().try_for_each(|digest| insert.execute(digest).map(drop))
+}
+
+/// Messages, and the tombstones of messages, are found by what they say.
+fn m014_fingerprints(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "ALTER TABLE record ADD COLUMN fingerprint INTEGER;
+         ALTER TABLE tombstone ADD COLUMN fingerprint TEXT AS (extra ->> '$.fingerprint') VIRTUAL;
+         CREATE INDEX tombstone_fingerprint ON tombstone (fingerprint) WHERE fingerprint IS NOT NULL;",
+    )?;
+    let sql =
+        format!("SELECT {COLUMNS}, record.n FROM {TABLES} WHERE record.n > ? ORDER BY record.n LIMIT 1000");
+    let mut some = connection.prepare(&sql)?;
+    let mut set = connection.prepare("UPDATE record SET fingerprint = ? WHERE n = ?")?;
+    let mut last = 0;
+    loop {
+        let rows = some.query_map([last], |row| Ok((row.get(AFTER)?, record_columns::record(row)?)))?;
+        let records = rows.collect::<rusqlite::Result<Vec<(i64, StoredRecord)>>>()?;
+        let Some((n, _)) = records.last() else { break };
+        last = *n;
+        for (n, record) in records {
+            if let Some(fingerprint) = record.fingerprint() {
+                set.execute([fingerprint.key(), n])?;
+            }
+        }
+    }
+    connection.execute_batch(
+        "CREATE INDEX record_fingerprint ON record (fingerprint) WHERE fingerprint IS NOT NULL;",
+    )
 }
 
 /// Brings a file to the version of this release, all at once; another process may have done so meanwhile.

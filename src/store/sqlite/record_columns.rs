@@ -41,7 +41,7 @@ const fn column(name: &'static str, definition: &'static str, letter: char, valu
 
 /// `members` are the members without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells
 /// whether there is a text to embed.
-static RECORD: [RecordColumn; 10] = [
+static RECORD: [RecordColumn; 11] = [
     RecordColumn {
         admits: &[
             |which| one("record.id IN (SELECT value FROM json_each(?))", which.only.as_deref().map(list)),
@@ -90,6 +90,17 @@ static RECORD: [RecordColumn; 10] = [
     },
     column("text", "TEXT NOT NULL", 't', |record, _| record.text.as_str().into()),
     column("members", "TEXT", 'j', |record, _| or_null(as_json(&record.members))),
+    RecordColumn {
+        is_derived: true,
+        selects: &[|which| {
+            let keys: Vec<String> = which.fingerprints.as_ref()?.iter().map(i64::to_string).collect();
+            let list = format!("[{}]", keys.join(","));
+            Some(("record.fingerprint IN (SELECT value FROM json_each(?))".to_owned(), vec![list.into()]))
+        }],
+        ..column("fingerprint", "INTEGER", 'I', |record, _| {
+            record.fingerprint().map_or(Null.into(), |fingerprint| fingerprint.key().into())
+        })
+    },
 ];
 
 /// The number of columns in the files of the first release, with the number of the record.
@@ -101,7 +112,8 @@ const INDEXES: &str = "
     CREATE INDEX record_collection ON record (collection, timestamp, seq);
     CREATE INDEX record_number ON record (collection);
     CREATE INDEX record_trace ON record (trace_id, timestamp);
-    CREATE INDEX record_key ON record (key, timestamp) WHERE key IS NOT NULL;";
+    CREATE INDEX record_key ON record (key, timestamp) WHERE key IS NOT NULL;
+    CREATE INDEX record_fingerprint ON record (fingerprint) WHERE fingerprint IS NOT NULL;";
 
 /// The statements that make the table, which has one row for each record of any kind, and its indexes. A number is never
 /// reused.

@@ -6,20 +6,20 @@ use super::vectors::embedding::{self, RemovedVectors};
 use super::vectors::unembedded;
 use super::words::word_index;
 use super::{digests, erase, record_columns, tallies, tombstones, wal};
-use crate::record::{RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
+use crate::record::{RecordKind, StoredRecord, identity_digest, kinds};
+use crate::store::forgetting::NewTombstones;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
-/// Removes records with their vectors, links and index entries; returns their number. With a state and a time, they get
-/// tombstones of that state, and of that time or a later one.
+/// Removes records with their vectors, links and index entries; returns their number. They get tombstones, if these are
+/// given.
 pub(super) fn remove(
     connection: &mut Connection,
     ids: &[&str],
-    state: TombstoneState,
-    at: i64,
+    new: &NewTombstones,
 ) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
-    let count = remove_all(&transaction, ids, Some((state, at)))?;
+    let count = remove_all(&transaction, ids, Some(new))?;
     transaction.commit()?;
     Ok(count)
 }
@@ -28,7 +28,7 @@ pub(super) fn remove(
 pub(super) fn remove_all(
     connection: &Connection,
     ids: &[&str],
-    tombstone: Option<(TombstoneState, i64)>,
+    new: Option<&NewTombstones>,
 ) -> rusqlite::Result<u64> {
     if ids.is_empty() {
         return Ok(0);
@@ -41,9 +41,9 @@ pub(super) fn remove_all(
             && let Some(record) = record_row::by_id(connection, id)?
         {
             ids.extend(records_about(connection, &existing)?);
-            if let Some((state, at)) = tombstone {
+            if let Some(new) = new {
                 let before = tombstones::get(connection, &identity_digest(existing.kind.name, id))?;
-                for tombstone in Tombstone::for_removal(&existing, state, at, before.as_ref()) {
+                for tombstone in new.of(&existing, before.as_ref()) {
                     tombstones::put(connection, &tombstone)?;
                 }
             }

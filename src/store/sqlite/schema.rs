@@ -118,10 +118,11 @@ const TOMBSTONES: &str = "
     CREATE TABLE tombstone (
       change INTEGER PRIMARY KEY AUTOINCREMENT, of TEXT NOT NULL UNIQUE, also TEXT, what TEXT NOT NULL,
       partition TEXT NOT NULL, instance TEXT NOT NULL, state TEXT NOT NULL, timestamp INTEGER NOT NULL, extra TEXT,
-      folded TEXT AS (extra ->> '$.folded') VIRTUAL
+      folded TEXT AS (extra ->> '$.folded') VIRTUAL, fingerprint TEXT AS (extra ->> '$.fingerprint') VIRTUAL
     ) STRICT;
     CREATE INDEX tombstone_also ON tombstone (also) WHERE also IS NOT NULL;
     CREATE INDEX tombstone_folded ON tombstone (folded) WHERE folded IS NOT NULL;
+    CREATE INDEX tombstone_fingerprint ON tombstone (fingerprint) WHERE fingerprint IS NOT NULL;
     CREATE INDEX tombstone_time ON tombstone (timestamp, of);";
 
 /// The state of the store.

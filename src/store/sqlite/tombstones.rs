@@ -47,6 +47,22 @@ pub(super) fn get(connection: &Connection, of: &str) -> rusqlite::Result<Option<
     connection.prepare_cached(&sql)?.query_row([of], tombstone).optional()
 }
 
+/// Those of messages with one of some fingerprints.
+pub(super) fn of_fingerprints(
+    connection: &Connection,
+    fingerprints: &[&str],
+) -> rusqlite::Result<Vec<Tombstone>> {
+    let mut found = Vec::new();
+    let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE fingerprint = ?");
+    let mut statement = connection.prepare_cached(&sql)?;
+    for fingerprint in fingerprints {
+        for one in statement.query_map([fingerprint], tombstone)? {
+            found.push(one?);
+        }
+    }
+    Ok(found)
+}
+
 /// Writes a tombstone, or replaces an earlier one.
 pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::Result<()> {
     let sql = format!("INSERT OR REPLACE INTO tombstone ({TOMBSTONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
@@ -79,7 +95,7 @@ pub(super) fn each(
     let mut rows = statement.query([times[0], times[1], after.unwrap_or_default()])?;
     while let Some(row) = rows.next()? {
         let one = tombstone(row)?;
-        if which.scopes.contains(&one.scope) {
+        if which.scopes.contains(&one.scope) && one.duplicate_of().is_none() {
             visit(one).map_err(Stopped::Visitor)?;
         }
     }

@@ -1,10 +1,10 @@
 //! Records, in SQLite.
 
-use crate::record::{Record, ScopeSummary, StoredRecord};
+use crate::record::{Record, ScopeSummary, StoredRecord, Tombstone, TombstoneState};
 use crate::store::api::{Records, Removal, Visit};
 use crate::store::damage::Damage;
 use crate::store::error::Result;
-use crate::store::forgetting::WriteRules;
+use crate::store::forgetting::{NewTombstones, WriteRules};
 use crate::store::identity::WriteOutcome;
 use crate::store::number_ranges::NumberRanges;
 use crate::store::select::{Select, Walk};
@@ -15,7 +15,7 @@ use crate::store::sqlite::links::link_writer;
 use crate::store::sqlite::record_cache::RecordCache;
 use crate::store::sqlite::record_columns::{self, COLUMNS, TABLES};
 use crate::store::sqlite::snapshot::Snapshot;
-use crate::store::sqlite::tombstones::PartFilter;
+use crate::store::sqlite::tombstones::{self, PartFilter};
 use crate::store::sqlite::{erase, newest, removal, scope_summaries, walk, write};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
@@ -31,8 +31,14 @@ impl Records for Sqlite {
 
     fn remove(&mut self, what: Removal, at: i64) -> Result<u64> {
         self.durably(|store| {
+            let mut remove =
+                |ids: &[&str], new: &NewTombstones| removal::remove(&mut store.connection, ids, new);
             let removed = match what {
-                Removal::Records(ids, state) => removal::remove(&mut store.connection, ids, state, at),
+                Removal::Records(ids, state) => remove(ids, &NewTombstones { state, at, duplicates: None }),
+                Removal::Duplicates(ids) => {
+                    let new = NewTombstones { state: TombstoneState::Removed, at, duplicates: Some(ids) };
+                    remove(&ids.keys().copied().collect::<Vec<_>>(), &new)
+                }
                 Removal::Link(link) => link_writer::unlink(&mut store.connection, link, at).map(u64::from),
             };
             removed.map_err(|e| store.rolled_back(e))
@@ -57,6 +63,10 @@ impl Records for Sqlite {
 
     fn summarize(&mut self, which: &Select) -> Result<Vec<ScopeSummary>> {
         scope_summaries::summarize(&self.connection, which).map_err(|e| self.failed("read", e))
+    }
+
+    fn tombstones_of(&mut self, fingerprints: &[&str]) -> Result<Vec<Tombstone>> {
+        tombstones::of_fingerprints(&self.connection, fingerprints).map_err(|e| self.failed("read", e))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {

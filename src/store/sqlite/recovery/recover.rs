@@ -253,7 +253,7 @@ fn shape(tree: &TreePage, row: &RawRow) -> Option<&'static Shape> {
 /// Whether a value is of the type of a letter.
 fn is_of_type(letter: char, value: &Value) -> bool {
     match (letter, value) {
-        ('n' | 'T' | 'R' | 'j' | 'r', Value::Null) => true,
+        ('n' | 'T' | 'R' | 'I' | 'j' | 'r', Value::Null) => true,
         ('i', Value::Integer(_)) | ('R', Value::Integer(_) | Value::Real(_)) => true,
         ('b', Value::Blob(_)) | ('t' | 'T', Value::Text(_)) => true,
         // A time, and a sequence number.

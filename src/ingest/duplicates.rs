@@ -1,0 +1,306 @@
+//! Copies of one turn that several ways brought, such as a proxy, a hook and an import: one of them stays.
+//!
+//! Two messages are copies if they have the same words, role and partition at nearly one time, in different instances,
+//! and so do their neighbours: the messages before them, or those after them. What is short may be said in two
+//! conversations at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that
+//! exchange exports agree.
+
+use crate::error::Result;
+use crate::record::{Fingerprint, Record, Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState};
+use crate::store::{Forgotten, Removal, Select, Store, Walk, WriteOutcome, WriteRules};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The number of messages on each side of a message among which the copy of a neighbour is looked for: other
+/// conversations may have been stored in one instance between them.
+const REACH: usize = 8;
+
+/// The length, in bytes, of a message and its neighbour together from which on nobody says the same by chance.
+const DISTINCTIVE: usize = 64;
+
+/// The number of messages that are looked up at once.
+const AT_ONCE: usize = 500;
+
+/// Removes the copies among the messages of a batch that was written and in the store, at a time in milliseconds since
+/// 1970, UTC; the outcomes of those that go become those of messages that were there.
+pub(super) fn remove(
+    store: &mut dyn Store,
+    records: &[Record],
+    written: &mut [WriteOutcome],
+    rules: WriteRules,
+    now: i64,
+) -> Result<()> {
+    let is_new = |(record, written): (&Record, &WriteOutcome)| {
+        record
+            .stored()
+            .filter(|_| *written == WriteOutcome::New)
+            .and_then(|record| Message::new(record.clone().into()))
+    };
+    let new: Vec<Message> = records.iter().zip(&*written).filter_map(is_new).collect();
+    let mut duplicates = Duplicates::default();
+    for some in new.chunks(AT_ONCE) {
+        duplicates.find(store, some, rules)?;
+    }
+    let originals = duplicates.originals();
+    let by_id: BTreeMap<&str, &str> = originals.iter().map(|(id, original)| (&**id, &**original)).collect();
+    if !by_id.is_empty() {
+        store.remove(Removal::Duplicates(&by_id), now)?;
+    }
+    let forgotten: Vec<&str> = duplicates.forgotten.iter().map(String::as_str).collect();
+    if !forgotten.is_empty() {
+        store.remove(Removal::Records(&forgotten, TombstoneState::Forgotten), now)?;
+    }
+    for (record, written) in records.iter().zip(written) {
+        let Some(record) = record.stored().filter(|_| *written == WriteOutcome::New) else { continue };
+        if let Some(original) = by_id.get(record.id.as_str()) {
+            *written = WriteOutcome::Same((*original).to_owned());
+        } else if duplicates.forgotten.contains(&record.id) {
+            *written = WriteOutcome::KeptOut;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a message gives way to a copy: one in an instance that nobody named gives way to one in a conversation of its
+/// own, else the greater name to the lesser.
+fn gives_way(scope: &Scope, other: &Scope) -> bool {
+    let rank = |scope: &Scope| (scope.is_of_partition_alone(), scope.instance.clone());
+    rank(scope) > rank(other)
+}
+
+/// A message with its fingerprint.
+#[derive(Clone)]
+struct Message {
+    record: Arc<StoredRecord>,
+    fingerprint: Fingerprint,
+}
+
+impl Message {
+    fn new(record: Arc<StoredRecord>) -> Option<Message> {
+        let fingerprint = record.fingerprint()?;
+        Some(Message { record, fingerprint })
+    }
+
+    fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// The number of bytes of its text.
+    fn len(&self) -> usize {
+        self.record.text.len()
+    }
+
+    fn instance(&self) -> &str {
+        &self.record.scope.instance
+    }
+
+    /// Whether another message may be a copy of it.
+    fn resembles(&self, other: &Message) -> bool {
+        self.fingerprint.is_near(&other.fingerprint) && self.instance() != other.instance()
+    }
+}
+
+/// The messages before a message, and those after it, nearest first.
+#[derive(Default)]
+struct Neighbours {
+    before: Vec<Message>,
+    after: Vec<Message>,
+}
+
+impl Neighbours {
+    fn sides(&self) -> [&[Message]; 2] {
+        [&self.before, &self.after]
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Message> {
+        self.sides().into_iter().flatten()
+    }
+}
+
+/// The copies on one side of two messages: one is the next to its message, the other near its own.
+fn copies_beside<'a>(own: &'a [Message], others: &'a [Message]) -> Option<(&'a Message, &'a Message)> {
+    let next = others.first().and_then(|b| own.iter().find(|a| a.resembles(b)).map(|a| (a, b)));
+    next.or_else(|| own.first().and_then(|a| others.iter().find(|b| a.resembles(b)).map(|b| (a, b))))
+}
+
+/// Tombstones of messages, by the digests of their fingerprints.
+#[derive(Default)]
+struct Graves(HashMap<String, Vec<Tombstone>>);
+
+impl Graves {
+    fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a Message>) -> Result<Graves> {
+        let digests: HashSet<&str> = messages.map(|message| message.fingerprint.digest.as_str()).collect();
+        let mut by_digest: HashMap<String, Vec<Tombstone>> = HashMap::new();
+        for one in store.tombstones_of(&digests.into_iter().collect::<Vec<_>>())? {
+            if let Some(fingerprint) = one.fingerprint().filter(|_| one.state != TombstoneState::Returned) {
+                by_digest.entry(fingerprint.digest).or_default().push(one);
+            }
+        }
+        Ok(Graves(by_digest))
+    }
+
+    /// Those of messages that may be copies of one.
+    fn near<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = &'a Tombstone> {
+        let all = self.0.get(&message.fingerprint.digest).into_iter().flatten();
+        all.filter(|one| {
+            one.scope.instance != message.instance()
+                && one.fingerprint().is_some_and(|fingerprint| fingerprint.is_near(&message.fingerprint))
+        })
+    }
+
+    /// Whether a copy of a message was in an instance.
+    fn has_copy_in(&self, instance: &str, message: &Message) -> bool {
+        self.near(message).any(|one| one.scope.instance == instance)
+    }
+}
+
+/// The messages that go.
+#[derive(Default)]
+struct Duplicates {
+    /// The scopes and ids of the copies of each message, by the id of the one that gives way.
+    originals: BTreeMap<String, BTreeSet<(Scope, String)>>,
+    /// The ids of copies of what was forgotten.
+    forgotten: BTreeSet<String>,
+    /// The messages that have a copy in an instance, by id and instance: there is only one.
+    matched: HashSet<(String, String)>,
+}
+
+impl Duplicates {
+    /// Finds the copies of new messages, and those of which they are copies.
+    fn find(&mut self, store: &mut dyn Store, new: &[Message], rules: WriteRules) -> Result<()> {
+        let stored = similar(store, new)?;
+        let graves = Graves::read(store, new.iter())?;
+        let mut pairs: Vec<(&Message, &Message)> = Vec::new();
+        for message in new {
+            let others = stored.get(&message.fingerprint.digest).into_iter().flatten();
+            pairs.extend(others.filter(|other| message.resembles(other)).map(|other| (message, other)));
+        }
+        let is_forgotten = |one: &&Tombstone| one.state == TombstoneState::Forgotten;
+        let keeps_out = rules.forgotten == Forgotten::KeepOut;
+        let shadowed: Vec<(&Message, &Tombstone)> = new
+            .iter()
+            .filter(|_| keeps_out)
+            .flat_map(|message| graves.near(message).filter(is_forgotten).map(move |one| (message, one)))
+            .collect();
+        if pairs.is_empty() && shadowed.is_empty() {
+            return Ok(());
+        }
+        let all =
+            pairs.iter().flat_map(|(a, b)| [*a, *b]).chain(shadowed.iter().map(|(message, _)| *message));
+        let neighbours = neighbours(store, all)?;
+        let beside = || neighbours.values().flat_map(Neighbours::all);
+        let graves_beside = Graves::read(store, beside())?;
+        pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
+        for (message, other) in pairs {
+            let (own, others) = (&neighbours[message.id()], &neighbours[other.id()]);
+            let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
+            for (own, others) in own.sides().into_iter().zip(others.sides()) {
+                let removed = |beside: &[Message], instance: &str| {
+                    beside.first().filter(|one| graves_beside.has_copy_in(instance, one)).map(Message::len)
+                };
+                let beside = copies_beside(own, others);
+                let length = beside
+                    .map(|(a, _)| a.len())
+                    .or_else(|| removed(others, message.instance()))
+                    .or_else(|| removed(own, other.instance()));
+                copies.extend(beside);
+                longest = longest.max(length);
+                differ |= length.is_none() && !(own.is_empty() && others.is_empty());
+            }
+            if longest.is_some_and(|longest| !differ || message.len() + longest >= DISTINCTIVE) {
+                self.add(message, other, &graves);
+                for (a, b) in copies {
+                    self.add(a, b, &graves_beside);
+                }
+            }
+        }
+        let similar = if shadowed.is_empty() { HashMap::new() } else { similar(store, beside())? };
+        for (message, grave) in shadowed {
+            let is_there = |neighbour: &&Message| {
+                let others = similar.get(&neighbour.fingerprint.digest).into_iter().flatten();
+                let mut others = others.filter(|other| neighbour.resembles(other));
+                others.any(|other| other.instance() == grave.scope.instance)
+                    || graves_beside.has_copy_in(&grave.scope.instance, neighbour)
+            };
+            let Neighbours { before, after } = &neighbours[message.id()];
+            if before.first().into_iter().chain(after.first()).any(|next| is_there(&next)) {
+                self.forgotten.insert(message.id().to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that two messages are copies, unless one of them has another copy in the instance of the other.
+    fn add(&mut self, message: &Message, other: &Message, graves: &Graves) {
+        let places = [(message, other), (other, message)];
+        let key = |(a, b): (&Message, &Message)| (a.id().to_owned(), b.instance().to_owned());
+        let has_another = |(a, b): (&Message, &Message)| {
+            graves.near(a).any(|one| {
+                one.scope.instance == b.instance() && one.duplicate_of().as_deref() == Some(a.id())
+            })
+        };
+        if places.into_iter().any(|pair| self.matched.contains(&key(pair)) || has_another(pair)) {
+            return;
+        }
+        self.matched.extend(places.map(key));
+        let (copy, original) = if gives_way(&message.record.scope, &other.record.scope) {
+            (message, other)
+        } else {
+            (other, message)
+        };
+        let originals = self.originals.entry(copy.id().to_owned()).or_default();
+        originals.insert((original.record.scope.clone(), original.id().to_owned()));
+    }
+
+    /// The message that stays in the place of each copy, by id.
+    fn originals(&self) -> BTreeMap<String, String> {
+        let last = |id: &str| {
+            let mut at = id;
+            while let Some((_, original)) = self.originals.get(at).and_then(BTreeSet::first) {
+                at = original;
+            }
+            at.to_owned()
+        };
+        self.originals.keys().map(|id| (id.clone(), last(id))).collect()
+    }
+}
+
+/// The stored messages that may be copies of some, by the digests of their fingerprints.
+fn similar<'a>(
+    store: &mut dyn Store,
+    messages: impl IntoIterator<Item = &'a Message>,
+) -> Result<HashMap<String, Vec<Message>>> {
+    let keys: BTreeSet<i64> =
+        messages.into_iter().flat_map(|message| message.fingerprint.near_keys()).collect();
+    let mut found: HashMap<String, Vec<Message>> = HashMap::new();
+    let which = Select { fingerprints: Some(keys.into_iter().collect()), ..Select::messages(Scopes::All) };
+    store.walk(&Walk::records(which), &mut |record| {
+        if let Record::Stored(record) = record
+            && let Some(message) = Message::new(record.into())
+        {
+            found.entry(message.fingerprint.digest.clone()).or_default().push(message);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The neighbours of some messages, by id.
+fn neighbours<'a>(
+    store: &mut dyn Store,
+    messages: impl Iterator<Item = &'a Message>,
+) -> Result<HashMap<String, Neighbours>> {
+    let messages: BTreeMap<&str, &Message> = messages.map(|message| (message.id(), message)).collect();
+    let roles = vec![Role::User, Role::Assistant];
+    let mut found = HashMap::new();
+    let all: Vec<&StoredRecord> = messages.values().map(|message| &*message.record).collect();
+    for some in all.chunks(AT_ONCE) {
+        let which = Select { roles: roles.clone(), ..Select::messages(Scopes::All) };
+        for (record, around) in some.iter().zip(store.around(some, &which, REACH)?) {
+            let side = |all: Vec<Arc<StoredRecord>>| all.into_iter().filter_map(Message::new).collect();
+            let neighbours = Neighbours { before: side(around.before), after: side(around.after) };
+            found.insert(record.id.clone(), neighbours);
+        }
+    }
+    Ok(found)
+}
