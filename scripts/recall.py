@@ -308,25 +308,27 @@ def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]
 
 # What is recalled.
 
-# The part of an account that a rule keeps, and the settings of the account.
+# The part of an account that a rule keeps, and the settings of the account: RSV_ENRICH_SELECTIVE, and the members that
+# name the scope, which is the reach.
 Parts = Callable[[dict], List[dict]]
-SELECTIVE, AS_DOCUMENTED = "true", "false"
-RULES: dict[str, tuple[str, Parts]] = {
+INSTANCE, PARTITION = ("partition", "instance"), ("partition",)
+AS_DOCUMENTED, SELECTIVE, WIDE = ("false", INSTANCE), ("true", INSTANCE), ("true", PARTITION)
+RULES: dict[str, tuple[tuple[str, tuple[str, ...]], Parts]] = {
     "15 related and 15 recent messages": (AS_DOCUMENTED, lambda a: a["recalled"] + a["recent"]),
     "  the related ones": (AS_DOCUMENTED, lambda a: a["recalled"]),
     "  the related ones without those by links": (AS_DOCUMENTED, lambda a: [p for p in a["recalled"] if "hop" not in p]),
     "  and the last 2": (AS_DOCUMENTED, lambda a: a["recalled"] + a["recent"][:2]),
     "selective: what ships": (SELECTIVE, lambda a: a["recalled"] + a["recent"]),
     "  the related ones of these": (SELECTIVE, lambda a: a["recalled"]),
+    "  related ones of the whole partition": (WIDE, lambda a: a["recalled"]),
 }
 
 
-def accounts(questions: list[Question], selective: str) -> list[dict]:
+def accounts(questions: list[Question], selective: str, members: tuple[str, ...]) -> list[dict]:
     """What rsv-enrich recalls for each question in a new conversation."""
     lines = []
     for q in questions:
-        first = q.conversation.messages[0]
-        scope = {"partition": first["partition"], "instance": first["instance"]}
+        scope = {name: q.conversation.messages[0][name] for name in members}
         request = {"model": "gpt-4o", "messages": [{"role": "user", "content": q.text}], "rsv": scope}
         lines.append(json.dumps(request))
     os.environ["RSV_ENRICH_SELECTIVE"] = selective
@@ -338,11 +340,12 @@ def print_recalled(answered: list[Question], strange: list[Question]) -> None:
     and the related messages that questions of another conversation get."""
     print(f"\n{'recalled by rsv-enrich':<42}{'evidence':>10}{'messages':>10}{'tokens':>8}", end="")
     print(f"{'asked elsewhere: median':>26}{'mean':>6}{'none':>8}")
-    of = {how: (accounts(answered, how), accounts(strange, how)) for how in (AS_DOCUMENTED, SELECTIVE)}
+    of = {how: (accounts(answered, *how), accounts(strange, *how)) for how in (AS_DOCUMENTED, SELECTIVE, WIDE)}
     for rule, (how, parts) in RULES.items():
         own, elsewhere = of[how]
         kept = [parts(account) for account in own]
-        places = [[q.conversation.place[part["id"]] for part in some] for q, some in zip(answered, kept)]
+        # A message of another conversation is none of the evidence.
+        places = [[q.conversation.place.get(part["id"]) for part in some] for q, some in zip(answered, kept)]
         reached = percent([any(at in q.evidence for at in some) for q, some in zip(answered, places)])
         messages = statistics.mean(len(some) for some in kept)
         tokens = statistics.mean(sum(part["tokens"] for part in some) for some in kept)

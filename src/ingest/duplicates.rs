@@ -1,9 +1,10 @@
 //! Copies of one turn that several ways brought, such as a proxy, a hook and an import: one of them stays.
 //!
 //! Two messages are copies if they have the same words, role and partition at nearly one time, in different instances,
-//! and so do their neighbours: the messages before them, or those after them. What is short may be said in two
-//! conversations at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that
-//! exchange exports agree.
+//! and either one program gave both the same id, or one of them was imported, the other stored as it was said, and their
+//! neighbours are copies too: the messages before them, or those after them. What is short may be said in two conversations
+//! at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that exchange exports
+//! agree.
 
 use crate::error::Result;
 use crate::record::{Fingerprint, Record, Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState};
@@ -96,7 +97,16 @@ impl Message {
 
     /// Whether another message may be a copy of it.
     fn resembles(&self, other: &Message) -> bool {
-        self.fingerprint.is_near(&other.fingerprint) && self.instance() != other.instance()
+        self.fingerprint.is_near(&other.fingerprint)
+            && self.instance() != other.instance()
+            && (self.record.is_imported() != other.record.is_imported() || self.has_id_of(other))
+    }
+
+    /// Whether one program gave both the same id.
+    fn has_id_of(&self, other: &Message) -> bool {
+        let names = |message: &Message| ["source", "source_id"].map(|name| message.record.member_text(name));
+        let [source, id] = names(self);
+        !source.is_empty() && !id.is_empty() && names(other) == [source, id]
     }
 }
 
@@ -144,6 +154,7 @@ impl Graves {
         let all = self.0.get(&message.fingerprint.digest).into_iter().flatten();
         all.filter(|one| {
             one.scope.instance != message.instance()
+                && message.record.is_imported() != one.is_of_imported()
                 && one.fingerprint().is_some_and(|fingerprint| fingerprint.is_near(&message.fingerprint))
         })
     }
@@ -207,7 +218,8 @@ impl Duplicates {
                 longest = longest.max(length);
                 differ |= length.is_none() && !(own.is_empty() && others.is_empty());
             }
-            if longest.is_some_and(|longest| !differ || message.len() + longest >= DISTINCTIVE) {
+            let has_copies = longest.is_some_and(|longest| !differ || message.len() + longest >= DISTINCTIVE);
+            if has_copies || message.has_id_of(other) {
                 self.add(message, other, &graves);
                 for (a, b) in copies {
                     self.add(a, b, &graves_beside);

@@ -47,6 +47,11 @@ impl Fingerprint {
 }
 
 impl StoredRecord {
+    /// Whether it comes from another program's history.
+    pub fn is_imported(&self) -> bool {
+        self.members.get("source").is_some()
+    }
+
     /// The fingerprint of a message that has a text.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         let [text, others] = folded_parts(self)?;

@@ -76,6 +76,9 @@ impl Tombstone {
         if let Some(Fingerprint { digest, timestamp }) = record.fingerprint() {
             extra.set_text(FINGERPRINT, &digest);
             extra.set(MESSAGE_TIME, timestamp.to_string());
+            if record.is_imported() {
+                extra.set(IMPORTED, "true");
+            }
         }
         let at = if record.kind.versions.is_some() { at.max(record.timestamp) } else { at };
         Tombstone {
@@ -202,6 +205,11 @@ impl Tombstone {
         Some(Fingerprint { digest, timestamp: self.extra.integer(MESSAGE_TIME).ok().flatten()? })
     }
 
+    /// Whether its message came from another program's history.
+    pub fn is_of_imported(&self) -> bool {
+        self.extra.get(IMPORTED) == Some("true")
+    }
+
     /// The id of the message of which this one's is a copy. Such a tombstone is of one store: another finds its copies by
     /// itself, once it has both.
     pub fn duplicate_of(&self) -> Option<String> {
@@ -270,9 +278,11 @@ const SOURCE: &str = "source_sha256";
 /// The member with the digest of the forgotten words. Earlier releases pass it on as an unknown member.
 const FOLDED: &str = "folded";
 
-/// The members with the fingerprint of a message, its time, and the id of the message of which it is a copy.
+/// The members with the fingerprint of a message, its time, whether it was imported, and the id of the message of which it
+/// is a copy.
 const FINGERPRINT: &str = "fingerprint";
 const MESSAGE_TIME: &str = "message_time";
+const IMPORTED: &str = "imported";
 const DUPLICATE_OF: &str = "duplicate_of";
 
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.

@@ -288,6 +288,24 @@ fn claude_code_runs_the_hooks_that_store_and_recall() {
     assert!(last.text().contains("> Where are the owls?"), "{}", last.text());
 }
 
+/// Keeps: What was imported is recalled.
+#[test]
+fn claude_code_is_given_what_an_imported_session_answers() {
+    if clients("agents").is_none() {
+        return;
+    }
+    let provider = provider();
+    let home = home(&provider);
+    let entry = json!({"type": "assistant", "sessionId": "old", "cwd": home.path("garden"), "uuid": "old-1",
+        "timestamp": "2026-11-01T10:00:00.000Z",
+        "message": {"role": "assistant", "content": "The barn owls nest in the old mill of Arraiolos."}});
+    let session = home.write(".claude/projects/-garden/old.jsonl", &format!("{entry}\n"));
+    home.run("rsv-import", &[session.to_str().unwrap()], "").ok();
+    assert_eq!(agent(&home, &["claude", "-p", "Where do the barn owls nest?"], &KEY), "In Évora.\n");
+    let sent = provider.seen();
+    assert!(sent.iter().any(|seen| seen.text().contains("old mill of Arraiolos")), "{}", sent[0].text());
+}
+
 /// Keeps: A turn is stored once, whichever way brings it.
 #[test]
 fn claude_code_behind_the_proxy_with_hooks_and_a_watch_has_each_turn_once() {

@@ -15,11 +15,15 @@ const SAID: [(&str, &str, u64); 8] = [
     ("assistant", "You are welcome.", 302),
 ];
 
-/// A line of an instance of the partition `shop`; two lines of a turn have one trace.
+/// A line of an instance of the partition `shop`; two lines of a turn have one trace. A session is another program's.
 fn line(instance: &str, at: usize, (role, content, seconds): (&str, &str, u64), late: u64) -> String {
     let time = 1_700_000_000_000 + (seconds + late) * 1000;
-    let line = json!({"kind": "message", "id": format!("{instance}-{at}"), "trace_id": format!("{instance}-{}", at / 2),
+    let mut line = json!({"kind": "message", "id": format!("{instance}-{at}"), "trace_id": format!("{instance}-{}", at / 2),
         "partition": "shop", "instance": instance, "role": role, "content": content, "timestamp": time});
+    if instance.ends_with("-session") {
+        line["source"] = "claude-code".into();
+        line["source_id"] = format!("uuid-{at}").into();
+    }
     format!("{line}\n")
 }
 
@@ -91,13 +95,26 @@ fn what_is_said_in_two_conversations_stays_in_both(home: Home) {
         ];
         said.iter().enumerate().map(|(at, one)| line(instance, at, *one, 0)).collect::<String>()
     };
-    home.run("rsv-import", &[], said("one", "Order the lamps.", "They are ordered.")).ok();
+    home.run("rsv-import", &[], said("one-session", "Order the lamps.", "They are ordered.")).ok();
     home.run("rsv-import", &[], said("two", "Water the garden.", "It is wet.")).ok();
     home.run("rsv-import", &[], said("shop", "Mend the till.", "It is mended.")).ok();
     assert_eq!(messages(&home).len(), 12);
-    // Nor is a turn that is said again an hour later a copy, or one of another partition.
+    // Nor is one a copy that is said in two conversations as they are held, or an hour later, or in another partition.
+    for instance in ["held", "beside"] {
+        let held: String = SAID.iter().enumerate().map(|(at, one)| line(instance, at, *one, 7200)).collect();
+        home.run("rsv-ingest", &[], held).ok();
+    }
+    assert_eq!(messages(&home).len(), 12 + 16);
+    let forgotten = home.run("rsv-forget", &["-q", "--everything", "-p", "shop", "-i", "held"], "");
+    assert_eq!(forgotten.status, 0, "{forgotten}");
+    let again: String = SAID.iter().enumerate().map(|(at, one)| line("again", at, *one, 7260)).collect();
+    home.run("rsv-ingest", &[], again).ok();
+    assert_eq!(messages(&home).len(), 12 + 16);
+    home.run("rsv-forget", &["-q", "--everything", "-p", "shop", "-i", "again"], "").ok();
+    home.run("rsv-forget", &["-q", "--everything", "-p", "shop", "-i", "beside"], "").ok();
     home.run("rsv-import", &[], session().concat()).ok();
-    let later: String = SAID.iter().enumerate().map(|(at, one)| line("later", at, *one, 3600)).collect();
+    let later: String =
+        SAID.iter().enumerate().map(|(at, one)| line("later-session", at, *one, 3600)).collect();
     home.run("rsv-import", &[], later).ok();
     let elsewhere = proxied()
         .concat()

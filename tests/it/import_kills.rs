@@ -171,7 +171,7 @@ fn an_export_that_is_killed_leaves_all_or_nothing_under_its_name() {
         // What a killed one left is taken over, and goes with the next that is whole.
         let _ = if format == "md" { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
         let left = home.path(&format!("{}.rsv-part", name.replace('/', "/.")));
-        std::fs::create_dir(&left).unwrap();
+        std::fs::create_dir_all(&left).unwrap();
         for name in ["store.db", "store.db-journal", "file", "transcripts/deep/old.md"] {
             std::fs::create_dir_all(left.join(name).parent().unwrap()).unwrap();
             std::fs::write(left.join(name), "half").unwrap();

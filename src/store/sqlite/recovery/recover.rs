@@ -254,7 +254,7 @@ fn shape(tree: &TreePage, row: &RawRow) -> Option<&'static Shape> {
 fn is_of_type(letter: char, value: &Value) -> bool {
     match (letter, value) {
         ('n' | 'T' | 'R' | 'I' | 'j' | 'r', Value::Null) => true,
-        ('i', Value::Integer(_)) | ('R', Value::Integer(_) | Value::Real(_)) => true,
+        ('i' | 'I', Value::Integer(_)) | ('R', Value::Integer(_) | Value::Real(_)) => true,
         ('b', Value::Blob(_)) | ('t' | 'T', Value::Text(_)) => true,
         // A time, and a sequence number.
         ('d', Value::Integer(number)) => time::checked(*number).is_ok(),
