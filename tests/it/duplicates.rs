@@ -22,7 +22,7 @@ fn line(instance: &str, at: usize, (role, content, seconds): (&str, &str, u64), 
         "partition": "shop", "instance": instance, "role": role, "content": content, "timestamp": time});
     if instance.ends_with("-session") {
         line["source"] = "claude-code".into();
-        line["source_id"] = format!("uuid-{at}").into();
+        line["source_id"] = format!("{instance} {at}").into();
     }
     format!("{line}\n")
 }
