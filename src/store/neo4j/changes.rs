@@ -25,7 +25,7 @@ pub(super) const STORE: &str = "
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 16] = [
+pub(super) const SCHEMA: [&str; 17] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS

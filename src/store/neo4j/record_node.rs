@@ -13,7 +13,7 @@ use neo4rs::{BoltNull, BoltType};
 /// without which a node has none.
 type Property = (&'static str, bool, fn(&StoredRecord) -> Option<BoltType>);
 
-const PROPERTIES: [Property; 15] = [
+const PROPERTIES: [Property; 16] = [
     ("rsv_id", false, |record| Some(record.id.as_str().into())),
     ("partition", false, |record| Some(record.scope.partition.as_str().into())),
     ("instance", false, |record| Some(record.scope.instance.as_str().into())),
