@@ -349,7 +349,11 @@ fn report_foreign(remaining: &BTreeSet<String>, ids: &BTreeSet<String>, io: &mut
 /// Removes the printed records.
 fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, state: TombstoneState, io: &mut Io) -> Result<()> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let removed = store.remove(Removal::Records(&ids, state), io.clock.now())?;
+    let now = io.clock.now();
+    let removed = match state {
+        TombstoneState::Forgotten => store.forget(&ids, now)?,
+        _ => store.remove(Removal::Records(&ids, state), now)?,
+    };
     let summary = format!("{removed} records removed");
     if io.stdout_is_tty() {
         io.note(summary)

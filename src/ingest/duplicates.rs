@@ -45,6 +45,8 @@ pub(super) fn remove(
     let originals = duplicates.originals();
     let by_id: BTreeMap<&str, &str> = originals.iter().map(|(id, original)| (&**id, &**original)).collect();
     if !by_id.is_empty() {
+        // An import that is undone leaves what came in another way too.
+        store.write(&duplicates.brought_again(&originals), WriteRules::KEEP_OUT)?;
         store.remove(Removal::Duplicates(&by_id), now)?;
     }
     let forgotten: Vec<&str> = duplicates.forgotten.iter().map(String::as_str).collect();
@@ -174,6 +176,8 @@ struct Duplicates {
     forgotten: BTreeSet<String>,
     /// The messages that have a copy in an instance, by id and instance: there is only one.
     matched: HashSet<(String, String)>,
+    /// The messages that stay, by id.
+    staying: HashMap<String, Message>,
 }
 
 impl Duplicates {
@@ -262,6 +266,14 @@ impl Duplicates {
         };
         let originals = self.originals.entry(copy.id().to_owned()).or_default();
         originals.insert((original.record.scope.clone(), original.id().to_owned()));
+        self.staying.insert(original.id().to_owned(), original.clone());
+    }
+
+    /// The messages that stay, as what is brought once more.
+    fn brought_again(&self, originals: &BTreeMap<String, String>) -> Vec<Record> {
+        let staying: BTreeSet<&String> = originals.values().collect();
+        let messages = staying.into_iter().filter_map(|id| self.staying.get(id));
+        messages.map(|message| Record::Stored((*message.record).clone())).collect()
     }
 
     /// The message that stays in the place of each copy, by id.

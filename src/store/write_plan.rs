@@ -47,8 +47,10 @@ pub(super) trait WriteTarget {
     /// Adds a link, unless it is impossible or conflicts with another: checking that first would cost nearly as much.
     fn add_link(&mut self, link: &Link) -> Result<AddedLink, Self::Error>;
 
-    /// Notes that the record of an id was brought again, and stays as it is. It was found as a holder last.
-    fn note_same(&mut self, _id: &str) {}
+    /// Notes that the record of an id was brought again, and stays as it is.
+    fn note_same(&mut self, _id: &str) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Makes a change that was decided.
     fn apply(&mut self, change: Change<'_>) -> Result<(), Self::Error>;
@@ -180,7 +182,7 @@ pub(super) fn write<T: WriteTarget>(
             }
         }
         if let (WriteOutcome::Same(id), Record::Stored(_)) = (&written, record) {
-            store.note_same(id);
+            store.note_same(id)?;
         }
         refused.track(record, &written);
         outcomes.push(written);

@@ -153,3 +153,23 @@ fn what_was_forgotten_in_one_form_stays_out_in_the_other(home: Home) {
         }
     }
 }
+
+on_each_store!(an_import_that_is_undone_leaves_what_the_proxy_stored);
+fn an_import_that_is_undone_leaves_what_the_proxy_stored(home: Home) {
+    for held_first in [true, false] {
+        let home = home.emptied();
+        if held_first {
+            home.run("rsv-ingest", &[], proxied().concat()).ok();
+        }
+        let other = line("other-session", 0, ("user", "Who waters the garden?", 9000), 0);
+        home.run("rsv-import", &["-q"], session().concat() + &other).ok();
+        if !held_first {
+            home.run("rsv-ingest", &[], proxied().concat()).ok();
+        }
+        assert_eq!(messages(&home).len(), SAID.len() + 1);
+        let history = home.run("rsv-import", &["--history"], "").ok();
+        let id = history.split_whitespace().skip_while(|word| *word != "--import").nth(1).unwrap();
+        home.run("rsv-forget", &["-q", "--yes", "--import", id], "").ok();
+        assert_eq!(messages(&home), session_alone());
+    }
+}

@@ -239,8 +239,9 @@ impl WriteTarget for Batch {
         Ok(AddedLink::New)
     }
 
-    fn note_same(&mut self, id: &str) {
+    fn note_same(&mut self, id: &str) -> DbResult<()> {
         self.same.push(id.to_owned());
+        Ok(())
     }
 
     fn apply(&mut self, change: Change<'_>) -> DbResult<()> {

@@ -75,7 +75,7 @@ struct Writer<'a> {
     has_models: bool,
     has_tombstones: bool,
     brought: Brought,
-    /// The number of the holder that was found last.
+    /// The number of the holder that was looked for last; 0 if there is none.
     holder: Cell<i64>,
     /// Whether records took the place of others.
     has_replaced: bool,
@@ -111,6 +111,7 @@ impl WriteTarget for Writer<'_> {
     }
 
     fn holder(&self, record: &StoredRecord) -> rusqlite::Result<Holder<'_>> {
+        self.holder.set(0);
         let names = params![record.id, record.trace_id, record.timestamp];
         let mut exists = self.statements.exists.borrow_mut();
         let (has_id, may_have_twin): (bool, bool) =
@@ -163,8 +164,14 @@ impl WriteTarget for Writer<'_> {
         self.links.add(link)
     }
 
-    fn note_same(&mut self, _: &str) {
-        self.brought.same.push(self.holder.get());
+    fn note_same(&mut self, id: &str) -> rusqlite::Result<()> {
+        let n = match self.holder.get() {
+            // A copy of it was brought.
+            0 => record_row::by_id(self.transaction, id)?.map(|record| record.n),
+            n => Some(n),
+        };
+        self.brought.same.extend(n);
+        Ok(())
     }
 
     fn apply(&mut self, change: Change<'_>) -> rusqlite::Result<()> {
