@@ -38,6 +38,10 @@ impl Pager {
             None if is_dumb() => return Ok(None),
             None => Command::new("less"),
         };
+        // What the tools print is UTF-8, whatever the locale is.
+        if std::env::var_os("LESSCHARSET").is_none() {
+            program.env("LESSCHARSET", "utf-8");
+        }
         if std::env::var_os("LESS").is_none() {
             program.env("LESS", LESS_OPTIONS);
         }

@@ -6,9 +6,12 @@ use unicode_normalization::UnicodeNormalization;
 /// none at the ends, and without characters that are not seen. Stores have digests of folded texts: a change
 /// of the rule would let forgotten records in. Unicode keeps these mappings for every character that it has.
 pub(super) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return fold_ascii(text);
+    }
     let mut folded = String::with_capacity(text.len());
     let mut is_after_blank = false;
-    let mut push = |c: char| {
+    let push = |c: char| {
         // The dot that Turkish and Lithuanian keep above an i.
         let is_dot_above = c == '\u{307}' && folded.ends_with('i');
         if is_blank(c) {
@@ -20,14 +23,27 @@ pub(super) fn fold(text: &str) -> String {
             folded.push(c);
         }
     };
-    if text.is_ascii() {
-        text.chars().for_each(|c| push(c.to_ascii_lowercase()));
-    } else {
-        // Small letters first: the capital of ß is SS, that of ẞ is not.
-        let small = text.nfkd().flat_map(char::to_lowercase);
-        small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(push);
-    }
+    // Small letters first: the capital of ß is SS, that of ẞ is not.
+    let small = text.nfkd().flat_map(char::to_lowercase);
+    small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(push);
     folded
+}
+
+/// The same of a text that every message is folded for.
+fn fold_ascii(text: &str) -> String {
+    let mut folded = Vec::with_capacity(text.len());
+    let mut is_after_blank = false;
+    for byte in text.bytes() {
+        if is_blank(char::from(byte)) {
+            is_after_blank = true;
+        } else {
+            if std::mem::take(&mut is_after_blank) && !folded.is_empty() {
+                folded.push(b' ');
+            }
+            folded.push(byte.to_ascii_lowercase());
+        }
+    }
+    String::from_utf8(folded).unwrap_or_default()
 }
 
 /// White space, and the separators among the control characters.
