@@ -99,7 +99,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         instance: io.common.instance.clone(),
         keep_system: true,
         import: Some(io.common.to_cover()?),
-        // What a watch reads comes from the programs themselves, as from a hook.
+        // A watch reads what comes from the programs themselves, as a hook does.
         undoable: (!args.watch).then(|| import.clone()),
         commit_at_pause: args.watch,
         allow_return: args.allow_return,

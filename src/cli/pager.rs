@@ -38,7 +38,7 @@ impl Pager {
             None if is_dumb() => return Ok(None),
             None => Command::new("less"),
         };
-        // What the tools print is UTF-8, whatever the locale is.
+        // The tools print UTF-8, whatever the locale is.
         if std::env::var_os("LESSCHARSET").is_none() {
             program.env("LESSCHARSET", "utf-8");
         }

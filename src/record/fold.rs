@@ -29,7 +29,7 @@ pub(super) fn fold(text: &str) -> String {
     folded
 }
 
-/// The same of a text that every message is folded for.
+/// The same for an ASCII text, which needs no Unicode tables.
 fn fold_ascii(text: &str) -> String {
     let mut folded = Vec::with_capacity(text.len());
     let mut is_after_blank = false;

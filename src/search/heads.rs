@@ -1,4 +1,4 @@
-//! What the heads of records show of the store, for people.
+//! The short ids and titles for the heads of records, read from the store.
 
 use crate::cli::Layout;
 use crate::error::Result;

@@ -1,11 +1,10 @@
 //! The head in front of a record's text: short id, date, scope, title of the instance and speaker, as far as they fit.
 
 use super::visible::{date, visible};
-use super::wrap::columns;
+use super::wrap::{columns, cut};
 use crate::cli::{Layout, Style};
 use crate::record::{Scope, StoredRecord, title_of_question};
 use std::collections::BTreeMap;
-use unicode_width::UnicodeWidthChar;
 
 /// Narrower terminals show no year, no hour and no score where there is a scope.
 pub(super) const NARROW_COLUMNS: usize = 60;
@@ -18,7 +17,7 @@ const MIN_SCOPE_COLUMNS: usize = 9;
 /// The letters of a UUID that people see, enough to name an instance.
 const UUID_LETTERS: usize = 8;
 
-/// What a store knows of the records that are shown.
+/// The short ids and titles of the records that are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     /// Their short ids, by their ids.
@@ -90,20 +89,6 @@ pub(super) fn shown_scope(scope: &Scope, width: usize) -> String {
     let partition = cut(&partition, width.saturating_sub(1 + least));
     let instance = cut(&instance, width.saturating_sub(1 + columns(&partition)));
     format!("{partition}/{instance}")
-}
-
-/// A text in at most this many columns; an ellipsis stands for the rest.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if columns(text) <= width {
-        return text.to_owned();
-    }
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= width
-    };
-    let kept: String = text.chars().take_while(fits).collect();
-    format!("{}…", kept.trim_end())
 }
 
 /// A title in quotation marks, in at most this many columns.

@@ -1,8 +1,8 @@
 //! The sessions of a partition as a table for people.
 
-use super::heads::{NARROW_COLUMNS, cut, shown_scope};
+use super::heads::{NARROW_COLUMNS, shown_scope};
 use super::visible::{date, visible};
-use super::wrap::columns;
+use super::wrap::{columns, cut};
 use crate::cli::{Layout, Style};
 use crate::record::{Scope, SessionSummary};
 use std::fmt::Write;

@@ -2,11 +2,10 @@
 
 use super::scope_table::size;
 use super::visible;
-use super::wrap::columns;
+use super::wrap::{columns, cut};
 use crate::cli::{Layout, Style};
 use crate::record::{Address, StoredRecord};
 use std::fmt::Write;
-use unicode_width::UnicodeWidthChar;
 
 /// The widest column of names.
 const MAX_NAME_COLUMNS: usize = 40;
@@ -69,19 +68,6 @@ fn age(ms: i64) -> String {
         60..2880 => format!("{} h", minutes / 60),
         _ => format!("{} d", minutes / 1440),
     }
-}
-
-/// The beginning of a line that fits into this many columns.
-fn cut(text: &str, width: usize) -> String {
-    if columns(text) <= width {
-        return text.to_owned();
-    }
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= width
-    };
-    format!("{}…", text.chars().take_while(fits).collect::<String>().trim_end())
 }
 
 /// The text of a document: its content, else its overview, else its abstract; or that of a level of detail, 0

@@ -28,6 +28,19 @@ pub(super) struct Line {
     pub(super) part: Range<usize>,
 }
 
+/// A text in at most this many columns; an ellipsis stands for the rest.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    format!("{}…", text.chars().take_while(fits).collect::<String>().trim_end())
+}
+
 /// Breaks text into lines that fit between the margins. A line of the text keeps its indentation, and so do the lines
 /// into which it is broken, up to half of the width. Words that are longer than a line are broken, and Chinese and
 /// Japanese anywhere. The first line is empty where there would be no room for a word, or where indented lines would
