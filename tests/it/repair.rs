@@ -86,6 +86,8 @@ fn every_table_that_is_derived_is_made_anew() {
         "DELETE FROM code_page",
         "UPDATE code_page SET codes = zeroblob(length(codes))",
         "DELETE FROM pending_code",
+        "DELETE FROM pending_code WHERE collection IN (SELECT pool FROM collection)",
+        "DELETE FROM fact WHERE name = 'code_pools'",
         "UPDATE index_checksum SET sum = 3",
         "DELETE FROM index_checksum",
         "UPDATE model SET vectors = 5",

@@ -134,6 +134,16 @@ impl Shadow {
         all
     }
 
+    /// Fails unless a store finds the same in everything, in the partition and in two of its instances.
+    fn check_scopes(&self, store: &mut dyn Store, dice: &mut Dice) {
+        let one = self.0[dice.below(self.0.len())].0.scope.clone();
+        let partition = Scopes::Partition(one.partition.clone());
+        for scopes in [Scopes::All, partition, Scopes::One(one), Scopes::One(scope("p", "i0"))] {
+            let near = vector(1024, self, dice);
+            self.check_one(store, "m", &near, &Select::messages(scopes), 10);
+        }
+    }
+
     /// A selection by any of the conditions that there are.
     fn selection(&self, dice: &mut Dice) -> Select {
         let mut some = || self.0[dice.below(self.0.len())].0.clone();
@@ -459,13 +469,14 @@ fn killed_import(home: &Home, round: usize, dice: &mut Dice) {
 }
 
 /// Damage that another program or a broken disk may do to the vectors and their index.
-const DAMAGE: [&str; 6] = [
+const DAMAGE: [&str; 7] = [
     "DELETE FROM embedding WHERE rowid = (SELECT rowid FROM embedding ORDER BY random() LIMIT 1)",
     "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding ORDER BY random() LIMIT 20)",
     "DELETE FROM code_page WHERE n = (SELECT n FROM code_page ORDER BY random() LIMIT 1)",
     "UPDATE code_page SET codes = substr(codes, 1, length(codes) / 2)",
     "UPDATE code_page SET metas = substr(metas, 1, length(metas) - 7)",
     "DELETE FROM pending_code WHERE record % 3 = 0",
+    "DELETE FROM pending_code WHERE collection IN (SELECT pool FROM collection)",
 ];
 
 /// Keeps: The vector index is exact after damage and changes.
@@ -599,6 +610,64 @@ fn of_many_pages_the_nearest_are_exact() {
     let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
     let found = nearest(&mut *open(&home), "m", &vector, &all(), 100);
     assert_eq!(ids_of(&found), ids_of(&shadow.nearest(&vector, &all(), 100)));
+}
+
+/// Makes a store one of a release that had no pools of codes.
+const WITHOUT_POOLS: &str = "
+    DELETE FROM fact WHERE name = 'code_pools';
+    DELETE FROM code_page WHERE collection IN (SELECT pool FROM collection);
+    DELETE FROM pending_code WHERE collection IN (SELECT pool FROM collection);
+    DELETE FROM index_checksum WHERE collection IN (SELECT pool FROM collection)";
+
+/// Keeps: Vectors of many small instances are found together as each alone, in older stores too.
+#[test]
+fn in_many_small_instances_the_nearest_are_exact() {
+    let home = Home::new();
+    let (mut dice, mut store, mut shadow) = (Dice(41), open(&home), Shadow::default());
+    let outside = rusqlite::Connection::open(home.store()).unwrap();
+    for round in 0..30 {
+        if round == 15 {
+            outside.execute_batch(WITHOUT_POOLS).unwrap();
+            assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0]);
+            shadow.check_scopes(&mut *store, &mut dice);
+        }
+        let mut batch = Vec::new();
+        for n in 0..60 {
+            // One of the instances has so many that its codes leave the pool.
+            let instance = if n % 3 == 0 { 0 } else { dice.below(100) };
+            let id = format!("m{round}-{n}");
+            let message = StoredRecord {
+                scope: scope("p", &format!("i{instance}")),
+                ..message(&id, round * 100 + n, &format!("said {id}"))
+            };
+            let numbers = vector(1024, &shadow, &mut dice);
+            let embedded = Some(Vector { model: "m".into(), numbers: numbers.clone() });
+            batch.push(Record::Stored(StoredRecord { vector: embedded, ..message.clone() }));
+            shadow.0.push((message, numbers));
+        }
+        store.write(&batch, WriteRules::KEEP_OUT).unwrap();
+        for _ in 0..3 {
+            let (at, numbers) = (dice.below(shadow.0.len()), vector(1024, &shadow, &mut dice));
+            store.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
+            shadow.0[at].1 = numbers;
+            let (gone, _) = shadow.0.swap_remove(dice.below(shadow.0.len()));
+            assert_eq!(store.forget(&[&gone.id], 1).unwrap(), 1);
+        }
+        if round % 3 == 2 {
+            shadow.check_scopes(&mut *store, &mut dice);
+        }
+    }
+    let count = |sql: &str| outside.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
+    let of_pool = "WHERE collection IN (SELECT pool FROM collection)";
+    assert!(count(&format!("SELECT count(*) FROM code_page {of_pool}")) > 0);
+    assert!(count(&format!("SELECT count(*) FROM pending_code {of_pool}")) < 8 * 30);
+    assert_eq!(
+        count("SELECT value = '0' FROM fact WHERE name = 'code_pools'"),
+        1,
+        "none is outside of a pool"
+    );
+    assert_eq!(store.repair(Derived::VectorIndexes).unwrap(), [""; 0]);
+    home.check();
 }
 
 fn ids_of(found: &[(String, f64)]) -> Vec<&str> {

@@ -50,6 +50,21 @@ impl Within {
         Within::Many(numbers(collections))
     }
 
+    /// The pools that have all the collections of a selection, and no others; none for those of one instance.
+    pub(super) fn pools(connection: &Connection, which: &Select) -> rusqlite::Result<Option<Within>> {
+        let [_, end] = POOLS;
+        let names = which.kinds.iter().map(|kind| format!("{}{end}", kind.name));
+        match &which.scopes {
+            Scopes::One(_) => Ok(None),
+            Scopes::All => Ok(Some(Within::OfKinds(json(names.map(|name| quote(&name)))))),
+            Scopes::Partition(partition) => {
+                let pools = names.map(|name| number_of(connection, &name, [partition, ""]));
+                let pools: Vec<Option<i64>> = pools.collect::<Result<_, _>>()?;
+                Ok(Some(Within::Listed(pools.into_iter().flatten().collect())))
+            }
+        }
+    }
+
     /// Each collection, or all of them at once.
     pub(super) fn parts(&self) -> Vec<Part<'_>> {
         match self {
@@ -79,18 +94,21 @@ impl Part<'_> {
     }
 }
 
+/// A JSON array of values.
+fn json(values: impl Iterator<Item = String>) -> String {
+    format!("[{}]", values.collect::<Vec<_>>().join(","))
+}
+
 /// The numbers of some collections, as a JSON array.
 pub(super) fn numbers(collections: &[CollectionRow]) -> String {
-    let numbers: Vec<String> = collections.iter().map(|collection| collection.n.to_string()).collect();
-    format!("[{}]", numbers.join(","))
+    json(collections.iter().map(|collection| collection.n.to_string()))
 }
 
 /// The numbers of the collections of some kinds, whose names are a JSON array.
 const OF_KINDS: &str = "SELECT n FROM collection WHERE kind IN (SELECT value FROM json_each(?))";
 
 fn names(kinds: &[&'static RecordKind]) -> String {
-    let names: Vec<String> = kinds.iter().map(|kind| quote(kind.name)).collect();
-    format!("[{}]", names.join(","))
+    json(kinds.iter().map(|kind| quote(kind.name)))
 }
 
 /// The condition that a row of `collection` is of some scopes, and its values.
@@ -104,10 +122,37 @@ pub(super) fn scope_condition(scopes: &Scopes) -> (&'static str, Vec<&str>) {
 
 /// Lists the collections of a selection.
 pub(super) fn list(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<CollectionRow>> {
+    read(connection, which, "collection", None)
+}
+
+/// Lists the collections of a selection that have one of these numbers.
+pub(super) fn among(
+    connection: &Connection,
+    which: &Select,
+    numbers: &[i64],
+) -> rusqlite::Result<Vec<CollectionRow>> {
+    let numbers = json(numbers.iter().map(i64::to_string));
+    read(connection, which, "json_each(?) CROSS JOIN collection ON n = value", Some(&numbers))
+}
+
+/// Whether the scopes of a selection have so many collections that they are not read one by one.
+pub(super) fn are_many(connection: &Connection, which: &Select) -> rusqlite::Result<bool> {
     let (condition, names) = scope_condition(&which.scopes);
-    let sql = format!("SELECT n, kind FROM collection WHERE {condition}");
+    let sql = format!("SELECT 1 FROM collection WHERE {condition} LIMIT 1 OFFSET {MAX_LISTED}");
+    connection.prepare_cached(&sql)?.exists(params_from_iter(names))
+}
+
+/// Reads the collections of a selection from a table, or from one that is made of a value.
+fn read(
+    connection: &Connection,
+    which: &Select,
+    from: &str,
+    value: Option<&str>,
+) -> rusqlite::Result<Vec<CollectionRow>> {
+    let (condition, names) = scope_condition(&which.scopes);
+    let sql = format!("SELECT n, kind FROM {from} WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(names))?;
+    let mut rows = statement.query(params_from_iter(value.into_iter().chain(names)))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let name = row.get_ref(1)?.as_str()?;

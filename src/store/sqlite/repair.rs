@@ -3,7 +3,7 @@
 
 use super::collections::{self, CollectionRow};
 use super::record_columns::{self, AFTER, COLUMNS, TABLES};
-use super::vectors::embedding;
+use super::vectors::{code_pool, embedding};
 use super::words::segment_draft::Draft;
 use super::words::word_index;
 use super::{digests, tallies, wal};
@@ -66,6 +66,7 @@ fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     for table in VECTORS {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }
+    code_pool::begin(&transaction)?;
     done.push(format!("the word index was made anew, of {} records", index_words(&transaction)?));
     let (vectors, wrong) = index_vectors(&transaction)?;
     done.push(format!(

@@ -54,8 +54,8 @@ const WORDS: &str = "
     ) STRICT, WITHOUT ROWID;";
 
 /// The vectors, with the numbers of their changes (`changes.rs`); their index (`code_page.rs`), with the
-/// pending codes and the checksum of each collection's part; and the records without a vector
-/// (`unembedded.rs`). An index has no foreign keys to records: its entries are found by their record alone.
+/// pending codes and the checksum of each collection's part, and of each pool (`code_pool.rs`); and the records without
+/// a vector (`unembedded.rs`). An index has no foreign keys to records: its entries are found by their record alone.
 const VECTORS: &str = "
     CREATE TABLE model (
       n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL, vectors INTEGER NOT NULL DEFAULT 0

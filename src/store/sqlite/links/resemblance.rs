@@ -5,6 +5,7 @@ use crate::store::select::Collection;
 use crate::store::sqlite::collections::{self, CollectionRow, Part, Within};
 use crate::store::sqlite::record_row::numbers;
 use crate::store::sqlite::vectors::code_page::{self, CodeBlock, CodeMeta};
+use crate::store::sqlite::vectors::code_scope::CodeScope;
 use crate::store::sqlite::vectors::nearest::{
     CodeCandidate, ExactScore, TopCandidates, by_score, with_repair,
 };
@@ -80,7 +81,7 @@ impl Resemblance<'_> {
             let n = collections::number(connection, collection)?;
             rows.extend(n.map(|n| CollectionRow { n, kind: collection.kind }));
         }
-        let (within, numbers) = (Within::rows(&rows), collections::numbers(&rows));
+        let (scope, numbers) = (CodeScope::of(Within::rows(&rows)), collections::numbers(&rows));
         let part = match rows[..] {
             [row] => Part::One(row.n),
             _ => Part::Many(&numbers),
@@ -100,7 +101,7 @@ impl Resemblance<'_> {
                     let mut buffer = BlockBuffer::default();
                     let mut compare = |block: &CodeBlock| compare_all(&mut queries, &order, block, threads);
                     let mut add = |block: &CodeBlock| buffer.add(block, &mut compare);
-                    *sound = code_page::visit(connection, model, &within, &mut add)?;
+                    *sound = code_page::visit(connection, model, &scope, &mut add)?;
                     buffer.flush(&mut compare);
                 }
                 let mut seen = FxHashMap::default();

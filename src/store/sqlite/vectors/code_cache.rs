@@ -2,8 +2,8 @@
 //! ones.
 
 use super::code_page::{self, Checksum, CodeBlock, CodeMeta, Pages};
+use super::code_scope::CodeScope;
 use crate::store::api::OpenMode;
-use crate::store::sqlite::collections::Within;
 use rusqlite::Connection;
 
 /// The search in the same collections that starts to keep codes, so that one or two searches do not pay for it.
@@ -17,7 +17,7 @@ const BLOCK_CODES: usize = 256;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct CacheKey {
     pub(crate) model: i64,
-    pub(crate) within: Within,
+    pub(crate) scope: CodeScope,
 }
 
 /// The codes of one generation of pages. Pending codes are always read.
@@ -55,10 +55,10 @@ impl CodeCache {
             *self = CodeCache { first_kept_search, key: Some(key.clone()), ..CodeCache::default() };
         }
         self.searches += 1;
-        let CacheKey { model, within } = key;
-        let expected = code_page::expected(connection, *model, within)?;
+        let CacheKey { model, scope } = key;
+        let expected = code_page::expected(connection, *model, scope)?;
         if self.searches < self.first_kept_search || expected.bytes() > MAX_BYTES {
-            return code_page::visit(connection, *model, within, &mut visit);
+            return code_page::visit(connection, *model, scope, &mut visit);
         }
         let generation = code_page::generation(connection)?;
         if self.generation != generation {
@@ -71,7 +71,7 @@ impl CodeCache {
         }
         let mut found = self.checksum.clone();
         let after = Some(self.last).filter(|last| *last > 0);
-        let pages = Pages { model: *model, within, width: expected.width, after };
+        let pages = Pages { model: *model, scope, width: expected.width, after };
         let whole = pages.visit(connection, &mut |page, block| {
             visit(block);
             for meta in block.metas {

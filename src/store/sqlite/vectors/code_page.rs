@@ -1,9 +1,10 @@
-//! The vector index: the 4-bit code of every record's vector, in code pages of one collection and model. Each fills a
-//! page of the file, and pages are scanned whole. The newest codes of a collection are pending, a row each, until they
-//! fill a page, so that storing one costs little. Each code has metadata for selections, so that a search compares only
-//! admitted records.
+//! The vector index: the 4-bit code of every record's vector, in code pages of one collection, or pool, and model. Each
+//! fills a page of the file, and pages are scanned whole. The newest codes of a collection are pending, a row each, until
+//! they fill a page, so that storing one costs little; meanwhile the pool has a copy of them (`code_pool.rs`). Each code has
+//! metadata for selections, so that a search compares only admitted records.
 
-use crate::store::sqlite::collections::{CollectionRow, Part, Within};
+use super::code_scope::{CodePart, CodeScope};
+use crate::store::sqlite::collections::CollectionRow;
 use crate::store::sqlite::connection::PAGE_PAYLOAD;
 use crate::store::sqlite::filter::role_bit;
 use crate::store::sqlite::record_row::{RecordRow, numbers};
@@ -58,7 +59,7 @@ fn metas_of(bytes: &[u8]) -> impl Iterator<Item = CodeMeta> {
     bytes.chunks_exact(META_BYTES).filter_map(CodeMeta::parse)
 }
 
-/// The part of the index for a model and a collection, by their numbers.
+/// The part of the index for a model and a collection or a pool, by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct IndexKey {
     pub(crate) model: i64,
@@ -79,8 +80,8 @@ pub(crate) fn add(
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Packs pending codes into pages, oldest records first, as long as they fill a run of pages.
-pub(crate) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<()> {
+/// Packs pending codes into pages, oldest records first, as long as they fill a run of pages. Returns their records.
+pub(crate) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<BTreeSet<i64>> {
     let IndexKey { model, collection } = key;
     let sql = "SELECT count(*), dim FROM pending_code JOIN model ON model.n = model
                WHERE model = ? AND collection = ?";
@@ -89,13 +90,16 @@ pub(crate) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<(
     let per_page = PAGE_PAYLOAD / (META_BYTES + width(dim.unwrap_or_default() as usize));
     let per_page = u32::try_from(per_page).unwrap_or_default().max(1);
     let runs = pending / (PAGES_AT_ONCE * per_page);
+    if runs == 0 {
+        return Ok(BTreeSet::new());
+    }
     let mut last = i64::MIN;
     for _ in 0..runs * PAGES_AT_ONCE {
         last = pack_page(connection, key, last, per_page)?;
     }
     // They are deleted last: else the new pages would be written to the freed pages of the file, wherever these are.
-    let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record <= ?";
-    connection.prepare_cached(sql)?.execute([model, collection, last]).map(drop)
+    let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record <= ? RETURNING record";
+    connection.prepare_cached(sql)?.query_map([model, collection, last], |row| row.get(0))?.collect()
 }
 
 /// Packs `count` pending codes after a record into a page. Returns its last record.
@@ -116,7 +120,7 @@ fn pack_page(connection: &Connection, key: IndexKey, last: i64, count: u32) -> r
     Ok(high)
 }
 
-/// Removes the codes of records, all of which are in the index.
+/// Removes the codes that a collection or a pool has of some records. The caller subtracts them from its checksum.
 pub(crate) fn remove(
     connection: &Connection,
     key: IndexKey,
@@ -124,13 +128,10 @@ pub(crate) fn remove(
 ) -> rusqlite::Result<()> {
     let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(()) };
     let IndexKey { model, collection } = key;
-    let mut removed = Checksum::default();
     let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record = ?";
     for n in records {
         connection.prepare_cached(sql)?.execute([model, collection, *n])?;
-        removed.add(*n);
     }
-    add_to_checksum(connection, key, &Checksum { vectors: -removed.vectors, sum: -removed.sum })?;
     let sql = "SELECT n FROM code_page WHERE model = ? AND collection = ? AND low <= ? AND high >= ?";
     let pages: Vec<i64> = connection
         .prepare_cached(sql)?
@@ -202,16 +203,20 @@ impl Expected {
 }
 
 /// Reads the expected content of a model's index for some collections.
-pub(crate) fn expected(connection: &Connection, model: i64, within: &Within) -> rusqlite::Result<Expected> {
+pub(crate) fn expected(connection: &Connection, model: i64, scope: &CodeScope) -> rusqlite::Result<Expected> {
     let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
     let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
     let mut checksum = Checksum::default();
-    for part in within.parts() {
+    for CodePart { part, pending_below } in scope.parts(connection)? {
+        if pending_below == 0 {
+            continue;
+        }
         let sql = format!(
-            "SELECT ifnull(sum(vectors), 0), ifnull(sum(sum), 0) FROM index_checksum WHERE model = ? AND {}",
+            "SELECT ifnull(sum(vectors), 0), ifnull(sum(sum), 0) FROM index_checksum \
+             WHERE model = ? AND {} AND +collection < ?",
             part.condition("collection")
         );
-        let values: [Value; 2] = [model.into(), part.value()];
+        let values: [Value; 3] = [model.into(), part.value(), pending_below.into()];
         let read = |row: &rusqlite::Row| Ok(Checksum { vectors: row.get(0)?, sum: row.get(1)? });
         checksum.merge(&connection.prepare_cached(&sql)?.query_row(params_from_iter(values), read)?);
     }
@@ -223,11 +228,11 @@ pub(crate) fn expected(connection: &Connection, model: i64, within: &Within) -> 
 pub(crate) fn visit(
     connection: &Connection,
     model: i64,
-    within: &Within,
+    scope: &CodeScope,
     visit: &mut impl FnMut(&CodeBlock),
 ) -> rusqlite::Result<bool> {
-    let (expected, mut found) = (expected(connection, model, within)?, Checksum::default());
-    let pages = Pages { model, within, width: expected.width, after: None };
+    let (expected, mut found) = (expected(connection, model, scope)?, Checksum::default());
+    let pages = Pages { model, scope, width: expected.width, after: None };
     let whole = pages.visit(connection, &mut |_, block| {
         for meta in block.metas {
             found.add(meta.n);
@@ -240,7 +245,7 @@ pub(crate) fn visit(
 /// The pages to visit.
 pub(crate) struct Pages<'a> {
     pub(crate) model: i64,
-    pub(crate) within: &'a Within,
+    pub(crate) scope: &'a CodeScope,
     /// The length of a code, in bytes.
     pub(crate) width: usize,
     /// Only those after this one.
@@ -257,12 +262,10 @@ impl Pages<'_> {
     ) -> rusqlite::Result<bool> {
         let mut metas = Vec::new();
         let (mut pending_metas, mut pending_codes) = (Vec::new(), Vec::new());
-        for part in self.within.parts() {
-            let sql = self.statement(&part);
+        for part in self.scope.parts(connection)? {
+            let (sql, values) = self.statement(&part);
             let mut statement = connection.prepare_cached(&sql)?;
-            let of_both: [Value; 4] = [self.model.into(), part.value(), self.model.into(), part.value()];
-            let after = self.after.map(Value::from);
-            let mut rows = statement.query(params_from_iter(after.into_iter().chain(of_both)))?;
+            let mut rows = statement.query(params_from_iter(values))?;
             while let Some(row) = rows.next()? {
                 let (meta_bytes, codes) = (row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
                 metas.clear();
@@ -290,14 +293,22 @@ impl Pages<'_> {
         Ok(true)
     }
 
-    fn statement(&self, part: &Part) -> String {
+    /// The statement that reads a part, and its values.
+    fn statement(&self, CodePart { part, pending_below }: &CodePart) -> (String, Vec<Value>) {
         let condition = part.condition("collection");
         // The newest pages are at the end of the table.
         let later = if self.after.is_some() { "NOT INDEXED WHERE n > ? AND" } else { "WHERE" };
-        format!(
-            "SELECT n, metas, codes FROM code_page {later} model = ? AND {condition} \
-             UNION ALL SELECT NULL, metas, codes FROM pending_code WHERE model = ? AND {condition}"
-        )
+        let mut sql = format!("SELECT n, metas, codes FROM code_page {later} model = ? AND {condition}");
+        let mut values: Vec<Value> = self.after.map(Value::from).into_iter().collect();
+        values.extend([self.model.into(), part.value()]);
+        if *pending_below > 0 {
+            sql += &format!(
+                " UNION ALL SELECT NULL, metas, codes FROM pending_code \
+                 WHERE model = ? AND {condition} AND +collection < ?"
+            );
+            values.extend([self.model.into(), part.value(), (*pending_below).into()]);
+        }
+        (sql, values)
     }
 }
 
@@ -318,18 +329,24 @@ pub(crate) fn begin_generation(connection: &Connection) -> rusqlite::Result<()> 
     connection.prepare_cached(sql)?.execute([GENERATION]).map(drop)
 }
 
-/// Rebuilds the index of a model in a collection.
+/// Removes the index of a model in a collection or a pool.
+pub(crate) fn clear(connection: &Connection, key: IndexKey) -> rusqlite::Result<()> {
+    begin_generation(connection)?;
+    for table in ["code_page", "pending_code", "index_checksum"] {
+        let sql = format!("DELETE FROM {table} WHERE model = ? AND collection = ?");
+        connection.prepare_cached(&sql)?.execute([key.model, key.collection])?;
+    }
+    Ok(())
+}
+
+/// Rebuilds the index of a model in a collection, but not its pool.
 pub(crate) fn rebuild(
     connection: &Connection,
     model: i64,
     collection: CollectionRow,
 ) -> rusqlite::Result<()> {
-    begin_generation(connection)?;
     let key = IndexKey { model, collection: collection.n };
-    for table in ["code_page", "pending_code", "index_checksum"] {
-        let sql = format!("DELETE FROM {table} WHERE model = ? AND collection = ?");
-        connection.prepare_cached(&sql)?.execute([model, collection.n])?;
-    }
+    clear(connection, key)?;
     if !collection.kind.embedded.is_some() {
         return Ok(());
     }
@@ -344,7 +361,7 @@ pub(crate) fn rebuild(
         made.add(record.n);
     }
     add_to_checksum(connection, key, &made)?;
-    pack(connection, key)
+    pack(connection, key).map(drop)
 }
 
 /// The number of vectors and the sum of their records' numbers, by which a damaged index is detected.
@@ -360,13 +377,26 @@ impl Checksum {
         self.sum = self.sum.wrapping_add(n);
     }
 
+    pub(crate) fn of(records: &BTreeSet<i64>) -> Checksum {
+        let mut checksum = Checksum::default();
+        for n in records {
+            checksum.add(*n);
+        }
+        checksum
+    }
+
+    /// What takes this away when it is added.
+    pub(crate) fn negative(&self) -> Checksum {
+        Checksum { vectors: -self.vectors, sum: self.sum.wrapping_neg() }
+    }
+
     fn merge(&mut self, other: &Checksum) {
         self.vectors += other.vectors;
         self.sum = self.sum.wrapping_add(other.sum);
     }
 }
 
-/// Adds to the checksum of a collection.
+/// Adds to the checksum of a collection or a pool.
 pub(crate) fn add_to_checksum(
     connection: &Connection,
     key: IndexKey,

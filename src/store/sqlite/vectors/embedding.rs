@@ -1,6 +1,8 @@
 //! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
 
-use super::code_page::{self, Checksum, IndexKey};
+use super::code_page::{self, IndexKey};
+use super::code_pool::{self, AddedCodes};
+use super::code_scope::CodeScope;
 use super::{unembedded, unlinked};
 use crate::record::Embedding;
 use crate::store::identity::dimension_mismatch;
@@ -57,13 +59,10 @@ pub(crate) fn insert(
 
 /// The vectors that a transaction has written, for the indexes.
 #[derive(Default)]
-pub(crate) struct IndexUpdate(BTreeMap<IndexKey, Added>);
-
-/// The number of added vectors, and their codes.
-#[derive(Default)]
-struct Added {
-    vectors: i64,
-    codes: Checksum,
+pub(crate) struct IndexUpdate {
+    /// The number of vectors by model.
+    vectors: BTreeMap<i64, i64>,
+    codes: BTreeMap<IndexKey, AddedCodes>,
 }
 
 impl IndexUpdate {
@@ -75,12 +74,13 @@ impl IndexUpdate {
         record: &RecordRow,
         vector: &[f32],
     ) -> rusqlite::Result<()> {
-        let added = self.0.entry(IndexKey { model, collection: record.collection.n }).or_default();
-        added.vectors += 1;
+        *self.vectors.entry(model).or_default() += 1;
         if !record.is_embedded() {
             return Ok(());
         }
-        added.codes.add(record.n);
+        let added = self.codes.entry(IndexKey { model, collection: record.collection.n }).or_default();
+        added.checksum.add(record.n);
+        added.records.insert(record.n);
         code_page::add(connection, model, record, vector)?;
         unlinked::mark(connection, model, record)?;
         unembedded::unmark(connection, model, record)
@@ -88,13 +88,11 @@ impl IndexUpdate {
 
     /// Updates checksums and packs codes; must be called before the transaction ends.
     pub(crate) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
-        for (key, Added { vectors, codes }) in self.0 {
+        for (model, vectors) in self.vectors {
             let sql = "UPDATE model SET vectors = vectors + ? WHERE n = ?";
-            connection.prepare_cached(sql)?.execute([vectors, key.model])?;
-            code_page::add_to_checksum(connection, key, &codes)?;
-            code_page::pack(connection, key)?;
+            connection.prepare_cached(sql)?.execute([vectors, model])?;
         }
-        Ok(())
+        code_pool::grow(connection, &self.codes)
     }
 }
 
@@ -176,7 +174,7 @@ impl RemovedVectors {
     /// Removes the vectors from the indexes; must be called before others replace them.
     pub(crate) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, records) in self.0 {
-            code_page::remove(connection, key, &records)?;
+            code_pool::remove(connection, key, &records)?;
         }
         Ok(())
     }
@@ -212,11 +210,16 @@ pub(crate) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()>
 pub(crate) fn rebuild(connection: &Connection, model: i64, within: &[CollectionRow]) -> rusqlite::Result<()> {
     let sql = "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE model = ?1) WHERE n = ?1";
     connection.prepare_cached(sql)?.execute([model])?;
+    let mut pools = BTreeSet::new();
     for collection in within {
         code_page::rebuild(connection, model, *collection)?;
         if collection.kind.embedded.is_some() {
             unlinked::begin(connection, model, collection.n)?;
+            pools.extend(code_pool::above(connection, collection.n)?);
         }
+    }
+    for collection in pools {
+        code_pool::rebuild(connection, IndexKey { model, collection })?;
     }
     unembedded::begin(connection, model)
 }
@@ -232,7 +235,9 @@ pub(crate) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
          WHERE collection IN ({}) GROUP BY model, collection",
         numbers.join(", ")
     );
-    let known = "SELECT model, collection, vectors, sum FROM index_checksum WHERE vectors > 0";
+    let of_collections = "FROM index_checksum WHERE vectors > 0 \
+                          AND collection NOT IN (SELECT pool FROM collection WHERE pool IS NOT NULL)";
+    let known = format!("SELECT model, collection, vectors, sum {of_collections}");
     let sql = format!(
         "SELECT model, collection FROM (SELECT * FROM ({existing} EXCEPT {known}) \
          UNION ALL SELECT * FROM ({known} EXCEPT {existing})) GROUP BY model, collection"
@@ -240,19 +245,20 @@ pub(crate) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
     let key = |row: &rusqlite::Row| Ok(IndexKey { model: row.get(0)?, collection: row.get(1)? });
     let mut odd: BTreeSet<IndexKey> =
         transaction.prepare(&sql)?.query_map([], key)?.collect::<Result<_, _>>()?;
-    let mut parts = transaction.prepare("SELECT model, collection FROM index_checksum WHERE vectors > 0")?;
+    let mut parts = transaction.prepare(&format!("SELECT model, collection {of_collections}"))?;
     for part in parts.query_map([], key)? {
         let part = part?;
-        let within = Within::Listed(vec![part.collection]);
-        if !code_page::visit(&transaction, part.model, &within, &mut |_| {})? {
+        let scope = CodeScope::of(Within::Listed(vec![part.collection]));
+        if !code_page::visit(&transaction, part.model, &scope, &mut |_| {})? {
             odd.insert(part);
         }
     }
     drop(parts);
-    for IndexKey { model, collection } in &odd {
-        let collection_rows: Vec<CollectionRow> =
-            all.iter().filter(|row| row.n == *collection).copied().collect();
-        rebuild(&transaction, *model, &collection_rows)?;
+    let models: BTreeSet<i64> = odd.iter().map(|key| key.model).collect();
+    for model in models {
+        let is_odd = |row: &&CollectionRow| odd.contains(&IndexKey { model, collection: row.n });
+        rebuild(&transaction, model, &all.iter().filter(is_odd).copied().collect::<Vec<_>>())?;
     }
-    transaction.commit().map(|()| odd.len() as u64)
+    let rebuilt = odd.len() as u64 + code_pool::repair(&transaction)?;
+    transaction.commit().map(|()| rebuilt)
 }

@@ -3,6 +3,7 @@
 
 use super::code_cache::{CacheKey, CodeCache};
 use super::code_page::{CodeBlock, CodeMeta};
+use super::code_scope::CodeScope;
 use super::embedding;
 use super::measure::Measure;
 use crate::record::{Hit, Scopes};
@@ -75,12 +76,11 @@ impl Nearest<'_> {
     ) -> rusqlite::Result<Vec<Hit>> {
         let of_selection = |connection: &Connection| collections::list(connection, self.which);
         with_repair(connection, self.model, of_selection, |connection, sound| {
-            let within = Within::resolve(connection, self.which)?;
             let scored = match self.index_of_few(connection)? {
                 _ if self.limit == 0 => Vec::new(),
-                Some(index) => self.by_vectors(connection, &within, index)?,
+                Some(index) => self.by_vectors(connection, index)?,
                 None => {
-                    let (scored, whole) = self.by_codes(connection, cache, within)?;
+                    let (scored, whole) = self.by_codes(connection, cache)?;
                     *sound = whole;
                     scored
                 }
@@ -110,14 +110,9 @@ impl Nearest<'_> {
     }
 
     /// Compares all records of the selection, which an index finds.
-    fn by_vectors(
-        &self,
-        connection: &Connection,
-        within: &Within,
-        index: &str,
-    ) -> rusqlite::Result<Vec<ExactScore>> {
+    fn by_vectors(&self, connection: &Connection, index: &str) -> rusqlite::Result<Vec<ExactScore>> {
         let mut filter = Filter::new(self.which);
-        filter.within("record", within);
+        filter.within("record", &Within::resolve(connection, self.which)?);
         let sql = format!(
             "SELECT record.n, record.timestamp, embedding.vector FROM record INDEXED BY {index} \
              CROSS JOIN embedding ON embedding.record = record.n AND embedding.model = {} WHERE 1{}",
@@ -135,7 +130,6 @@ impl Nearest<'_> {
         &self,
         connection: &Connection,
         cache: &mut CodeCache,
-        within: Within,
     ) -> rusqlite::Result<(Vec<ExactScore>, bool)> {
         let mut scan = Scan {
             query: &self.query,
@@ -143,7 +137,8 @@ impl Nearest<'_> {
             best: TopCandidates::above(f64::NEG_INFINITY, self.limit, MAX_CANDIDATES),
             products: Vec::new(),
         };
-        let key = CacheKey { model: self.model, within };
+        let scope = CodeScope::resolve(connection, self.model, self.which)?;
+        let key = CacheKey { model: self.model, scope };
         let sound = cache.visit(connection, &key, |block| scan.scan_block(block))?;
         let mut statement =
             connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
