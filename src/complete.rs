@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 /// The arguments that have candidates.
 pub static VALUES: ValueCompleters = &[
     ("partition", |given| partitions(given, stored_scopes(given))),
+    ("old", |given| sorted(stored_scopes(given).into_iter().map(|scope| scope.partition).collect())),
     ("instance", |given| titled(given, instances(given, stored_scopes(given)))),
     ("role", |_| Role::ALL.map(|role| word(role.name())).into()),
     ("recall", |_| choices("enrich.recall")),

@@ -156,6 +156,21 @@ pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }
 
+/// Has the settings of a partition in the settings file follow its new name, unless the file has them under that too.
+pub fn rename_partition(common: &Common, from: &str, to: &str) -> Result<()> {
+    let Some(file) = ConfigFile::find(common) else { return Ok(()) };
+    let Some(text) = file.read_if_there()? else { return Ok(()) };
+    let contents = FileContents::read(&file.path, &text)?;
+    for (key, value) in &contents.values {
+        let Some(renamed) = key.of_partition(from, to) else { continue };
+        if !contents.values.iter().any(|(other, _)| *other == renamed) {
+            edit::set(common, &renamed, value)?;
+        }
+        edit::unset(common, key)?;
+    }
+    Ok(())
+}
+
 /// The environment variable that overrides the file's value of a key, if one is set.
 pub fn overriding_variable(key: &Key) -> Option<&'static str> {
     from_environment(key.row()).ok().flatten().map(|(variable, _)| variable)

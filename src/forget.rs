@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::record::{EXTRACTED_FROM, Record, RecordKind, Scope, Scopes, kinds, title_id};
-use crate::store::{Except, Select, Store, StoredImport, Walk};
+use crate::store::{Except, Leftovers, Select, Store, StoredImport, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of ids in one query.
@@ -204,7 +204,7 @@ pub fn in_scopes(store: &mut dyn Store, ids: &BTreeSet<String>, scopes: &Scopes)
 
 /// Clears removed records from the store's files. Errors if another process still reads them.
 pub fn erase(store: &mut dyn Store) -> Result<()> {
-    if store.erase()? {
+    if store.erase(Leftovers::Texts)? {
         return Ok(());
     }
     Err(Error::new("the records are removed, but their text is still in the store's log")

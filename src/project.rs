@@ -50,15 +50,33 @@ impl Projects {
             return Ok(known.clone());
         }
         let Some(file) = self.file.clone() else { return Ok(self.add(directory)) };
+        self.change(&file, |projects| projects.add(directory))
+    }
+
+    /// Has the projects of a partition follow its new name.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        if !self.partitions.values().any(|partition| partition == from) {
+            return Ok(());
+        }
+        let Some(file) = self.file.clone() else { return Ok(()) };
+        self.change(&file, |projects| {
+            for partition in projects.partitions.values_mut().filter(|partition| *partition == from) {
+                to.clone_into(partition);
+            }
+        })
+    }
+
+    /// Changes the partitions that a file keeps.
+    fn change<T>(&mut self, file: &Path, change: impl FnOnce(&mut Projects) -> T) -> Result<T> {
         let parent = file.parent().unwrap_or(Path::new("."));
         let context = format!("cannot write {}", file.display());
         DirBuilder::new().recursive(true).mode(0o700).create(parent).context(&context)?;
         let _lock = File::open(parent).and_then(|parent| parent.lock().map(|()| parent));
         // Another process may have added some.
-        self.partitions = read(&file)?;
-        let partition = self.add(directory);
-        write(&file, &self.partitions).context(context)?;
-        Ok(partition)
+        self.partitions = read(file)?;
+        let changed = change(self);
+        write(file, &self.partitions).context(context)?;
+        Ok(changed)
     }
 
     fn add(&mut self, directory: &str) -> String {

@@ -25,6 +25,7 @@ mod memory;
 mod message;
 mod object;
 mod query;
+mod renaming;
 mod role;
 mod scope;
 mod scope_summary;
@@ -54,6 +55,7 @@ pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_mem
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, invalid_utf8, quote, string_length, unexpected, utf8};
 pub use query::Query;
+pub use renaming::derived_trace;
 pub use role::Role;
 pub use scope::{Reach, RequestScope, Scope, Scopes};
 pub use scope_summary::ScopeSummary;

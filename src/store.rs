@@ -24,6 +24,7 @@ mod neo4j;
 mod number_ranges;
 mod open;
 mod question;
+mod rename;
 mod select;
 mod sessions;
 mod short_ids;
@@ -35,8 +36,8 @@ mod versions;
 mod write_plan;
 
 pub use api::{
-    Claim, Derived, ERASE_PENDING, FileState, Links, Maintenance, Model, OpenMode, Records, Removal, State,
-    Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
+    Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, Maintenance, Model, OpenMode, Records,
+    Removal, State, Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
 };
 pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
 pub use copy::copy;
@@ -52,11 +53,12 @@ pub use instances::full_scope;
 pub use number_ranges::NumberRanges;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, peek_titles, unreadable};
 pub use question::{Question, QuestionVector};
+pub use rename::{Obstacle, Rename};
 pub use select::{Below, Collection, Except, Select, Walk};
 pub use sessions::{
     Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
 pub use short_ids::{full_id, full_ids, short_ids};
-pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, reach_fact};
 pub use titles::titles;
 pub use undo::{ImportedRecords, imports, records_of, set_undone};

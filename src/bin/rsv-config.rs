@@ -1,4 +1,4 @@
-//! rsv-config: shows, changes and checks the settings.
+//! rsv-config: shows, changes and checks the settings, and renames partitions.
 
 use clap::Subcommand;
 use rsv::cli::{self, Io, Outcome};
@@ -9,8 +9,9 @@ use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::import;
 use rsv::picture::Activity;
+use rsv::project::Projects;
 use rsv::provider::{Providers, Refusal};
-use rsv::store;
+use rsv::store::{self, OpenMode, Rename};
 use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
@@ -59,6 +60,11 @@ enum Action {
     Path,
     /// Write the first settings; without flags, ask for them
     Init(Init),
+    /// Rename a partition
+    Partition {
+        #[command(subcommand)]
+        action: PartitionAction,
+    },
     /// Show a summary of the setup, and what to do next
     Status {
         /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as an svg picture
@@ -73,6 +79,17 @@ enum Action {
         /// Only rebuild the data derived from the records of the store: indexes, marks and counts
         #[arg(long, conflicts_with = "compact")]
         repair: bool,
+    },
+}
+
+#[derive(Subcommand)]
+enum PartitionAction {
+    /// Rename a partition in the store, in the settings file and of the projects that have it
+    Rename {
+        /// The name of the partition
+        old: String,
+        /// Its new name, which no partition of the store has
+        new: String,
     },
 }
 
@@ -108,6 +125,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Edit => edit(io),
         Action::Path => path(io),
         Action::Init(init) => begin(&init, io),
+        Action::Partition { action: PartitionAction::Rename { old, new } } => rename(old, new, io),
         Action::Status { format: None } => status(io),
         Action::Status { format: Some(format) } => activity(&format, io),
         Action::Doctor { compact: true, .. } => compact(io),
@@ -240,6 +258,21 @@ fn activity(format: &str, io: &mut Io) -> Result<Outcome> {
     let activity = Activity::read(&mut *store, &scopes, now, &layout.zone)?;
     let text = if format == "svg" { activity.to_svg() } else { activity.to_text(&layout) };
     io.out.write(text.as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// Renames a partition. If it is interrupted, the same command goes on.
+fn rename(from: String, to: String, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
+    let rename = Rename { from, to };
+    let Rename { from, to } = &rename;
+    let count = store.rename_partition(&rename)?;
+    config::rename_partition(&io.common, from, to)?;
+    Projects::open(settings.places().data.as_deref())?.rename(from, to)?;
+    store.end_rename(&rename)?;
+    let records = if count == 1 { "record" } else { "records" };
+    io.summary(format_args!("{count} {records} of the partition {from} are in {to} now"));
     Ok(Outcome::Yes)
 }
 

@@ -195,6 +195,16 @@ impl Key {
         Some(Key { path, row })
     }
 
+    /// The same setting of a partition under another name, if it is one of a partition.
+    pub(super) fn of_partition(&self, from: &str, to: &str) -> Option<Key> {
+        let mut path = self.path.clone();
+        match &mut path[..] {
+            [section, name, _] if section == "partitions" && name == from => to.clone_into(name),
+            _ => return None,
+        }
+        Some(Key { path, row: self.row })
+    }
+
     pub(super) fn row(&self) -> &'static SettingRow {
         &ROWS[self.row]
     }

@@ -9,7 +9,7 @@ use crate::config::{self, ReservoirFile, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::record::Scopes;
-use crate::store::{self, Derived, ERASE_PENDING, OpenMode, Store};
+use crate::store::{self, Derived, ERASE_PENDING, Leftovers, OpenMode, Store};
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -217,7 +217,7 @@ pub(super) fn compact(settings: &Settings) -> Result<Finding> {
     let before = file_bytes(path);
     // A missing file is not made.
     if before > 0 {
-        store::open(&place, OpenMode::Create)?.compact()?;
+        store::open(&place, OpenMode::Create)?.erase(Leftovers::Space)?;
     }
     let (after, address) = (file_bytes(path), &place.address);
     let returned = megabytes(before.saturating_sub(after));

@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::chat::fence;
 use crate::error::{Error, Result};
-use crate::record::{Clock, Draft, DraftDefaults, Role, Scope, StoredRecord, id};
+use crate::record::{Clock, Draft, DraftDefaults, Role, Scope, StoredRecord, derived_trace, id};
 use crate::store::Forgotten;
 use std::collections::HashMap;
 
@@ -70,14 +70,11 @@ impl Completion {
     }
 
     /// The trace of an imported message that has none: that of the question before it in its scope. A question's own
-    /// is derived from its scope, time and text, so that files that overlap agree.
+    /// is derived.
     fn turn_trace(&self, draft: &Draft) -> Result<String> {
         let scope = draft.scope(self.options.partition.as_deref(), self.options.instance.as_deref())?;
         let question = self.questions.get(&scope).filter(|_| draft.role != Some(Role::User));
-        let derived = || {
-            let time = draft.timestamp.unwrap_or_default();
-            id::derived(time, &["trace", &scope.partition, &scope.instance, &draft.text])
-        };
+        let derived = || derived_trace(&scope, draft.timestamp.unwrap_or_default(), &draft.text);
         Ok(question.cloned().unwrap_or_else(derived))
     }
 }

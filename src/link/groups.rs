@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::record::{Reach, Scopes};
-use crate::store::{Collection, LinkState, Store};
+use crate::store::{Collection, LinkState, Store, reach_fact};
 
 /// Collections of one kind and partition whose records are compared with each other.
 pub(super) struct Group {
@@ -121,9 +121,4 @@ fn reach_before(store: &mut dyn Store, model: &str, states: &[LinkState]) -> Res
     };
     let noted = store.fact(&reach_fact(model, partition(first)))?;
     Ok(Some(noted.as_deref().and_then(Reach::named).unwrap_or(Reach::Instance)))
-}
-
-/// The fact that names the reach of the synapses of a model in a partition; there is none for that of an instance.
-fn reach_fact(model: &str, partition: &str) -> String {
-    format!("synapses of {model} in {partition}")
 }

@@ -147,6 +147,23 @@ impl Address {
         })
     }
 
+    /// The address once a partition has another name, if it belongs to that; a session of the partition's name has the new
+    /// one too. Errors if the name cannot be a segment, or the address gets too long.
+    pub fn renamed(&self, from: &str, to: &str) -> Result<Address> {
+        if self.owner().is_none() || !self.is_open_to(from) {
+            return Ok(self.clone());
+        }
+        let segments: Vec<&str> = self.segments().collect();
+        let owner = OWNED.into_iter().find(|above| segments.starts_with(above)).map_or(0, <[&str]>::len);
+        let is_own_session = owner == 1
+            && segments.get(owner + 1) == Some(&"sessions")
+            && segments.get(owner + 2) == segments.get(owner);
+        segments.iter().enumerate().try_fold(Address(SCHEME.to_owned()), |above, (at, segment)| {
+            let is_name = at == owner || is_own_session && at == owner + 2;
+            above.join(if is_name { to } else { segment })
+        })
+    }
+
     /// The id of the document at this address in a partition, the same for all versions: a UUID of version 7
     /// of the time 0, whose other bits come from SHA-256 over `document`, the partition and the address.
     pub fn document_id(&self, partition: &str) -> String {
@@ -305,6 +322,25 @@ mod tests {
         }
         assert!(Address::home("a/b").is_err());
         assert!(Address::resolve("viking://user/a/b", "a/b").is_err());
+    }
+
+    #[test]
+    fn the_addresses_of_a_partition_follow_its_name() {
+        for (before, after) in [
+            ("user/old/memories/x", "user/new/memories/x"),
+            ("user/old", "user/new"),
+            ("resources/users/old/d", "resources/users/new/d"),
+            ("user/old/sessions/old/history/h", "user/new/sessions/new/history/h"),
+            ("user/old/sessions/tea/history/old", "user/new/sessions/tea/history/old"),
+            ("user/older/x", "user/older/x"),
+            ("resources/old/x", "resources/old/x"),
+            ("resources/users/old/sessions/old", "resources/users/new/sessions/old"),
+        ] {
+            let renamed = address(&format!("{SCHEME}{before}")).renamed("old", "new").unwrap();
+            assert_eq!(renamed, address(&format!("{SCHEME}{after}")));
+        }
+        assert!(address("viking://user/old/x").renamed("old", "a/b").is_err());
+        assert!(address("viking://resources/x").renamed("old", "a/b").is_ok());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::link::Link;
 use super::members::{required, timestamp};
-use super::object::{Object, unexpected, write_text};
+use super::memory::texts;
+use super::object::{Object, quote, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
 use super::{Fingerprint, Scope, digest};
 use crate::error::{Error, Result};
@@ -154,9 +155,15 @@ impl Tombstone {
         Some(digest::of(&["words", &self.of, &self.folded()?]))
     }
 
+    /// The order of the tombstones of one record, of which the last holds: by time and state, then that which knows more
+    /// former names.
+    pub fn rank(&self) -> impl Ord + use<> {
+        (self.timestamp, self.state, self.former_partitions().len())
+    }
+
     /// Whether it replaces another tombstone of its record.
     pub fn supersedes(&self, other: &Tombstone) -> bool {
-        (self.timestamp, self.state) > (other.timestamp, other.state)
+        self.rank() > other.rank()
     }
 
     /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC).
@@ -223,6 +230,35 @@ impl Tombstone {
         Tombstone { extra, ..self }
     }
 
+    /// The names that its partition had before, oldest first: its digests may be those of the record in any of them.
+    pub fn former_partitions(&self) -> Vec<String> {
+        texts(&self.extra, WAS).ok().flatten().unwrap_or_default()
+    }
+
+    /// Whether it came into a partition that had another name before.
+    pub fn came_from(&self, partition: &str, former: &str) -> bool {
+        self.scope.partition == partition && self.former_partitions().iter().any(|name| name == former)
+    }
+
+    /// The tombstone once its partition has another name.
+    pub fn renamed(&self, to: &str) -> Tombstone {
+        let from = &self.scope.partition;
+        let mut names = self.former_partitions();
+        names.retain(|name| name != from && name != to);
+        names.push(from.clone());
+        let mut extra = self.extra.clone();
+        let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+        extra.set(WAS, format!("[{}]", names.join(",")));
+        Tombstone { scope: self.scope.renamed(to), extra, ..self.clone() }
+    }
+
+    /// The tombstone with the fingerprint that its message has under the present name of the partition.
+    pub fn with_fingerprint(&self, digest: &str) -> Tombstone {
+        let mut extra = self.extra.clone();
+        extra.set_text(FINGERPRINT, digest);
+        Tombstone { extra, ..self.clone() }
+    }
+
     /// The digest of the forgotten version's source.
     fn source(&self) -> Option<String> {
         self.extra.text(SOURCE).ok().flatten()
@@ -243,6 +279,7 @@ impl Tombstone {
             extra: Object::default(),
         };
         line.retain(|name| !MEMBERS.contains(&name));
+        texts(&line, WAS)?;
         Ok(Tombstone { extra: line, ..tombstone })
     }
 
@@ -284,6 +321,9 @@ const FINGERPRINT: &str = "fingerprint";
 const MESSAGE_TIME: &str = "message_time";
 const IMPORTED: &str = "imported";
 const DUPLICATE_OF: &str = "duplicate_of";
+
+/// The member with the former names of the partition.
+const WAS: &str = "was";
 
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.
 const MEMBERS: [&str; 9] =

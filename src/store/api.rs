@@ -11,6 +11,7 @@ use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
 use super::number_ranges::NumberRanges;
 use super::question::Question;
+use super::rename::{Obstacle, Rename};
 use super::select::{Collection, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use crate::error::Error;
@@ -100,8 +101,9 @@ pub trait Records {
         Ok(summaries.into_values().collect())
     }
 
-    /// The tombstones of messages with one of these fingerprints.
-    fn tombstones_of(&mut self, fingerprints: &[&str]) -> Result<Vec<Tombstone>>;
+    /// The tombstones of messages with the fingerprint of one of these, under any name that its partition had; each with
+    /// the fingerprint under the present one.
+    fn tombstones_of(&mut self, messages: &[&StoredRecord]) -> Result<Vec<Tombstone>>;
 
     /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by
     /// timestamp, seq and id, those about other records last; then their embeddings; then the links with both
@@ -232,17 +234,17 @@ pub trait State {
     fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState>;
 }
 
-/// The care of a store's files, its indexes and what other programs write into it. A store without any of it need not
-/// write a method.
+/// The care of a store's files, its indexes, its names and what other programs write into it. Most methods need not be
+/// written by a store that has nothing of the kind.
 pub trait Maintenance {
     /// Errors if the store's file was removed, renamed or replaced since it was opened.
     fn check_place(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Clears the rest of removed records from the store's files; waits some seconds for readers of old
-    /// snapshots. Returns false if a reader is still active then; the next writer tries again.
-    fn erase(&mut self) -> Result<bool> {
+    /// Clears what removed records left in the store's files; waits some seconds for readers of old snapshots. Returns
+    /// false if a reader is still active then; the next writer tries again.
+    fn erase(&mut self, _what: Leftovers) -> Result<bool> {
         Ok(true)
     }
 
@@ -252,11 +254,10 @@ pub trait Maintenance {
         Ok(false)
     }
 
-    /// Returns the unused bytes of the store's file to the file system. Errors if other programs keep using
-    /// the store for some seconds.
-    fn compact(&mut self) -> Result<()> {
-        Ok(())
-    }
+    /// Moves all records of a partition to another name, with their vectors, links and synapses; returns their number. All
+    /// are moved or none, except that a database server may move many in several transactions: the same call goes on.
+    /// The inner error says why nothing was moved.
+    fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>>;
 
     /// Examines the store's file, and finds up to `most` errors in it.
     fn examine(&mut self, _most: u32) -> Result<FileState> {
@@ -279,6 +280,15 @@ pub trait Maintenance {
     fn unreadable(&mut self, _most: usize) -> Result<(Vec<Error>, usize)> {
         Ok((Vec::new(), 0))
     }
+}
+
+/// What removed records leave in a store's files.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Leftovers {
+    /// Their texts.
+    Texts,
+    /// Unused bytes, which are returned to the file system, and their texts.
+    Space,
 }
 
 /// The state of a store's file. A database server looks after its own.
@@ -317,15 +327,38 @@ impl dyn Store + '_ {
         let mut copies = Vec::new();
         for ids in ids.chunks(MAX_HELD) {
             let messages = self.get(ids, &Select::messages(Scopes::All))?;
-            let digests: Vec<String> =
-                messages.iter().filter_map(|one| Some(one.fingerprint()?.digest)).collect();
-            let named = self.tombstones_of(&digests.iter().map(String::as_str).collect::<Vec<_>>())?;
+            let named = self.tombstones_of(&messages.iter().collect::<Vec<_>>())?;
             let is_copy = |one: &&Tombstone| {
                 one.duplicate_of().is_some_and(|original| ids.contains(&original.as_str()))
             };
             copies.extend(named.iter().filter(is_copy).map(|one| Record::Tombstone(one.forgotten(at))));
         }
         Ok(copies)
+    }
+
+    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that was interrupted
+    /// goes on with the next call. Errors, and changes nothing, if there is no such partition, or another has the name.
+    pub fn rename_partition(&mut self, rename: &Rename) -> crate::error::Result<u64> {
+        let Rename { from, to } = rename;
+        for name in [from, to] {
+            Scope::new(Some(name), None)?;
+        }
+        if from == to {
+            return Err(
+                Error::new(format!("the partition {from} has this name already")).hint("give another name")
+            );
+        }
+        if let Some(other) = self.fact(&rename.fact())?.filter(|other| other != to) {
+            let begun = Rename { from: from.clone(), to: other.clone() };
+            return Err(Error::new(format!("the partition {from} is being renamed to {other}"))
+                .hint(format!("finish that first: {begun}")));
+        }
+        self.rename(rename)?.map_err(|obstacle| obstacle.error(rename))
+    }
+
+    /// Notes that everything has followed the new name of a partition.
+    pub fn end_rename(&mut self, rename: &Rename) -> Result<()> {
+        self.set_fact(&rename.fact(), None)
     }
 
     /// The last `count` records of one selection, oldest first.

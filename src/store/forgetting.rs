@@ -2,6 +2,7 @@
 
 use super::identity::WriteOutcome;
 use super::imports::Import;
+use super::rename::former_forms;
 use crate::record::{
     RecordDigests, RecordKind, StoredRecord, Tombstone, TombstoneState, identity_digest, kind_named, kinds,
 };
@@ -81,6 +82,9 @@ pub(super) trait TombstoneLookup {
 
     /// The tombstones that name a record by one of its digests.
     fn naming(&self, digests: &RecordDigests) -> Result<Vec<Tombstone>, Self::Error>;
+
+    /// The former names of a partition.
+    fn former_names(&self, partition: &str) -> Result<Vec<String>, Self::Error>;
 }
 
 /// The tombstones that keep a record out.
@@ -91,7 +95,35 @@ pub(super) fn blocking<T: TombstoneLookup + ?Sized>(
     let digests = record.digests();
     let mut named = tombstones.naming(&digests)?;
     named.retain(|one| one.keeps_out_record(record, &digests));
+    let partition = &record.scope.partition;
+    for (name, form) in former_forms(record, &tombstones.former_names(partition)?) {
+        let digests = form.digests();
+        for one in tombstones.naming(&digests)? {
+            let is_new = named.iter().all(|other| other.of != one.of);
+            if is_new && one.came_from(partition, name) && one.keeps_out_record(record, &digests) {
+                named.push(one);
+            }
+        }
+    }
     Ok(named)
+}
+
+/// The tombstone of the id of a record, in its partition or under a former name of it; of several, the latest.
+pub(super) fn tombstone_of_id<T: TombstoneLookup + ?Sized>(
+    record: &StoredRecord,
+    tombstones: &T,
+) -> Result<Option<Tombstone>, T::Error> {
+    let of = |record: &StoredRecord| tombstones.of(&identity_digest(record.kind.name, &record.id));
+    let mut latest = of(record)?;
+    let partition = &record.scope.partition;
+    for (name, form) in former_forms(record, &tombstones.former_names(partition)?) {
+        if let Some(former) = of(&form)?.filter(|one| one.came_from(partition, name))
+            && latest.as_ref().is_none_or(|latest| former.supersedes(latest))
+        {
+            latest = Some(former);
+        }
+    }
+    Ok(latest)
 }
 
 /// Whether a record of this id, of any kind, was forgotten or is a copy of another.
@@ -108,10 +140,13 @@ pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T
 }
 
 /// New tombstones of one kind and scope, by the digests of the records to remove.
+#[derive(Default)]
 pub(super) struct Targets<'a> {
     by_identity: HashMap<&'a str, &'a Tombstone>,
     /// By the words of their records, as written and normalized.
     by_content: HashMap<String, &'a Tombstone>,
+    /// The former names of their partition.
+    former: Vec<String>,
 }
 
 impl<'a> Targets<'a> {
@@ -127,8 +162,7 @@ impl<'a> Targets<'a> {
                 continue;
             };
             let at = *positions.entry((kind.name, &tombstone.scope)).or_insert_with(|| {
-                let none = Targets { by_identity: HashMap::new(), by_content: HashMap::new() };
-                found.push((kind, tombstone, none));
+                found.push((kind, tombstone, Targets::default()));
                 found.len() - 1
             });
             let targets = &mut found[at].2;
@@ -136,13 +170,16 @@ impl<'a> Targets<'a> {
             for digest in tombstone.also.clone().into_iter().chain(tombstone.folded()) {
                 targets.by_content.insert(digest, tombstone);
             }
+            let former = tombstone.former_partitions().into_iter();
+            let new: Vec<String> = former.filter(|name| !targets.former.contains(name)).collect();
+            targets.former.extend(new);
         }
         found
     }
 
     /// Whether the content of a record of a kind matters, beyond its id and time.
     pub(super) fn need_content(&self, kind: &RecordKind) -> bool {
-        !self.by_content.is_empty() || kind.versions.is_some()
+        !self.by_content.is_empty() || !self.former.is_empty() || kind.versions.is_some()
     }
 
     /// The tombstone that keeps out the record of an id and a time.
@@ -153,10 +190,23 @@ impl<'a> Targets<'a> {
 
     /// The tombstone that keeps a record out, by its id or by what it says.
     pub(super) fn of_record(&self, record: &StoredRecord) -> Option<&'a Tombstone> {
-        let digests = record.digests();
+        self.of_digests(record, &record.digests(), |_| true).or_else(|| {
+            former_forms(record, &self.former).find_map(|(name, form)| {
+                let came_from = |one: &Tombstone| one.came_from(&record.scope.partition, name);
+                self.of_digests(record, &form.digests(), came_from)
+            })
+        })
+    }
+
+    fn of_digests(
+        &self,
+        record: &StoredRecord,
+        digests: &RecordDigests,
+        counts: impl Fn(&Tombstone) -> bool,
+    ) -> Option<&'a Tombstone> {
         let by_id = self.by_identity.get(digests.identity.as_str()).into_iter();
-        let named = by_id.chain(digests.iter().filter_map(|digest| self.by_content.get(digest)));
-        named.copied().find(|tombstone| tombstone.keeps_out_record(record, &digests))
+        let mut named = by_id.chain(digests.iter().filter_map(|digest| self.by_content.get(digest))).copied();
+        named.find(|tombstone| counts(tombstone) && tombstone.keeps_out_record(record, digests))
     }
 }
 
@@ -183,7 +233,7 @@ impl Received {
         for (of, received) in by_record {
             let stored = existing(of)?;
             let mut all: Vec<Tombstone> = stored.clone().into_iter().chain(received).collect();
-            all.sort_by_key(|one| Reverse((one.timestamp, one.state)));
+            all.sort_by_cached_key(|one| Reverse(one.rank()));
             let Some((newest, older)) = all.split_first() else { continue };
             let is_newer = stored.as_ref().is_none_or(|existing| newest.supersedes(existing));
             let outcome = if is_newer { WriteOutcome::New } else { WriteOutcome::Same(of.to_owned()) };

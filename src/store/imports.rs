@@ -190,6 +190,42 @@ fn note_elsewhere<T: FactTable>(same: Vec<i64>, facts: &mut T) -> Result<(), T::
     if all == known { Ok(()) } else { facts.set(ELSEWHERE, Some(&all.to_string())) }
 }
 
+/// A record that got another number, or whose last change did.
+#[derive(Clone, Copy)]
+pub(super) struct Renumbered {
+    /// Its number before.
+    pub(super) n: i64,
+    /// The number of its last change before.
+    pub(super) change: i64,
+    /// The number that it, or its change, has now.
+    pub(super) new: i64,
+}
+
+/// Has records that are the same under other numbers belong to their imports.
+pub(super) fn renumber<T: FactTable>(records: &[Renumbered], facts: &mut T) -> Result<(), T::Error> {
+    let with_new = |ranges: NumberRanges| {
+        let own = |one: &&Renumbered| ranges.contains(one.n) && ranges.contains(one.change);
+        let new: NumberRanges = records.iter().filter(own).map(|one| one.new).collect();
+        ranges.union(&new)
+    };
+    for (name, value) in facts.all(IMPORT)? {
+        let Ok(mut account) = serde_json::from_str::<Account>(&value) else { continue };
+        account.brought = with_new(account.brought()).to_string();
+        account.again = with_new(account.again()).to_string();
+        let changed = serde_json::to_string(&account).ok().filter(|changed| *changed != value);
+        if changed.is_some() {
+            facts.set(&name, changed.as_deref())?;
+        }
+    }
+    if let Some(value) = facts.get(ELSEWHERE)? {
+        let changed = with_new(NumberRanges::parse(&value)).to_string();
+        if changed != value {
+            facts.set(ELSEWHERE, Some(&changed))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes room for one more import.
 fn forget_oldest<T: FactTable>(facts: &mut T) -> Result<(), T::Error> {
     let all = facts.all(IMPORT)?;

@@ -41,6 +41,7 @@ mod repair; // 9 rebuilding what is derived
 mod write; // 10 writing records
 
 mod database; // 11 two connections to a file
+mod rename; // 11 another name of a partition
 
 mod api; // 12 the traits of a store
 

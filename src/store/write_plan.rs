@@ -5,11 +5,11 @@
 mod tests;
 
 use super::forgetting::{
-    Forgotten, Received, TombstoneLookup, WriteRules, WriteSource, blocking, is_forgotten,
+    Forgotten, Received, TombstoneLookup, WriteRules, WriteSource, blocking, is_forgotten, tombstone_of_id,
 };
 use super::identity::{self, NameLimit, RefusedIds, WriteOutcome};
 use super::versions;
-use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone, check_relation, identity_digest};
+use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone, check_relation};
 use std::borrow::Cow;
 
 /// A store within a transaction, with all that the batch has written so far.
@@ -354,7 +354,7 @@ fn write_link<T: WriteTarget>(
 /// The tombstone of a record whose kind has versions, which are dated after it.
 fn tombstone_of<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<Option<Tombstone>, T::Error> {
     match (store.tombstones(), record.kind.versions) {
-        (Some(tombstones), Some(_)) => tombstones.of(&identity_digest(record.kind.name, &record.id)),
+        (Some(tombstones), Some(_)) => tombstone_of_id(record, tombstones),
         _ => Ok(None),
     }
 }

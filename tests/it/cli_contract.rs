@@ -52,7 +52,7 @@ fn help_and_version_are_data() {
 
 /// The words before `--help` of every help that there is: each tool's, and that of each command of rsv-config.
 fn help_commands() -> Vec<(String, Vec<&'static str>)> {
-    let of_config = ["get", "set", "unset", "list", "edit", "path", "init", "status", "doctor"];
+    let of_config = ["get", "set", "unset", "list", "edit", "path", "init", "partition", "status", "doctor"];
     let mut help_commands: Vec<_> = tools().into_iter().map(|tool| (tool, vec![])).collect();
     help_commands.extend(of_config.map(|command| ("rsv-config".to_owned(), vec![command])));
     help_commands

@@ -294,7 +294,7 @@ fn an_overruled_value_is_reported() {
 #[test]
 fn a_subcommand_is_required() {
     let fault = "rsv-config: error: 'rsv-config' requires a subcommand but one was not provided \
-                 [subcommands: get, set, unset, list, edit, path, init, status, doctor]\n\
+                 [subcommands: get, set, unset, list, edit, path, init, partition, status, doctor]\n\
                  rsv-config: hint: see 'rsv-config --help'\n[2]";
     assert_eq!(config(&Home::new(), &[]).to_string(), fault);
 }

@@ -116,6 +116,7 @@ mod recall_steps;
 mod redact;
 mod redact_inputs;
 mod redact_shapes;
+mod rename;
 mod repair;
 mod request_shapes;
 mod reservoir;

@@ -66,7 +66,7 @@ const USAGE_ERRORS: [UsageError; 94] = [
     ("rsv-config", &["model", "gpt-4o"], "", "unrecognized subcommand 'model'", "--help"),
     ("rsv-config", &["set", "retries", "many"], "", "expected a whole number from 0 to 10, found \"many\"", ""),
     ("rsv-config", &["set", "request_timeout", "soon"], "", "a duration such as 500ms, 30s, 2m", ""),
-    ("rsv-config", &[], "", "[subcommands: get, set, unset, list, edit, path, init, status, doctor]", "--help"),
+    ("rsv-config", &[], "", "[subcommands: get, set, unset, list, edit, path, init, partition, status, doctor]", "--help"),
     ("rsv-config", &["ge", "model"], "", "unrecognized subcommand 'ge'", "did you mean 'get'?"),
     ("rsv-config", &["--get", "model"], "", "unexpected argument '--get'", "without dashes: rsv-config get"),
     ("rsv-config", &["get", "modle"], "", "unknown key: modle", "did you mean 'model'?"),

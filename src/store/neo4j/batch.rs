@@ -6,7 +6,7 @@ use super::fulltext;
 use super::lock::Models;
 use super::record_node::{self, for_reservoir};
 use super::rows::{as_json, link_row, tombstone_row, vector_row};
-use super::selection::collection_params;
+use super::selection::{collection_params, scope_params};
 use super::tombstones::Tombstones;
 use super::values::Params;
 use crate::record::{Embedding, Link, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, URI};
@@ -81,6 +81,8 @@ pub(super) struct New {
     pub(super) records: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
     pub(super) adopted: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
     pub(super) replaced: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
+    /// Those whose partition gets another name.
+    pub(super) moved: Vec<Params>,
     /// By their ids.
     pub(super) without_vectors: Vec<String>,
     /// By their elements.
@@ -332,6 +334,27 @@ impl Batch {
             self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
         self.new.replaced.entry((record.kind.name, missing_models)).or_default().push(properties);
         self.track(record);
+    }
+
+    /// Moves a record to another name of its partition; its vectors and links stay. Returns the number of its node, and
+    /// that of the change.
+    pub(super) fn move_record(
+        &mut self,
+        existing: &StoredRecord,
+        renamed: &StoredRecord,
+    ) -> Option<[i64; 2]> {
+        let old = self.old_versions.remove(&existing.id)?;
+        self.new.tally(existing, -1);
+        self.new.tally(renamed, 1);
+        self.new.counts.subtract(&old, &self.models);
+        for model in &old.models {
+            self.new.counts.add_vectors((model, &self.models), renamed.kind, &renamed.scope, 1);
+        }
+        let change = self.number();
+        let properties = BoltType::Map(self.properties(renamed, old.n).into());
+        let row = scope_params(&renamed.scope).with("id", existing.id.as_str()).with("n", change);
+        self.new.moved.push(row.with("properties", properties));
+        Some([old.n, change])
     }
 
     /// Removes a record; returns whether it existed.

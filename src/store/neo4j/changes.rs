@@ -121,7 +121,10 @@ macro_rules! existing {
            RETURN collect(DISTINCT [row.rel, startNode(l).rsv_id, endNode(l).rsv_id]) AS pairs
          }
          CALL (n) { MATCH (t:RsvTombstone) RETURN count(t) > 0 AS tombstones }
-         RETURN records, twins, collections, vectors, links, pairs, tombstones"
+         CALL (n) {
+           MATCH (f:RsvFact) WHERE f.name STARTS WITH 'former names of ' RETURN collect([f.name, f.value]) AS former
+         }
+         RETURN records, twins, collections, vectors, links, pairs, tombstones, former"
     };
 }
 const EXISTING: &str = concat!("WITH 0 AS n ", existing!());
@@ -216,6 +219,29 @@ const REPLACE_RECORDS: &str = concat!(
     numbered_rows!(),
     "MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row SET m.changed = n"
 );
+/// Moves records to another name of their partition: they keep their nodes, numbers, vectors and links, and these are
+/// changes too. The links of a record that gets another id are passed on again.
+pub(super) const MOVE_RECORDS: &str = "
+    UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.id}) SET m += row.properties SET m.changed = row.n
+    WITH m, row
+    CALL (m, row) {
+      MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector)
+      SET e.partition = row.partition, e.instance = row.instance, e.n = row.n
+    }
+    CALL (m, row) {
+      MATCH (m)-[l]-(:RsvRecord) WHERE row.id <> m.rsv_id AND NOT l:CHILD_OF SET l.n = row.n
+    }";
+/// A synapse leads from the lesser id to the greater, which may be other ones now.
+pub(super) const TURN_SYNAPSES: &str = "
+    MATCH (a:RsvNode {partition: $partition})-[l:SYNAPSE]->(b:RsvRecord) WHERE a.rsv_id > b.rsv_id
+    CREATE (b)-[turned:SYNAPSE]->(a) SET turned = properties(l) DELETE l";
+/// Has the rules of synapses follow their collections.
+pub(super) const MOVE_RULES: &str = "
+    MATCH (old:RsvVectorCount {partition: $from}) WHERE old.threshold IS NOT NULL
+    MATCH (new:RsvVectorCount {partition: $to}) WHERE new.model = old.model AND new.kind = old.kind
+      AND new.instance = CASE old.instance WHEN $from THEN $to ELSE old.instance END
+    SET new.threshold = old.threshold, new.degree = old.degree, new.foreign = old.foreign
+    SET old.threshold = null, old.degree = null, old.foreign = true";
 /// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes time that
 /// grows with N.
 pub(super) const REMOVE_RECORDS: &str = "

@@ -14,6 +14,7 @@ use super::values::{Params, Row, narrow, or_null};
 use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, URI, kind_named, kinds};
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::is_one_to_one;
+use crate::store::rename::FormerNames;
 use crate::store::write_plan::Twin;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,11 +43,13 @@ pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: F
         }
         take_in(&mut existing, &row, &requested, &kinds)?;
         existing.has_tombstones = row.get("tombstones")?;
+        existing.tombstones.former = FormerNames::parse(row.get::<Vec<(String, String)>>("former")?);
     }
     if existing.has_tombstones {
         for some in batch.chunks(ROWS) {
             let is_there = |id: &str| existing.records.contains_key(id);
-            let tombstones = Tombstones::of_batch(transaction, some, is_there)?;
+            let former = &existing.tombstones.former;
+            let tombstones = Tombstones::of_batch(transaction, some, former, is_there)?;
             existing.tombstones.extend(tombstones);
             let directories = existing.tombstones.directories(some);
             existing.empty_directories.extend(empty(transaction, &directories)?);

@@ -63,8 +63,8 @@ impl Records for Neo4j {
         self.or_error("read", self.count_up_to(which, most))
     }
 
-    fn tombstones_of(&mut self, fingerprints: &[&str]) -> Result<Vec<Tombstone>> {
-        self.or_error("read", tombstones::of_fingerprints(&self.server, fingerprints))
+    fn tombstones_of(&mut self, messages: &[&StoredRecord]) -> Result<Vec<Tombstone>> {
+        self.or_error("read", tombstones::of_messages(&self.server, messages))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {

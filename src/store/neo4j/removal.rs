@@ -15,6 +15,7 @@ use crate::record::{
     Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, identity_digest, kinds,
 };
 use crate::store::forgetting::{NewTombstones, Received, Targets};
+use crate::store::rename::note_former;
 use crate::store::select::Select;
 use std::collections::BTreeSet;
 
@@ -82,6 +83,7 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
     for (kind, first, targets) in Targets::by_collection(&received.newer) {
         removed.extend(matches(transaction, kind, &first.scope, &targets)?);
     }
+    note_former(&received.newer, transaction)?;
     for link in forgotten_links(transaction, &received)? {
         if let Some(statement) = changes::remove_link(&link.rel) {
             transaction.run(&statement, ends(&link.from, &link.to))?;

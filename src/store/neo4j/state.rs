@@ -17,6 +17,7 @@ use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::WriteOutcome;
 use crate::store::imports::FactTable;
+use crate::store::rename::{Obstacle, Rename};
 use crate::store::select::Select;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -98,6 +99,10 @@ impl FactTable for Transaction {
 }
 
 impl Maintenance for Neo4j {
+    fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>> {
+        self.or_error("write to", self.rename_all(rename))
+    }
+
     /// The server keeps its vector indexes consistent; a missing one is made.
     fn repair(&mut self, what: Derived) -> Result<Vec<String>> {
         match what {

@@ -178,9 +178,14 @@ pub(super) fn changed(statement: &str) -> String {
 }
 
 /// The tombstone `m` as a list.
+macro_rules! listed_tombstone {
+    () => {
+        "[m.of, m.also, m.what, m.partition, m.instance, m.state, m.timestamp, m.extra]"
+    };
+}
 macro_rules! tombstone {
     () => {
-        "[m.of, m.also, m.what, m.partition, m.instance, m.state, m.timestamp, m.extra] AS tombstone"
+        concat!(listed_tombstone!(), " AS tombstone")
     };
 }
 /// The tombstones of scopes and times, with numbers after one.
@@ -200,11 +205,28 @@ pub(super) const TOMBSTONES_BY_DIGEST: &str = concat!(
      } RETURN ",
     tombstone!()
 );
-/// The tombstones of messages with these fingerprints.
+/// The tombstones of messages with these fingerprints, each with its fingerprint; and the former names of partitions.
 pub(super) const TOMBSTONES_BY_FINGERPRINT: &str = concat!(
-    "UNWIND $fingerprints AS fingerprint MATCH (m:RsvTombstone {fingerprint: fingerprint}) RETURN ",
-    tombstone!()
+    "CALL () {
+       MATCH (f:RsvFact) WHERE f.name STARTS WITH 'former names of ' RETURN collect([f.name, f.value]) AS former
+     }
+     CALL () {
+       UNWIND $fingerprints AS fingerprint MATCH (m:RsvTombstone {fingerprint: fingerprint})
+       RETURN collect([fingerprint, ",
+    listed_tombstone!(),
+    "]) AS found
+     } RETURN former, found"
 );
+/// The tombstones of a partition.
+pub(super) const TOMBSTONES_OF_PARTITION: &str =
+    concat!("MATCH (m:RsvTombstone) WHERE m.partition = $partition RETURN ", tombstone!());
+/// The numbers of the collections of a partition.
+pub(super) const COLLECTIONS: &str = "
+    MATCH (c:RsvCollection) WHERE c.partition = $partition
+    RETURN c.kind AS kind, c.partition AS partition, c.instance AS instance, c.n AS n, c.documents AS documents";
+/// The number of messages of a partition that rsv has neither written nor taken over.
+pub(super) const UNADOPTED_OF_PARTITION: &str = "
+    MATCH (m:MessageNode) WHERE m.partition = $partition AND NOT m:RsvRecord|RsvDouble RETURN count(m) AS count";
 /// A document that lies below an address.
 pub(super) const BELOW: &str = "
     MATCH (m:{label}) WHERE m.key STARTS WITH $below AND m.timestamp IS NOT NULL AND m.partition = $partition

@@ -4,9 +4,10 @@ use super::error::{DbError, DbResult};
 use super::selection::scopes_params;
 use super::server::{FETCH_SIZE, Server, Transaction};
 use super::statements::{self, for_scopes};
-use super::values::{Params, Row};
+use super::values::{self, ListedTombstone, Params, Row};
 use crate::record::{Record, RecordDigests, StoredRecord, Tombstone, identity_digest, kinds};
-use crate::store::forgetting::{TombstoneLookup, blocking};
+use crate::store::forgetting::{TombstoneLookup, blocking, tombstone_of_id};
+use crate::store::rename::{FORMER, FormerNames, SoughtFingerprint, former_forms};
 use crate::store::select::Select;
 use crate::store::write_plan::links_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -26,6 +27,8 @@ pub(super) struct Tombstones {
     by_identity: HashMap<String, Tombstone>,
     /// The identity digests of the tombstones that name their record's words, as written or normalized, by that digest.
     by_content: HashMap<String, Vec<String>>,
+    /// The former names of all partitions.
+    pub(super) former: FormerNames,
 }
 
 impl Tombstones {
@@ -53,6 +56,7 @@ impl Tombstones {
     pub(super) fn of_batch(
         transaction: &mut Transaction,
         batch: &[Record],
+        former: &FormerNames,
         is_there: impl Fn(&str) -> bool,
     ) -> DbResult<Tombstones> {
         let (mut of, mut contents) = (BTreeSet::new(), Contents::default());
@@ -61,7 +65,7 @@ impl Tombstones {
             of.extend(missing.flat_map(|id| digests_of_any_kind(&id).collect::<Vec<_>>()));
             match record {
                 Record::Stored(record) => {
-                    add_digests(record, &mut of, &mut contents);
+                    add_digests(record, former, &mut of, &mut contents);
                     of.extend(links_of(record).map(|link| link.digest()));
                 }
                 Record::Link(link) => {
@@ -89,7 +93,7 @@ impl Tombstones {
         let versioned =
             batch.iter().filter_map(Record::stored).filter(|record| record.kind.versions.is_some());
         let was_forgotten = |record: &&StoredRecord| {
-            let existing = self.get(&identity_digest(record.kind.name, &record.id));
+            let existing = tombstone_of_id(record, self).ok().flatten();
             existing.is_some_and(|existing| existing.is_of_directory(record))
         };
         versioned.filter(was_forgotten).collect()
@@ -118,14 +122,25 @@ impl TombstoneLookup for Tombstones {
         let named: BTreeSet<&String> = of_content.chain([&digests.identity]).collect();
         Ok(named.into_iter().filter_map(|of| self.get(of)).cloned().collect())
     }
+
+    fn former_names(&self, partition: &str) -> DbResult<Vec<String>> {
+        Ok(self.former.of(partition).to_vec())
+    }
 }
 
-/// Adds the digests by which tombstones name a record.
-fn add_digests(record: &StoredRecord, of: &mut BTreeSet<String>, contents: &mut Contents) {
-    let RecordDigests { identity, natural, folded } = record.digests();
-    of.insert(identity);
-    contents.also.extend(natural);
-    contents.folded.extend(folded);
+/// Adds the digests by which tombstones name a record, under every name of its partition.
+fn add_digests(
+    record: &StoredRecord,
+    former: &FormerNames,
+    of: &mut BTreeSet<String>,
+    contents: &mut Contents,
+) {
+    let forms = former_forms(record, former.of(&record.scope.partition)).map(|(_, form)| form.digests());
+    for RecordDigests { identity, natural, folded } in forms.chain([record.digests()]) {
+        of.insert(identity);
+        contents.also.extend(natural);
+        contents.folded.extend(folded);
+    }
 }
 
 /// The parameters for the tombstones of some digests; `None` if there are no digests.
@@ -138,17 +153,24 @@ fn digests_params(of: &BTreeSet<String>, Contents { also, folded }: &Contents) -
     (!is_empty).then_some(params)
 }
 
+/// Those of a partition.
+pub(super) fn of_partition(transaction: &mut Transaction, partition: &str) -> DbResult<Vec<Tombstone>> {
+    let params = Params::new().with("partition", partition);
+    transaction.rows(statements::TOMBSTONES_OF_PARTITION, params)?.iter().map(Row::tombstone).collect()
+}
+
 /// Whether tombstones keep out each of some records.
 pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResult<Vec<bool>> {
     let mut are_kept_out = Vec::with_capacity(records.len());
+    let former = former_names(server)?;
     for some in records.chunks(FETCH_SIZE) {
         let (mut of, mut contents) = (BTreeSet::new(), Contents::default());
         for record in some {
-            add_digests(record, &mut of, &mut contents);
+            add_digests(record, &former, &mut of, &mut contents);
         }
         let rows = digests_params(&of, &contents)
             .map_or_else(|| Ok(Vec::new()), |params| server.rows(statements::TOMBSTONES_BY_DIGEST, params))?;
-        let existing = Tombstones::of_rows(&rows)?;
+        let existing = Tombstones { former: former.clone(), ..Tombstones::of_rows(&rows)? };
         for record in some {
             are_kept_out.push(!blocking(record, &existing)?.is_empty());
         }
@@ -156,16 +178,48 @@ pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResul
     Ok(are_kept_out)
 }
 
-/// Those of messages with one of some fingerprints.
-pub(super) fn of_fingerprints(server: &Server, fingerprints: &[&str]) -> DbResult<Vec<Tombstone>> {
+/// The former names of partitions.
+fn former_names(server: &Server) -> DbResult<FormerNames> {
+    let rows = server.rows(statements::FACTS, Params::new().with("prefix", FORMER))?;
+    let facts = rows.iter().map(|row| Ok((row.get("name")?, row.get("value")?)));
+    Ok(FormerNames::parse(facts.collect::<DbResult<Vec<_>>>()?))
+}
+
+/// Those of messages with the fingerprint of one of some, under any name of its partition. The server is asked again only
+/// if a partition had another name.
+pub(super) fn of_messages(server: &Server, messages: &[&StoredRecord]) -> DbResult<Vec<Tombstone>> {
+    let sought = |former: &FormerNames| {
+        SoughtFingerprint::of(messages, |partition| DbResult::Ok(former.of(partition).to_vec()))
+    };
     let mut found = Vec::new();
-    for some in fingerprints.chunks(FETCH_SIZE) {
-        let params = Params::new().with_texts("fingerprints", some.iter().copied());
-        for row in server.rows(statements::TOMBSTONES_BY_FINGERPRINT, params)? {
-            found.push(row.tombstone()?);
-        }
+    let former = with_fingerprints(server, &sought(&FormerNames::default())?, &mut found)?;
+    if let Some(former) = former.filter(|former| !former.is_empty()) {
+        let mut others = sought(&former)?;
+        others.retain(SoughtFingerprint::is_former);
+        with_fingerprints(server, &others, &mut found)?;
     }
     Ok(found)
+}
+
+/// Adds the tombstones that are found by some fingerprints; returns the former names of partitions, if there was anything
+/// to find.
+fn with_fingerprints(
+    server: &Server,
+    asked: &[SoughtFingerprint],
+    found: &mut Vec<Tombstone>,
+) -> DbResult<Option<FormerNames>> {
+    let mut former = None;
+    for some in asked.chunks(FETCH_SIZE) {
+        let params = Params::new().with_texts("fingerprints", some.iter().map(|one| one.digest.as_str()));
+        let Some(row) = server.row(statements::TOMBSTONES_BY_FINGERPRINT, params)? else { continue };
+        former = Some(FormerNames::parse(row.get::<Vec<(String, String)>>("former")?));
+        for (fingerprint, listed) in row.get::<Vec<(String, ListedTombstone)>>("found")? {
+            let one = values::tombstone(listed)?;
+            let of = some.iter().filter(|sought| sought.digest == fingerprint);
+            found.extend(of.filter_map(|sought| sought.found(one.clone())));
+        }
+    }
+    Ok(former)
 }
 
 /// The digests of the records of every kind that could have an id.

@@ -82,7 +82,7 @@ pub(super) type Text = Option<String>;
 pub(super) type ListedLink = (String, String, String, Option<i64>, Option<f64>, Text, Text);
 
 /// A tombstone as `statements` lists it: of, also, what, partition, instance, state, timestamp, extra.
-type ListedTombstone = (String, Text, String, String, String, String, i64, Text);
+pub(super) type ListedTombstone = (String, Text, String, String, String, String, i64, Text);
 
 /// The nearness of a vector to a question's as `statements` returns it: the cosine, or the vector; neither if there is
 /// none.
@@ -129,13 +129,17 @@ impl Row {
 
     /// The tombstone that the row lists.
     pub(super) fn tombstone(&self) -> DbResult<Tombstone> {
-        let (of, also, what, partition, instance, state, timestamp, extra): ListedTombstone =
-            self.get("tombstone")?;
-        let known = TombstoneState::named(&state);
-        let state = known.ok_or_else(|| unexpected(format!("state: {state} is not known")))?;
-        let extra = object("extra", extra.as_deref())?;
-        Ok(Tombstone { of, also, what, scope: Scope { partition, instance }, state, timestamp, extra })
+        tombstone(self.get("tombstone")?)
     }
+}
+
+/// Converts a listed tombstone.
+pub(super) fn tombstone(listed: ListedTombstone) -> DbResult<Tombstone> {
+    let (of, also, what, partition, instance, state, timestamp, extra) = listed;
+    let known = TombstoneState::named(&state);
+    let state = known.ok_or_else(|| unexpected(format!("state: {state} is not known")))?;
+    let extra = object("extra", extra.as_deref())?;
+    Ok(Tombstone { of, also, what, scope: Scope { partition, instance }, state, timestamp, extra })
 }
 
 /// The value of a column or a property: members as JSON, or null.

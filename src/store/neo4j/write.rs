@@ -68,7 +68,7 @@ impl Neo4j {
     }
 
     /// Works out changes and writes them in one transaction.
-    fn write_in_one<T>(
+    pub(super) fn write_in_one<T>(
         &self,
         mut work_out: impl FnMut(&mut Transaction) -> DbResult<(T, Batch)>,
     ) -> DbResult<T> {
@@ -195,7 +195,8 @@ impl Batch {
             (changes::REMOVE_DOUBLES.to_owned(), ids(new.forgotten)),
             (changes::REMOVE_ALL_VECTORS.to_owned(), ids(without_vectors)),
         ];
-        let unused_words = if new.removed.is_empty() && replaced.is_empty() { 0 } else { 1 };
+        let has_fewer_words = !(new.removed.is_empty() && new.moved.is_empty() && replaced.is_empty());
+        let unused_words = usize::from(has_fewer_words);
         let mut counts = counts;
         steps.extend(collection_steps(&collections, &mut counts));
         let numbers: Vec<i64> = models.values().map(|(n, _)| *n).collect();
@@ -207,6 +208,7 @@ impl Batch {
         steps.extend(replaced.into_iter().filter_map(|((kind, missing_models), rows)| {
             Some((changes::replace_records(kind_named(kind)?, &missing_models, &numbers), rows))
         }));
+        steps.push((changes::MOVE_RECORDS.to_owned(), new.moved));
         steps.extend(vector_steps(&models, counts));
         steps.extend(vectors.into_iter().map(|(labels, rows)| (changes::add_vectors(&labels), rows)));
         steps.extend(links.into_iter().filter_map(|(rel, rows)| Some((changes::add_links(&rel)?, rows))));

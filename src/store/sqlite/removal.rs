@@ -2,7 +2,7 @@
 
 use super::collections::CollectionRow;
 use super::record_row::{self, RecordRow};
-use super::vectors::embedding::{self, RemovedVectors};
+use super::vectors::embedding::{self, RemovedVectors, TakenVector};
 use super::vectors::unembedded;
 use super::words::word_index;
 use super::{digests, erase, record_columns, tallies, tombstones, wal};
@@ -106,6 +106,15 @@ impl RemovedRecords {
             texts.push((record.n, text.into_owned()));
         }
         Ok(())
+    }
+
+    /// Takes the vectors of a record that moves, before it is added.
+    pub(super) fn take_vectors(
+        &mut self,
+        connection: &Connection,
+        record: &RecordRow,
+    ) -> rusqlite::Result<Vec<TakenVector>> {
+        self.vectors.take(connection, record)
     }
 
     /// Removes the records from the indexes.

@@ -2,11 +2,13 @@
 
 use super::collections;
 use super::error::Stopped;
+use super::facts;
 use super::record_columns::{self, COLUMNS, TABLES};
 use super::row::{self, as_json};
 use crate::error::Error;
 use crate::record::{RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI};
 use crate::store::forgetting::{Received, Targets, TombstoneLookup};
+use crate::store::rename::{self, SoughtFingerprint, former_fact};
 use crate::store::select::{Collection, Select, end_of_prefix};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -47,20 +49,26 @@ pub(super) fn get(connection: &Connection, of: &str) -> rusqlite::Result<Option<
     connection.prepare_cached(&sql)?.query_row([of], tombstone).optional()
 }
 
-/// Those of messages with one of some fingerprints.
-pub(super) fn of_fingerprints(
+/// Those of messages with the fingerprint of one of some, under any name of its partition.
+pub(super) fn of_messages(
     connection: &Connection,
-    fingerprints: &[&str],
+    messages: &[&StoredRecord],
 ) -> rusqlite::Result<Vec<Tombstone>> {
     let mut found = Vec::new();
     let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE fingerprint = ?");
     let mut statement = connection.prepare_cached(&sql)?;
-    for fingerprint in fingerprints {
-        for one in statement.query_map([fingerprint], tombstone)? {
-            found.push(one?);
+    for sought in SoughtFingerprint::of(messages, |partition| connection.former_names(partition))? {
+        for one in statement.query_map([&sought.digest], tombstone)? {
+            found.extend(sought.found(one?));
         }
     }
     Ok(found)
+}
+
+/// Those of a partition.
+pub(super) fn of_partition(connection: &Connection, partition: &str) -> rusqlite::Result<Vec<Tombstone>> {
+    let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE partition = ? ORDER BY change");
+    connection.prepare(&sql)?.query_map([partition], tombstone)?.collect()
 }
 
 /// Writes a tombstone, or replaces an earlier one.
@@ -113,6 +121,11 @@ impl TombstoneLookup for Connection {
         let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE of = ?1 OR also = ?2 OR folded = ?3");
         let params = params![digests.identity, digests.natural, digests.folded];
         self.prepare_cached(&sql)?.query_map(params, tombstone)?.collect()
+    }
+
+    fn former_names(&self, partition: &str) -> rusqlite::Result<Vec<String>> {
+        let fact = facts::get(self, &former_fact(partition))?;
+        Ok(fact.map(|fact| rename::names(&fact)).unwrap_or_default())
     }
 }
 
@@ -167,6 +180,7 @@ pub(super) fn receive<'a>(
     for one in &received.newer {
         put(connection, one)?;
     }
+    rename::note_former(&received.newer, &mut &*connection)?;
     let (mut ids, mut removed) = (BTreeSet::new(), Vec::new());
     for (kind, first, targets) in Targets::by_collection(&received.newer) {
         for (id, of) in matches(connection, kind, &first.scope, &targets)? {

@@ -45,6 +45,25 @@ pub(super) fn write(
     Ok(written)
 }
 
+/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay. Returns the
+/// numbers before and after. Must be called within a transaction that checks references at its end.
+pub(super) fn move_records(
+    transaction: &Transaction,
+    known_collections: &mut KnownCollections,
+    numbers: &[i64],
+    renamed: &dyn Fn(&StoredRecord) -> rusqlite::Result<StoredRecord>,
+) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let mut writer = Writer::new(transaction, known_collections)?;
+    let (mut removed, mut moved) = (RemovedRecords::default(), Vec::with_capacity(numbers.len()));
+    for n in numbers {
+        let Some(existing) = record_columns::nth(transaction, *n)? else { continue };
+        moved.push((*n, writer.move_record(*n, &existing, &renamed(&existing)?, &mut removed)?));
+    }
+    removed.flush(transaction)?;
+    writer.flush()?;
+    Ok(moved)
+}
+
 /// Writes the tombstones of a batch and removes what they are of. They go first, because they apply to the records of
 /// the batch too.
 fn receive(transaction: &Transaction, batch: &[Record]) -> rusqlite::Result<Received> {
@@ -292,6 +311,34 @@ impl<'a> Writer<'a> {
         }
         self.has_replaced = true;
         Ok(())
+    }
+
+    /// Moves a record to a new number, which it returns.
+    fn move_record(
+        &mut self,
+        n: i64,
+        existing: &StoredRecord,
+        renamed: &StoredRecord,
+        removed: &mut RemovedRecords,
+    ) -> rusqlite::Result<i64> {
+        let row =
+            |n, collection| RecordRow { n, collection, timestamp: existing.timestamp, role: existing.role };
+        let collection = self.known_collections.ensure(self.transaction, existing.kind, &existing.scope)?;
+        let old = row(n, collection);
+        let vectors = removed.take_vectors(self.transaction, &old)?;
+        removed.add(self.transaction, &old, existing)?;
+        self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([n])?;
+        digests::remove(self.transaction, n, &existing.id)?;
+        let new = self.insert(renamed)?;
+        let collection = self.known_collections.ensure(self.transaction, renamed.kind, &renamed.scope)?;
+        for vector in vectors {
+            self.vectors.put(self.transaction, &row(new, collection), vector)?;
+        }
+        for end in ["source", "target"] {
+            let sql = format!("UPDATE link SET {end} = ? WHERE {end} = ?");
+            self.transaction.prepare_cached(&sql)?.execute([new, n])?;
+        }
+        Ok(new)
     }
 
     /// Has links and vectors keep their record while its row is replaced. SQLite prepares every statement again.

@@ -31,6 +31,10 @@ impl TombstoneLookup for BTreeMap<String, Tombstone> {
         };
         Ok(self.values().filter(is_named).cloned().collect())
     }
+
+    fn former_names(&self, _: &str) -> Result<Vec<String>, Infallible> {
+        Ok(Vec::new())
+    }
 }
 
 impl WriteTarget for StoreInMemory {

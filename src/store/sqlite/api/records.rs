@@ -65,8 +65,8 @@ impl Records for Sqlite {
         scope_summaries::summarize(&self.connection, which).map_err(|e| self.failed("read", e))
     }
 
-    fn tombstones_of(&mut self, fingerprints: &[&str]) -> Result<Vec<Tombstone>> {
-        tombstones::of_fingerprints(&self.connection, fingerprints).map_err(|e| self.failed("read", e))
+    fn tombstones_of(&mut self, messages: &[&StoredRecord]) -> Result<Vec<Tombstone>> {
+        tombstones::of_messages(&self.connection, messages).map_err(|e| self.failed("read", e))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {

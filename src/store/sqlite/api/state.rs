@@ -2,14 +2,15 @@
 
 use crate::error::Error;
 use crate::record::{Scope, StoredRecord, TITLE};
-use crate::store::api::{Claim, Derived, FileState, Maintenance, State, Tallies};
+use crate::store::api::{Claim, Derived, FileState, Leftovers, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::{ErrorKind, Result, StoreError};
 use crate::store::forgetting::blocking;
+use crate::store::rename::{Obstacle, Rename};
 use crate::store::sqlite::connection::open_private;
 use crate::store::sqlite::database::Sqlite;
 use crate::store::sqlite::error::kind_of;
-use crate::store::sqlite::{changes, digests, erase, facts, repair, tallies};
+use crate::store::sqlite::{changes, digests, erase, facts, rename, repair, tallies};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::fs::TryLockError;
 use std::ops::RangeInclusive;
@@ -71,8 +72,15 @@ impl Maintenance for Sqlite {
         self.check_origin()
     }
 
-    fn erase(&mut self) -> Result<bool> {
-        erase::wait(&mut self.connection).map_err(|e| self.failed("write to", e))
+    fn erase(&mut self, what: Leftovers) -> Result<bool> {
+        if what == Leftovers::Texts {
+            return erase::wait(&mut self.connection).map_err(|e| self.failed("write to", e));
+        }
+        let is_finished = erase::compact(&mut self.connection).map_err(|e| self.failed("compact", e))?;
+        if is_finished {
+            return Ok(true);
+        }
+        Err(StoreError::new(ErrorKind::Locked, self.attempt("compact"), "other programs are using it"))
     }
 
     fn copy_file(&mut self, to: &Path) -> Result<bool> {
@@ -81,12 +89,11 @@ impl Maintenance for Sqlite {
         copied.map(|_| true).map_err(|e| self.failed("copy", e))
     }
 
-    fn compact(&mut self) -> Result<()> {
-        let is_finished = erase::compact(&mut self.connection).map_err(|e| self.failed("compact", e))?;
-        if is_finished {
-            return Ok(());
-        }
-        Err(StoreError::new(ErrorKind::Locked, self.attempt("compact"), "other programs are using it"))
+    fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>> {
+        self.durably(|store| {
+            let renamed = rename::rename(&mut store.connection, &mut store.known_collections, rename);
+            renamed.map_err(|e| store.rolled_back(e))
+        })
     }
 
     fn examine(&mut self, most: u32) -> Result<FileState> {

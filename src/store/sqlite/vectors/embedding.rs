@@ -9,7 +9,7 @@ use crate::store::identity::dimension_mismatch;
 use crate::store::sqlite::collections::{self, CollectionRow, Within};
 use crate::store::sqlite::record_columns;
 use crate::store::sqlite::record_row::{self, RecordRow, bytes};
-use crate::store::sqlite::row::as_json;
+use crate::store::sqlite::row::{as_json, object};
 use crate::store::sqlite::wal;
 use crate::store::versions::vector_of_version;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -86,6 +86,19 @@ impl IndexUpdate {
         unembedded::unmark(connection, model, record)
     }
 
+    /// Adds a vector that was taken from its record to the same under another number.
+    pub(crate) fn put(
+        &mut self,
+        connection: &Connection,
+        record: &RecordRow,
+        taken: TakenVector,
+    ) -> rusqlite::Result<()> {
+        let TakenVector { model, embedding, is_linked } = taken;
+        insert(connection, model, record, &embedding)?;
+        self.add(connection, model, record, &embedding.vector)?;
+        if is_linked { unlinked::unmark(connection, model, record) } else { Ok(()) }
+    }
+
     /// Updates checksums and packs codes; must be called before the transaction ends.
     pub(crate) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
         for (model, vectors) in self.vectors {
@@ -124,6 +137,14 @@ pub(crate) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
     }
     update.flush(transaction)?;
     Ok(Ok(()))
+}
+
+/// A vector that goes with its record to another number, by the number of its model.
+pub(crate) struct TakenVector {
+    model: i64,
+    embedding: Embedding,
+    /// Whether its synapses are made.
+    is_linked: bool,
 }
 
 /// The vectors that a transaction removes, for the indexes.
@@ -169,6 +190,38 @@ impl RemovedVectors {
             self.vector(connection, model, &name, record)?;
         }
         Ok(())
+    }
+
+    /// Takes the vectors of a record, whose synapses stay.
+    pub(crate) fn take(
+        &mut self,
+        connection: &Connection,
+        record: &RecordRow,
+    ) -> rusqlite::Result<Vec<TakenVector>> {
+        let sql = "SELECT model.n, model.name, vector, extra, NOT EXISTS (
+                     SELECT 1 FROM unlinked WHERE model = model.n AND collection = ?1 AND record = ?2)
+                   FROM embedding JOIN model ON model.n = embedding.model WHERE embedding.record = ?2";
+        let mut statement = connection.prepare_cached(sql)?;
+        let read = |row: &rusqlite::Row| {
+            let vector = record_row::numbers(row.get_ref(2)?.as_blob()?);
+            let (of, model, extra) = (String::new(), row.get(1)?, object(row, 3)?);
+            let embedding = Embedding { of, model, vector, extra };
+            Ok(TakenVector { model: row.get(0)?, embedding, is_linked: row.get(4)? })
+        };
+        let taken = statement.query_map([record.collection.n, record.n], read)?;
+        let taken: Vec<TakenVector> = taken.collect::<Result<_, _>>()?;
+        for TakenVector { model, .. } in &taken {
+            let sql = "DELETE FROM embedding WHERE record = ? AND model = ?";
+            connection.prepare_cached(sql)?.execute([record.n, *model])?;
+            let sql = "UPDATE model SET vectors = vectors - 1 WHERE n = ?";
+            connection.prepare_cached(sql)?.execute([model])?;
+            unlinked::unmark(connection, *model, record)?;
+            if record.is_embedded() {
+                let key = IndexKey { model: *model, collection: record.collection.n };
+                self.0.entry(key).or_default().insert(record.n);
+            }
+        }
+        Ok(taken)
     }
 
     /// Removes the vectors from the indexes; must be called before others replace them.
