@@ -36,7 +36,7 @@ mod versions;
 mod write_plan;
 
 pub use api::{
-    Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, Maintenance, Model, OpenMode, Records,
+    Among, Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, Maintenance, Model, OpenMode, Records,
     Removal, State, Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
 };
 pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};

@@ -77,10 +77,6 @@ pub trait Records {
     /// The records of a selection that have these ids, in no order.
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>>;
 
-    /// The ids of the records that have one of these numbers, and whose last change, if they changed in place, has one of
-    /// `changes`.
-    fn numbered(&mut self, numbers: &NumberRanges, changes: &NumberRanges) -> Result<Vec<String>>;
-
     /// The last `count` records of each selection, each oldest first.
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>>;
 
@@ -199,10 +195,7 @@ pub trait Links {
 
 /// The state of a store.
 pub trait State {
-    /// The value of a named fact about the store.
-    fn fact(&mut self, name: &str) -> Result<Option<String>>;
-
-    /// Sets a fact; `None` removes it.
+    /// Sets a named fact about the store; `None` removes it.
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()>;
 
     /// The facts whose names begin with a prefix, by name.
@@ -219,12 +212,8 @@ pub trait State {
     /// name.
     fn scopes(&mut self, instance: Option<&str>) -> Result<Vec<(Scope, u64)>>;
 
-    /// The scope of the record of any kind that has this id.
-    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;
-
-    /// The ids of the records of any kind whose digests have a number ([`digest_number`](crate::record::digest_number))
-    /// in one of some ranges; in no order.
-    fn ids_by_digest(&mut self, ranges: &[RangeInclusive<i64>]) -> Result<Vec<String>>;
+    /// The ids of the records of any kind, also of an unknown one, that are among some, with their scopes; in no order.
+    fn identify(&mut self, which: Among) -> Result<Vec<(String, Scope)>>;
 
     /// Whether each of some records was forgotten and would be kept out, under any id and in any form of the
     /// forgotten words.
@@ -312,6 +301,17 @@ pub enum Derived {
 }
 
 impl dyn Store + '_ {
+    /// The value of a fact.
+    pub fn fact(&mut self, name: &str) -> Result<Option<String>> {
+        let facts = self.facts(name)?;
+        Ok(facts.into_iter().find_map(|(found, value)| (found == name).then_some(value)))
+    }
+
+    /// The scope of the record of any kind that has this id.
+    pub fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
+        Ok(self.identify(Among::Ids(&[id]))?.pop().map(|(_, scope)| scope))
+    }
+
     /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are forgotten with them.
     pub fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
         let copies = self.forgotten_copies(ids, at)?;
@@ -422,6 +422,19 @@ pub type Tallies = BTreeMap<String, BTreeMap<String, i64>>;
 
 /// The fact that is set while the store's files still hold text of removed records.
 pub const ERASE_PENDING: &str = "erase";
+
+/// Records by what the store knows of each.
+#[derive(Clone, Copy, Debug)]
+pub enum Among<'a> {
+    Ids(&'a [&'a str]),
+    /// The number of the id's digest ([`digest_number`](crate::record::digest_number)) is in one of these ranges.
+    Digests(&'a [RangeInclusive<i64>]),
+    /// The record has one of these numbers, and its last change, if it changed in place, one of `changes`.
+    Numbers {
+        numbers: &'a NumberRanges,
+        changes: &'a NumberRanges,
+    },
+}
 
 /// Holds a job until it is dropped.
 pub struct Claim(#[allow(dead_code)] pub(super) Box<dyn Send>);

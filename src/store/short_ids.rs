@@ -1,7 +1,7 @@
 //! Short ids of records, as git has them of commits: the first letters of the digests of their ids, as few as no other
 //! record has.
 
-use super::api::Store;
+use super::api::{Among, Store};
 use super::error::Result;
 use super::select::Select;
 use crate::error::Error;
@@ -22,7 +22,8 @@ pub fn short_ids<'a>(
     own.dedup();
     let begins: BTreeSet<&str> = own.iter().map(|(_, digest)| &digest[..MIN_SHOWN_LETTERS]).collect();
     let ranges: Vec<_> = begins.into_iter().filter_map(digest_numbers).collect();
-    let mut all: Vec<String> = store.ids_by_digest(&ranges)?.iter().map(|id| id_digest(id)).collect();
+    let named = store.identify(Among::Digests(&ranges))?;
+    let mut all: Vec<String> = named.iter().map(|(id, _)| id_digest(id)).collect();
     all.extend(own.iter().map(|(_, digest)| digest.clone()));
     all.sort_unstable();
     all.dedup();
@@ -48,12 +49,12 @@ pub fn full_id(store: &mut dyn Store, given: &str, scopes: &Scopes) -> crate::er
     if store.scope_of(given)?.is_some() {
         return Ok(given.to_owned());
     }
-    let mut ids = store.ids_by_digest(&[numbers])?;
-    ids.retain(|id| id_digest(id).starts_with(&letters));
+    let named = store.identify(Among::Digests(&[numbers]))?;
+    let ids: Vec<&str> =
+        named.iter().map(|(id, _)| id.as_str()).filter(|id| id_digest(id).starts_with(&letters)).collect();
     if ids.is_empty() {
         return Ok(given.to_owned());
     }
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut records = store.get(&ids, &Select::records(kinds(), scopes.clone()))?;
     match &records[..] {
         [] => Ok(given.to_owned()),

@@ -1,6 +1,6 @@
 //! The imports that a store knows, and the records that undoing one of them takes.
 
-use super::api::Store;
+use super::api::{Among, Store};
 use super::error::Result;
 use super::imports::{ELSEWHERE, IMPORT, StoredImport, UNDONE, stored};
 use super::number_ranges::NumberRanges;
@@ -37,13 +37,15 @@ pub fn records_of(
     let claims = others().filter(|other| other.undone.is_none());
     let claims = claims.map(|other| (Some(other.id.clone()), other.claimed()));
     for (by, claimed) in claims.chain([(None, elsewhere)]) {
-        let staying = store.numbered(&own.within(&claimed), &changes)?.len();
+        let numbers = &own.within(&claimed);
+        let staying = store.identify(Among::Numbers { numbers, changes: &changes })?.len();
         if staying > 0 {
             shared.push((by, staying));
         }
         own = own.without(&claimed);
     }
-    Ok(ImportedRecords { ids: store.numbered(&own, &changes)?, shared })
+    let named = store.identify(Among::Numbers { numbers: &own, changes: &changes })?;
+    Ok(ImportedRecords { ids: named.into_iter().map(|(id, _)| id).collect(), shared })
 }
 
 /// Notes that an import was undone at a time, in milliseconds since 1970, UTC.

@@ -4,7 +4,7 @@ use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
 use crate::error::{Context, Error, Result};
 use crate::proxy::config::ProxyConfig;
-use crate::store::{self, OpenMode, Store};
+use crate::store::{self, Among, OpenMode, Store};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -93,7 +93,8 @@ impl StorePool {
     /// Errors if the store cannot be read. Looks at one record, however many there are.
     pub(in crate::proxy) async fn check(self: &Arc<StorePool>) -> Result<()> {
         let pool = self.clone();
-        let checked = self.blocking.spawn(move || Ok(pool.open_to_read()?.scope_of("").map(drop)?));
+        let checked =
+            self.blocking.spawn(move || Ok(pool.open_to_read()?.identify(Among::Ids(&[""])).map(drop)?));
         checked.await.context("a task of the proxy panicked")?
     }
 
@@ -102,7 +103,7 @@ impl StorePool {
         let pool = self.clone();
         let examined = self.blocking.spawn(move || {
             let mut store = pool.open_to_read()?;
-            store.scope_of("")?;
+            store.identify(Among::Ids(&[""]))?;
             store::unreadable(&mut *store)
         });
         examined.await.context("a task of the proxy panicked")?

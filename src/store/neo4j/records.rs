@@ -14,7 +14,6 @@ use crate::store::damage::Damage;
 use crate::store::error::Result;
 use crate::store::forgetting::{NewTombstones, WriteRules};
 use crate::store::identity::WriteOutcome;
-use crate::store::number_ranges::NumberRanges;
 use crate::store::select::{Select, Walk};
 use neo4rs::BoltType;
 
@@ -48,10 +47,6 @@ impl Records for Neo4j {
         Ok(found)
     }
 
-    fn numbered(&mut self, numbers: &NumberRanges, changes: &NumberRanges) -> Result<Vec<String>> {
-        self.or_error("read", self.read_numbered(numbers, changes))
-    }
-
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
         let mut found = self.or_error("read", self.read_last_of_each(which, count))?;
         let records = found.iter_mut().flatten().collect();
@@ -81,17 +76,6 @@ impl Neo4j {
         }
         let row = self.server.row(statements::MARK, Params::new())?;
         row.map(|row| Ok(Mark { last: row.get("n")?, count: row.count("count")? })).transpose()
-    }
-
-    fn read_numbered(&self, numbers: &NumberRanges, changes: &NumberRanges) -> DbResult<Vec<String>> {
-        let rows = |ranges: &NumberRanges| -> Vec<Params> {
-            ranges.iter().map(|(first, last)| Params::new().with("first", first).with("last", last)).collect()
-        };
-        if numbers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let params = Params::new().with_rows("rows", rows(numbers)).with_rows("changes", rows(changes));
-        self.server.rows(statements::NUMBERED, params)?.iter().map(|row| row.get("id")).collect()
     }
 
     fn walk_all(&self, what: &Walk, visit: &mut Visit) -> DbResult<()> {

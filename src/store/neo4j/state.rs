@@ -11,7 +11,7 @@ use super::unadopted::UnadoptedBatch;
 use super::values::{Params, Row};
 use crate::error::Error;
 use crate::record::{MESSAGE, Scope, Scopes, StoredRecord};
-use crate::store::api::{Claim, Derived, Maintenance, State, Tallies};
+use crate::store::api::{Among, Claim, Derived, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
@@ -20,18 +20,12 @@ use crate::store::imports::FactTable;
 use crate::store::rename::{Obstacle, Rename};
 use crate::store::select::Select;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A job that cannot be claimed within this time is held by another process.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl State for Neo4j {
-    fn fact(&mut self, name: &str) -> Result<Option<String>> {
-        let row = self.server.row(statements::FACT, Params::new().with("name", name));
-        self.or_error("read", row.and_then(|row| row.map(|row| row.get("value")).transpose()))
-    }
-
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
         let params = Params::new().with("name", name).with("value", value);
@@ -57,13 +51,8 @@ impl State for Neo4j {
         Ok(scopes)
     }
 
-    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
-        let row = self.server.row(statements::SCOPE_OF, Params::new().with("id", id));
-        self.or_error("read", row.and_then(|row| row.map(|row| row.scope()).transpose()))
-    }
-
-    fn ids_by_digest(&mut self, ranges: &[RangeInclusive<i64>]) -> Result<Vec<String>> {
-        self.or_error("read", self.read_ids_by_digest(ranges))
+    fn identify(&mut self, which: Among) -> Result<Vec<(String, Scope)>> {
+        self.or_error("read", self.read_identities(which))
     }
 
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
@@ -134,15 +123,28 @@ impl Neo4j {
         }
     }
 
-    fn read_ids_by_digest(&self, ranges: &[RangeInclusive<i64>]) -> DbResult<Vec<String>> {
-        let mut ids = Vec::new();
-        for range in ranges {
-            let params = Params::new().with("from", *range.start()).with("to", *range.end());
-            for row in self.server.rows(statements::IDS_BY_DIGEST, params)? {
-                ids.push(row.get("id")?);
+    fn read_identities(&self, which: Among) -> DbResult<Vec<(String, Scope)>> {
+        let ranges = |ranges: Vec<(i64, i64)>| -> Vec<Params> {
+            ranges
+                .into_iter()
+                .map(|(first, last)| Params::new().with("first", first).with("last", last))
+                .collect()
+        };
+        let (statement, params) = match which {
+            Among::Ids(ids) => (statements::BY_ID, Params::new().with("ids", ids)),
+            Among::Digests(digests) => {
+                let digests = digests.iter().map(|range| (*range.start(), *range.end())).collect();
+                (statements::BY_DIGEST, Params::new().with_rows("rows", ranges(digests)))
             }
-        }
-        Ok(ids)
+            Among::Numbers { numbers, changes } => {
+                let [numbers, changes] = [numbers, changes].map(|numbers| ranges(numbers.iter().collect()));
+                (
+                    statements::BY_NUMBER,
+                    Params::new().with_rows("rows", numbers).with_rows("changes", changes),
+                )
+            }
+        };
+        self.server.rows(statement, params)?.iter().map(|row| Ok((row.get("id")?, row.scope()?))).collect()
     }
 
     fn count_scopes(&self) -> DbResult<Vec<(Scope, u64)>> {

@@ -237,11 +237,27 @@ pub(super) const FORGOTTEN: &str = "
 pub(super) const ALL_FORGOTTEN: &str = "
     MATCH (m:RsvTombstone) WHERE m.state = 'forgotten' RETURN m.of AS of";
 
-pub(super) const SCOPE_OF: &str = "
-    MATCH (r:RsvRecord {rsv_id: $id}) RETURN r.partition AS partition, r.instance AS instance";
+/// The id and the scope of records.
+macro_rules! identities {
+    () => {
+        " RETURN r.rsv_id AS id, r.partition AS partition, r.instance AS instance"
+    };
+}
 
-pub(super) const IDS_BY_DIGEST: &str = "
-    MATCH (r:RsvRecord) WHERE r.digest >= $from AND r.digest <= $to RETURN r.rsv_id AS id";
+pub(super) const BY_ID: &str = concat!("UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id})", identities!());
+
+/// By ranges of the numbers of their digests.
+pub(super) const BY_DIGEST: &str = concat!(
+    "UNWIND $rows AS row MATCH (r:RsvRecord) WHERE r.digest >= row.first AND r.digest <= row.last",
+    identities!()
+);
+
+/// By ranges of their numbers, unless another change replaced them.
+pub(super) const BY_NUMBER: &str = concat!(
+    "UNWIND $rows AS row MATCH (r:RsvRecord) WHERE r.n >= row.first AND r.n <= row.last
+     AND (r.changed IS NULL OR any(own IN $changes WHERE r.changed >= own.first AND r.changed <= own.last))",
+    identities!()
+);
 
 pub(super) const SCOPES: &str = "
     MATCH (c:RsvCollection) WITH c.partition AS partition, c.instance AS instance, sum(c.documents) AS records,
@@ -382,11 +398,6 @@ pub(super) const LINKS_BY_ID: &str = concat!(
 
 pub(super) const FACTS: &str = "
     MATCH (f:RsvFact) WHERE f.name STARTS WITH $prefix RETURN f.name AS name, f.value AS value ORDER BY name";
-/// The ids of records by ranges of numbers, unless another change replaced them.
-pub(super) const NUMBERED: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord) WHERE r.n >= row.first AND r.n <= row.last
-    AND (r.changed IS NULL OR any(own IN $changes WHERE r.changed >= own.first AND r.changed <= own.last))
-    RETURN r.rsv_id AS id";
 /// The number of each record, and that of its last change in place.
 pub(super) const NUMBERS: &str = "
     UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) RETURN r.n AS n, r.changed AS changed";

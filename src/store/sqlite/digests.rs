@@ -2,7 +2,6 @@
 
 use crate::record::digest_number;
 use rusqlite::{Connection, params};
-use std::ops::RangeInclusive;
 
 /// Adds a record by its number and its id.
 pub(super) fn add(connection: &Connection, n: i64, id: &str) -> rusqlite::Result<()> {
@@ -16,19 +15,6 @@ pub(super) fn remove(connection: &Connection, n: i64, id: &str) -> rusqlite::Res
     let sql = "DELETE FROM id_digest WHERE digest = ? AND record = ?";
     connection.prepare_cached(sql)?.execute(params![digest_number(id), n])?;
     Ok(())
-}
-
-/// The ids of the records whose digests have a number in one of some ranges.
-pub(super) fn ids(connection: &Connection, ranges: &[RangeInclusive<i64>]) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT record.id FROM id_digest JOIN record ON record.n = id_digest.record
-               WHERE digest BETWEEN ? AND ?";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut ids = Vec::new();
-    for range in ranges {
-        let found = statement.query_map(params![range.start(), range.end()], |row| row.get(0))?;
-        ids.extend(found.collect::<rusqlite::Result<Vec<String>>>()?);
-    }
-    Ok(ids)
 }
 
 /// Makes all of them again.

@@ -6,7 +6,6 @@ use crate::store::damage::Damage;
 use crate::store::error::Result;
 use crate::store::forgetting::{NewTombstones, WriteRules};
 use crate::store::identity::WriteOutcome;
-use crate::store::number_ranges::NumberRanges;
 use crate::store::select::{Select, Walk};
 use crate::store::sqlite::collections::{KnownCollections, Within};
 use crate::store::sqlite::database::Sqlite;
@@ -47,10 +46,6 @@ impl Records for Sqlite {
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
         get(&self.connection, ids, which).map_err(|e| self.failed("read", e))
-    }
-
-    fn numbered(&mut self, numbers: &NumberRanges, _: &NumberRanges) -> Result<Vec<String>> {
-        numbered(&self.connection, numbers).map_err(|e| self.failed("read", e))
     }
 
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
@@ -100,18 +95,6 @@ fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Resul
     let mut parts = PartFilter::new();
     for record in &mut found {
         parts.apply(connection, record)?;
-    }
-    Ok(found)
-}
-
-/// The ids of the records that have numbers. A record that changes gets another number.
-fn numbered(connection: &Connection, numbers: &NumberRanges) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare_cached("SELECT id FROM record WHERE n BETWEEN ? AND ?")?;
-    let mut found = Vec::new();
-    for range in numbers.iter() {
-        for id in statement.query_map(range, |row| row.get(0))? {
-            found.push(id?);
-        }
     }
     Ok(found)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::record::{Scope, StoredRecord, TITLE};
-use crate::store::api::{Claim, Derived, FileState, Leftovers, Maintenance, State, Tallies};
+use crate::store::api::{Among, Claim, Derived, FileState, Leftovers, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::{ErrorKind, Result, StoreError};
 use crate::store::forgetting::blocking;
@@ -10,17 +10,13 @@ use crate::store::rename::{Obstacle, Rename};
 use crate::store::sqlite::connection::open_private;
 use crate::store::sqlite::database::Sqlite;
 use crate::store::sqlite::error::kind_of;
-use crate::store::sqlite::{changes, digests, erase, facts, rename, repair, tallies};
-use rusqlite::{Connection, OptionalExtension, Row};
+use crate::store::sqlite::{changes, erase, facts, rename, repair, tallies};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
 use std::fs::TryLockError;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 impl State for Sqlite {
-    fn fact(&mut self, name: &str) -> Result<Option<String>> {
-        facts::get(&self.connection, name).map_err(|e| self.failed("read", e))
-    }
-
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         facts::set(&self.connection, name, value).map_err(|e| self.failed("write to", e))
     }
@@ -46,15 +42,8 @@ impl State for Sqlite {
         scopes(&self.connection, instance).map_err(|e| self.failed("read", e))
     }
 
-    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
-        let sql = "SELECT partition, instance FROM record JOIN collection ON collection.n = collection WHERE id = ?";
-        let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
-        let read = || self.connection.prepare_cached(sql)?.query_row([id], scope).optional();
-        read().map_err(|e| self.failed("read", e))
-    }
-
-    fn ids_by_digest(&mut self, ranges: &[RangeInclusive<i64>]) -> Result<Vec<String>> {
-        digests::ids(&self.connection, ranges).map_err(|e| self.failed("read", e))
+    fn identify(&mut self, which: Among) -> Result<Vec<(String, Scope)>> {
+        identify(&self.connection, which).map_err(|e| self.failed("read", e))
     }
 
     fn are_kept_out(&mut self, records: &[StoredRecord]) -> Result<Vec<bool>> {
@@ -178,5 +167,34 @@ fn lock(path: &Path) -> Result<Option<Claim>> {
         Ok(()) => Ok(Some(Claim(Box::new(file)))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(cause)) => Err(failed("lock", cause)),
+    }
+}
+
+fn identify(connection: &Connection, which: Among) -> rusqlite::Result<Vec<(String, Scope)>> {
+    let read = |condition: &str, keys: &mut dyn Iterator<Item = Vec<Value>>| {
+        let sql = format!(
+            "SELECT id, partition, instance FROM record JOIN collection ON collection.n = collection WHERE {condition}"
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut found = Vec::new();
+        for values in keys {
+            let named = statement.query_map(params_from_iter(values), |row| {
+                Ok((row.get(0)?, Scope { partition: row.get(1)?, instance: row.get(2)? }))
+            })?;
+            for one in named {
+                found.push(one?);
+            }
+        }
+        Ok(found)
+    };
+    let range = |(first, last): (i64, i64)| vec![first.into(), last.into()];
+    match which {
+        Among::Ids(ids) => read("id = ?", &mut ids.iter().map(|id| vec![Value::from((*id).to_owned())])),
+        Among::Digests(digests) => read(
+            "record.n IN (SELECT record FROM id_digest WHERE digest BETWEEN ? AND ?)",
+            &mut digests.iter().map(|digests| range((*digests.start(), *digests.end()))),
+        ),
+        // A record that changes gets another number.
+        Among::Numbers { numbers, .. } => read("record.n BETWEEN ? AND ?", &mut numbers.iter().map(range)),
     }
 }
