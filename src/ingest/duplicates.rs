@@ -137,10 +137,10 @@ fn copies_beside<'a>(own: &'a [Message], others: &'a [Message]) -> Option<(&'a M
 
 /// Tombstones of messages, by the digests of their fingerprints.
 #[derive(Default)]
-struct Graves(HashMap<String, Vec<Tombstone>>);
+struct Tombstones(HashMap<String, Vec<Tombstone>>);
 
-impl Graves {
-    fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a Message>) -> Result<Graves> {
+impl Tombstones {
+    fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a Message>) -> Result<Tombstones> {
         let messages: Vec<&StoredRecord> = messages.map(|message| &*message.record).collect();
         let mut by_digest: HashMap<String, Vec<Tombstone>> = HashMap::new();
         for one in store.tombstones_of(&messages)? {
@@ -148,7 +148,7 @@ impl Graves {
                 by_digest.entry(fingerprint.digest).or_default().push(one);
             }
         }
-        Ok(Graves(by_digest))
+        Ok(Tombstones(by_digest))
     }
 
     /// Those of messages that may be copies of one.
@@ -183,8 +183,10 @@ struct Duplicates {
 impl Duplicates {
     /// Finds the copies of new messages, and those of which they are copies.
     fn find(&mut self, store: &mut dyn Store, new: &[Message], rules: WriteRules) -> Result<()> {
-        let stored = similar(store, new)?;
-        let graves = Graves::read(store, new.iter())?;
+        // Mostly there is nothing but the new messages themselves.
+        let are_alone = store.count(&near(new), new.len() + 1)? <= new.len();
+        let stored = if are_alone { HashMap::new() } else { similar(store, new)? };
+        let tombstones = Tombstones::read(store, new.iter())?;
         let mut pairs: Vec<(&Message, &Message)> = Vec::new();
         for message in new {
             let others = stored.get(&message.fingerprint.digest).into_iter().flatten();
@@ -192,26 +194,29 @@ impl Duplicates {
         }
         let is_forgotten = |one: &&Tombstone| one.state == TombstoneState::Forgotten;
         let keeps_out = rules.forgotten == Forgotten::KeepOut;
-        let shadowed: Vec<(&Message, &Tombstone)> = new
+        let kept_out: Vec<(&Message, &Tombstone)> = new
             .iter()
             .filter(|_| keeps_out)
-            .flat_map(|message| graves.near(message).filter(is_forgotten).map(move |one| (message, one)))
+            .flat_map(|message| tombstones.near(message).filter(is_forgotten).map(move |one| (message, one)))
             .collect();
-        if pairs.is_empty() && shadowed.is_empty() {
+        if pairs.is_empty() && kept_out.is_empty() {
             return Ok(());
         }
         let all =
-            pairs.iter().flat_map(|(a, b)| [*a, *b]).chain(shadowed.iter().map(|(message, _)| *message));
+            pairs.iter().flat_map(|(a, b)| [*a, *b]).chain(kept_out.iter().map(|(message, _)| *message));
         let neighbours = neighbours(store, all)?;
         let beside = || neighbours.values().flat_map(Neighbours::all);
-        let graves_beside = Graves::read(store, beside())?;
+        let tombstones_beside = Tombstones::read(store, beside())?;
         pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
         for (message, other) in pairs {
             let (own, others) = (&neighbours[message.id()], &neighbours[other.id()]);
             let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
             for (own, others) in own.sides().into_iter().zip(others.sides()) {
                 let removed = |beside: &[Message], instance: &str| {
-                    beside.first().filter(|one| graves_beside.has_copy_in(instance, one)).map(Message::len)
+                    beside
+                        .first()
+                        .filter(|one| tombstones_beside.has_copy_in(instance, one))
+                        .map(Message::len)
                 };
                 let beside = copies_beside(own, others);
                 let length = beside
@@ -224,19 +229,19 @@ impl Duplicates {
             }
             let has_copies = longest.is_some_and(|longest| !differ || message.len() + longest >= DISTINCTIVE);
             if has_copies || message.has_id_of(other) {
-                self.add(message, other, &graves);
+                self.add(message, other, &tombstones);
                 for (a, b) in copies {
-                    self.add(a, b, &graves_beside);
+                    self.add(a, b, &tombstones_beside);
                 }
             }
         }
-        let similar = if shadowed.is_empty() { HashMap::new() } else { similar(store, beside())? };
-        for (message, grave) in shadowed {
+        let similar = if kept_out.is_empty() { HashMap::new() } else { similar(store, beside())? };
+        for (message, tombstone) in kept_out {
             let is_there = |neighbour: &&Message| {
                 let others = similar.get(&neighbour.fingerprint.digest).into_iter().flatten();
                 let mut others = others.filter(|other| neighbour.resembles(other));
-                others.any(|other| other.instance() == grave.scope.instance)
-                    || graves_beside.has_copy_in(&grave.scope.instance, neighbour)
+                others.any(|other| other.instance() == tombstone.scope.instance)
+                    || tombstones_beside.has_copy_in(&tombstone.scope.instance, neighbour)
             };
             let Neighbours { before, after } = &neighbours[message.id()];
             if before.first().into_iter().chain(after.first()).any(|next| is_there(&next)) {
@@ -247,11 +252,11 @@ impl Duplicates {
     }
 
     /// Notes that two messages are copies, unless one of them has another copy in the instance of the other.
-    fn add(&mut self, message: &Message, other: &Message, graves: &Graves) {
+    fn add(&mut self, message: &Message, other: &Message, tombstones: &Tombstones) {
         let places = [(message, other), (other, message)];
         let key = |(a, b): (&Message, &Message)| (a.id().to_owned(), b.instance().to_owned());
         let has_another = |(a, b): (&Message, &Message)| {
-            graves.near(a).any(|one| {
+            tombstones.near(a).any(|one| {
                 one.scope.instance == b.instance() && one.duplicate_of().as_deref() == Some(a.id())
             })
         };
@@ -289,16 +294,20 @@ impl Duplicates {
     }
 }
 
+/// The selection of the messages with fingerprints near those of some.
+fn near<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Select {
+    let keys: BTreeSet<i64> =
+        messages.into_iter().flat_map(|message| message.fingerprint.near_keys()).collect();
+    Select { fingerprints: Some(keys.into_iter().collect()), ..Select::messages(Scopes::All) }
+}
+
 /// The stored messages that may be copies of some, by the digests of their fingerprints.
 fn similar<'a>(
     store: &mut dyn Store,
     messages: impl IntoIterator<Item = &'a Message>,
 ) -> Result<HashMap<String, Vec<Message>>> {
-    let keys: BTreeSet<i64> =
-        messages.into_iter().flat_map(|message| message.fingerprint.near_keys()).collect();
     let mut found: HashMap<String, Vec<Message>> = HashMap::new();
-    let which = Select { fingerprints: Some(keys.into_iter().collect()), ..Select::messages(Scopes::All) };
-    store.walk(&Walk::records(which), &mut |record| {
+    store.walk(&Walk::records(near(messages)), &mut |record| {
         if let Record::Stored(record) = record
             && let Some(message) = Message::new(record.into())
         {

@@ -130,15 +130,15 @@ mod tests {
         let uuid = "6740e0b6-1c2d-8000-9000-123456789abc";
         assert_eq!(
             head("desk", " 1. 2.31 ", 80, true),
-            " 1. 2.31 5744a1c 2026-01-01 00:00 garden/desk “Where the tomatoes…” assistant:"
+            " 1. 2.31 5744a1c 2026-01-01 00:00 garden/desk “Where the tomatoes s…” assistant:"
         );
         assert_eq!(
             head(uuid, " 1. 2.31 ", 100, true),
-            " 1. 2.31 5744a1c 2026-01-01 00:00 garden/6740e0b6 “Where the tomatoes stand in a cold…” assistant:"
+            " 1. 2.31 5744a1c 2026-01-01 00:00 garden/6740e0b6 “Where the tomatoes stand in a cold s…” assistant:"
         );
         assert_eq!(
             head("a-device-with-a-name", " 1. ", 40, true),
-            " 1. 5744a1c 01-01 garden/a-d… assistant:"
+            " 1. 5744a1c 01-01 gard…/a-de… assistant:"
         );
         assert_eq!(head("desk", "", 40, false), "5744a1c 2026-01-01 00:00 assistant:");
         for width in 30..130 {

@@ -336,7 +336,7 @@ fn claude_code_behind_the_proxy_with_hooks_and_a_watch_has_each_turn_once() {
     once();
     // Nothing of them comes back, whichever way it was kept.
     home.run("rsv-forget", &["-q", "--yes", "--everything", "-p", "garden"], "").ok();
-    home.run("rsv-import", &[sessions.to_str().unwrap()], "").ok();
+    home.run("rsv-import", &["-q", sessions.to_str().unwrap()], "").ok();
     assert_eq!(said(&home, &["-p", "garden"]), []);
 }
 

@@ -347,7 +347,7 @@ fn sessions_are_a_view_of_what_is_stored(home: Home) {
     assert_eq!(
         found[1],
         json!({"kind": "session", "id": "s1", "user_id": "ada",
-            "title": "Where is the kettle? I cannot find it, although I ", "created_at": "2026-11-18T11:06:40.000Z",
+            "title": "Where is the kettle? I cannot find it, although I have…", "created_at": "2026-11-18T11:06:40.000Z",
             "updated_at": "2026-11-18T11:06:41.000Z", "last_message_at": "2026-11-18T11:06:41.000Z",
             "message_count": 2})
     );
