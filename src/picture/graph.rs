@@ -6,9 +6,9 @@ use super::nearest::Vectors;
 use super::sample::{Brief, Sample};
 use crate::error::Result;
 use crate::record::{Reach, Scope, StoredRecord};
-use crate::store::{Select, Store};
+use crate::store::{Select, Store, titles};
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The options of a graph.
 #[derive(Clone, Debug)]
@@ -61,6 +61,8 @@ pub(super) struct Group {
     pub(super) first: i64,
     pub(super) last: i64,
     pub(super) scope: Option<Scope>,
+    /// The title of its conversation, if all of it is in one and others are in another.
+    pub(super) title: Option<String>,
     /// Its most typical node.
     pub(super) example: usize,
 }
@@ -74,10 +76,19 @@ impl Graph {
         let central = centrality(&sample, &grouping);
         let chosen = choose(&sample, &grouping, &central, options.nodes);
         let lines = lines(store, &sample, &grouping, &vectors, &chosen)?;
-        Ok(Graph::new(sample, grouping, &central, &chosen, lines))
+        let scopes: BTreeSet<Scope> =
+            grouping.groups.iter().filter_map(|group| group.scope.clone()).collect();
+        let titles = if scopes.len() > 1 { titles(store, &scopes)? } else { BTreeMap::new() };
+        Ok(Graph::new(sample, grouping, (&central, &chosen), lines, &titles))
     }
 
-    fn new(sample: Sample, grouping: Grouping, central: &[f64], chosen: &[usize], lines: Vec<Line>) -> Graph {
+    fn new(
+        sample: Sample,
+        grouping: Grouping,
+        (central, chosen): (&[f64], &[usize]),
+        lines: Vec<Line>,
+        titles: &BTreeMap<Scope, String>,
+    ) -> Graph {
         let sampled = sample.briefs.len();
         let unit_of = sample.unit_of();
         let mut messages: Vec<usize> = chosen.iter().flat_map(|unit| sample.units[*unit].clone()).collect();
@@ -113,6 +124,7 @@ impl Graph {
             shown,
             first: found.first,
             last: found.last,
+            title: found.scope.as_ref().and_then(|scope| titles.get(scope).cloned()),
             scope: found.scope,
             example,
         });

@@ -42,6 +42,9 @@ impl Graph {
         line.set("first", group.first.to_string());
         line.set("last", group.last.to_string());
         line.set_text("example", &self.nodes[group.example].message.id);
+        if let Some(title) = &group.title {
+            line.set_text("title", title);
+        }
         line.to_json()
     }
 }

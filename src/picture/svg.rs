@@ -18,6 +18,9 @@ pub enum Arrangement {
     Time,
 }
 
+/// The greatest width of the title of a conversation, in columns.
+const TITLE_COLUMNS: usize = 32;
+
 /// The width of the list of groups, and the height of an entry.
 const LEGEND_WIDTH: f64 = 360.0;
 const ENTRY_HEIGHT: f64 = 58.0;
@@ -162,16 +165,16 @@ impl Group {
         colour(at, self.is_rest)
     }
 
-    /// Its size and days; its scope, if the groups are of several.
+    /// Its size and days; its conversation, if the groups are of several: by its title, else by its scope.
     pub(super) fn details(&self, graph: &Graph, zone: &TimeZone) -> String {
         let mut parts = vec![counted(self.messages, "message"), days(self.first, self.last, zone)];
         if let Some(scope) =
             self.scope.as_ref().filter(|_| graph.groups.iter().any(|other| other.scope != self.scope))
         {
-            parts.insert(
-                0,
-                if scope.partition == scope.instance { scope.partition.clone() } else { scope.to_string() },
-            );
+            let name = || {
+                if scope.partition == scope.instance { scope.partition.clone() } else { scope.to_string() }
+            };
+            parts.insert(0, self.title.as_ref().map_or_else(name, |title| beginning(title, TITLE_COLUMNS)));
         }
         parts.join(" · ")
     }

@@ -309,6 +309,28 @@ fn what_has_nothing_in_common_is_shown_if_there_is_nothing_else() {
 }
 
 #[test]
+fn a_group_of_one_conversation_has_its_title() {
+    let home = conversation_home();
+    let owls = |name: &str, day: i64| {
+        let texts = ["Which owls hunt at dusk?", "Short-eared owls hunt at dusk"];
+        pair(name, day, texts, &[0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+            .replace(r#""instance":"i""#, r#""instance":"5744""#)
+    };
+    store_of(&home, &(owls("first", 9) + &owls("second", 11)));
+    let title = json!({"kind": "title", "partition": "p", "instance": "5744", "title": "Owls & others"});
+    home.run("rsv-ingest", &[], title.to_string()).ok();
+    let graph = graph(&home, &["-p", "p"]);
+    let titles = graph["groups"].as_array().unwrap().iter().map(|group| &group["title"]);
+    assert!(titles.clone().any(|title| title == "Owls & others"), "{graph}");
+    for format in ["svg", "html"] {
+        let picture = draw(&home, format, &["-p", "p"]);
+        assert!(picture.contains("Owls &amp; others · 4 messages"), "{picture}");
+    }
+    let dot = draw(&home, "dot", &["-p", "p"]);
+    assert!(dot.contains("Owls & others · 4 messages"), "{dot}");
+}
+
+#[test]
 fn an_empty_store_has_an_empty_picture() {
     for format in ["svg", "html", "dot"] {
         let picture = draw(&Home::new(), format, &[]);
