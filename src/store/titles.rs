@@ -16,9 +16,9 @@ pub fn titles(store: &mut dyn Store, scopes: &BTreeSet<Scope>) -> Result<BTreeMa
     let stored = store.get(&ids, &Select::records(vec![&TITLE], Scopes::All))?;
     let mut titles: BTreeMap<Scope, String> =
         stored.into_iter().map(|title| (title.scope.clone(), title.shown_text().into_owned())).collect();
-    for scope in
-        scopes.iter().filter(|scope| !titles.contains_key(scope)).take(MAX_DERIVED).collect::<Vec<_>>()
-    {
+    // An instance that nobody named holds more than one conversation.
+    let is_derived = |scope: &&Scope| !titles.contains_key(scope) && !scope.is_of_partition_alone();
+    for scope in scopes.iter().filter(is_derived).take(MAX_DERIVED).collect::<Vec<_>>() {
         if let Some(question) = first_question(store, scope)? {
             titles.insert(scope.clone(), title_of_question(&question));
         }
