@@ -24,20 +24,18 @@ const AT_ONCE: usize = 500;
 
 /// Removes the copies among the messages of a batch that was written and in the store, at a time in milliseconds since
 /// 1970, UTC; the outcomes of those that go become those of messages that were there.
-pub(super) fn remove(
+pub(super) fn remove<'a>(
     store: &mut dyn Store,
-    records: &[Record],
+    records: &'a [Record],
     written: &mut [WriteOutcome],
     rules: WriteRules,
     now: i64,
 ) -> Result<()> {
-    let is_new = |(record, written): (&Record, &WriteOutcome)| {
-        record
-            .stored()
-            .filter(|_| *written == WriteOutcome::New)
-            .and_then(|record| Message::new(record.clone().into()))
+    let is_new = |(record, written): (&'a Record, &WriteOutcome)| {
+        let record = record.stored().filter(|_| *written == WriteOutcome::New)?;
+        Some((record, record.fingerprint()?))
     };
-    let new: Vec<Message> = records.iter().zip(&*written).filter_map(is_new).collect();
+    let new: Vec<(&StoredRecord, Fingerprint)> = records.iter().zip(&*written).filter_map(is_new).collect();
     let mut duplicates = Duplicates::default();
     for some in new.chunks(AT_ONCE) {
         duplicates.find(store, some, rules)?;
@@ -140,10 +138,12 @@ fn copies_beside<'a>(own: &'a [Message], others: &'a [Message]) -> Option<(&'a M
 struct Tombstones(HashMap<String, Vec<Tombstone>>);
 
 impl Tombstones {
-    fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a Message>) -> Result<Tombstones> {
-        let messages: Vec<&StoredRecord> = messages.map(|message| &*message.record).collect();
+    fn read<'a>(
+        store: &mut dyn Store,
+        messages: impl Iterator<Item = &'a StoredRecord>,
+    ) -> Result<Tombstones> {
         let mut by_digest: HashMap<String, Vec<Tombstone>> = HashMap::new();
-        for one in store.tombstones_of(&messages)? {
+        for one in store.tombstones_of(&messages.collect::<Vec<_>>())? {
             if let Some(fingerprint) = one.fingerprint().filter(|_| one.state != TombstoneState::Returned) {
                 by_digest.entry(fingerprint.digest).or_default().push(one);
             }
@@ -182,13 +182,27 @@ struct Duplicates {
 
 impl Duplicates {
     /// Finds the copies of new messages, and those of which they are copies.
-    fn find(&mut self, store: &mut dyn Store, new: &[Message], rules: WriteRules) -> Result<()> {
+    fn find(
+        &mut self,
+        store: &mut dyn Store,
+        new: &[(&StoredRecord, Fingerprint)],
+        rules: WriteRules,
+    ) -> Result<()> {
+        let are_near = near(new.iter().map(|(_, fingerprint)| fingerprint));
+        let are_alone = store.count(&are_near, new.len() + 1)? <= new.len();
+        let tombstones = Tombstones::read(store, new.iter().map(|(record, _)| *record))?;
         // Mostly there is nothing but the new messages themselves.
-        let are_alone = store.count(&near(new), new.len() + 1)? <= new.len();
-        let stored = if are_alone { HashMap::new() } else { similar(store, new)? };
-        let tombstones = Tombstones::read(store, new.iter())?;
+        if are_alone && tombstones.0.is_empty() {
+            return Ok(());
+        }
+        let message = |(record, fingerprint): &(&StoredRecord, Fingerprint)| Message {
+            record: (*record).clone().into(),
+            fingerprint: fingerprint.clone(),
+        };
+        let new: Vec<Message> = new.iter().map(message).collect();
+        let stored = if are_alone { HashMap::new() } else { similar(store, &new)? };
         let mut pairs: Vec<(&Message, &Message)> = Vec::new();
-        for message in new {
+        for message in &new {
             let others = stored.get(&message.fingerprint.digest).into_iter().flatten();
             pairs.extend(others.filter(|other| message.resembles(other)).map(|other| (message, other)));
         }
@@ -206,7 +220,7 @@ impl Duplicates {
             pairs.iter().flat_map(|(a, b)| [*a, *b]).chain(kept_out.iter().map(|(message, _)| *message));
         let neighbours = neighbours(store, all)?;
         let beside = || neighbours.values().flat_map(Neighbours::all);
-        let tombstones_beside = Tombstones::read(store, beside())?;
+        let tombstones_beside = Tombstones::read(store, beside().map(|message| &*message.record))?;
         pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
         for (message, other) in pairs {
             let (own, others) = (&neighbours[message.id()], &neighbours[other.id()]);
@@ -295,9 +309,8 @@ impl Duplicates {
 }
 
 /// The selection of the messages with fingerprints near those of some.
-fn near<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Select {
-    let keys: BTreeSet<i64> =
-        messages.into_iter().flat_map(|message| message.fingerprint.near_keys()).collect();
+fn near<'a>(fingerprints: impl Iterator<Item = &'a Fingerprint>) -> Select {
+    let keys: BTreeSet<i64> = fingerprints.flat_map(Fingerprint::near_keys).collect();
     Select { fingerprints: Some(keys.into_iter().collect()), ..Select::messages(Scopes::All) }
 }
 
@@ -306,8 +319,9 @@ fn similar<'a>(
     store: &mut dyn Store,
     messages: impl IntoIterator<Item = &'a Message>,
 ) -> Result<HashMap<String, Vec<Message>>> {
+    let which = near(messages.into_iter().map(|message| &message.fingerprint));
     let mut found: HashMap<String, Vec<Message>> = HashMap::new();
-    store.walk(&Walk::records(near(messages)), &mut |record| {
+    store.walk(&Walk::records(which), &mut |record| {
         if let Record::Stored(record) = record
             && let Some(message) = Message::new(record.into())
         {

@@ -184,15 +184,12 @@ fn one_message_is_shown_with_those_around_it(home: Home) {
     assert!(why.contains("error: there is no record a2"), "{why}");
     let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
     insta::allow_duplicates! { insta::assert_snapshot!(text, @r"
-      f55ff16 1970-01-01 00:01 a/a user:
-        turn 1
-          of a
-    > 2c3a424 1970-01-01 00:02 a/a user:
-        turn 2
-          of a
-      f46dd28 1970-01-01 00:03 a/a user:
-        turn 3
-          of a
+      f55ff16 1970-01-01 00:01 a/a user: turn 1
+                                           of a
+    > 2c3a424 1970-01-01 00:02 a/a user: turn 2
+                                           of a
+      f46dd28 1970-01-01 00:03 a/a user: turn 3
+                                           of a
     ") };
     let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
     assert_eq!(hits, home.run("rsv-search", &["-p", "a", "--limit", "1", "--context", "1", "turn"], "").ok());

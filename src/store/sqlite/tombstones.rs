@@ -55,6 +55,9 @@ pub(super) fn of_messages(
     messages: &[&StoredRecord],
 ) -> rusqlite::Result<Vec<Tombstone>> {
     let mut found = Vec::new();
+    if !connection.prepare_cached("SELECT 1 FROM tombstone LIMIT 1")?.exists([])? {
+        return Ok(found);
+    }
     let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE fingerprint = ?");
     let mut statement = connection.prepare_cached(&sql)?;
     for sought in SoughtFingerprint::of(messages, |partition| connection.former_names(partition))? {
