@@ -165,7 +165,8 @@ fn begin_recall(
     {
         trace_id.get_or_insert(cached.trace_id);
         let candidates = recall::recall_cached(store, &cached.recalled, turn)?;
-        return Ok((RecallState::Known(Recalled { candidates, ..Recalled::default() }), digest));
+        let known = Recalled { candidates, is_cached: true, ..Recalled::default() };
+        return Ok((RecallState::Known(known), digest));
     }
     let question = Question::begin(store, &turns.messages[user], turn, options)?;
     Ok((RecallState::Open(question), digest))
@@ -232,7 +233,11 @@ impl Begun {
         let begun = Arc::try_unwrap(self).map_or_else(|shared| shared.turn.clone(), |own| own.turn);
         let BegunTurn { mut request, rsv, trace_id, digest } = begun;
         if let Some(user) = request.turns.last_user() {
-            recall::set_passages(&mut found.candidates, &request.turns.messages[user]);
+            let question = &request.turns.messages[user];
+            recall::set_passages(&mut found.candidates, question);
+            if !found.is_cached {
+                recall::quote_passages(&mut found.candidates, question);
+            }
         }
         let trace_id = match trace_id {
             Some(trace) => trace,

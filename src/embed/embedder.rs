@@ -11,12 +11,11 @@ use super::workload::Workload;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Makes vectors by one model. Clones share the loaded model, and take turns with it; a server they ask at the same
-/// time.
+/// Makes vectors by one model. Clones share the loaded model, and take turns with it, a few texts at a time; a server
+/// they ask at the same time.
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
@@ -37,7 +36,7 @@ struct Source {
     /// The model's files; a server may have it without them.
     installed: Option<InstalledModel>,
     /// Never dropped: freeing it takes longer than embedding a question.
-    encoder: Option<ManuallyDrop<Encoder>>,
+    encoder: Option<&'static Encoder>,
 }
 
 impl Embedder {
@@ -118,7 +117,10 @@ impl Embedder {
     pub fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         match self.ask(texts, input_type)? {
             Some(vectors) => Ok(vectors),
-            None => self.source().encode(texts, input_type),
+            None => {
+                let encoder = self.source().encoder()?;
+                encoder.map_or(Ok(Vec::new()), |encoder| encoder.embed(texts, input_type))
+            }
         }
     }
 
@@ -187,15 +189,12 @@ impl Source {
         }
     }
 
-    fn encode(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
-        if let (None, Some(installed)) = (&self.encoder, &self.installed) {
-            let encoder = Encoder::load(&self.settings, installed, self.work)?;
-            self.encoder = Some(ManuallyDrop::new(encoder));
+    /// The model on this machine, loaded if need be.
+    fn encoder(&mut self) -> Result<Option<&'static Encoder>> {
+        if let (None, Some(installed)) = (self.encoder, &self.installed) {
+            self.encoder = Some(Box::leak(Box::new(Encoder::load(&self.settings, installed, self.work)?)));
         }
-        match &mut self.encoder {
-            Some(encoder) => encoder.embed(texts, input_type),
-            None => Ok(Vec::new()),
-        }
+        Ok(self.encoder)
     }
 }
 

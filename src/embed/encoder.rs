@@ -14,20 +14,22 @@ use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 use tokenizers::Tokenizer;
 
 /// A loaded model.
 pub(super) struct Encoder {
     /// One worker with all threads, or one for each thread.
-    workers: Vec<TextEmbedding>,
+    workers: Vec<Worker>,
     tokenizer: Tokenizer,
     window: usize,
     dim: Option<usize>,
     query: String,
     passage: String,
-    /// The number of texts that are embedded at once.
+    /// The number of texts and of tokens that are embedded at once.
     batch: usize,
+    batch_tokens: usize,
     /// The fraction by which the texts of a batch may be padded to one length.
     slack: f64,
 }
@@ -35,6 +37,9 @@ pub(super) struct Encoder {
 /// The most texts, and the most tokens, that are embedded at once: more is not faster, and needs memory.
 const MAX_BATCH_TEXTS: usize = 32;
 const MAX_BATCH_TOKENS: usize = 8192;
+
+/// The same where questions come between: none waits for long.
+const MAX_SHARED_BATCH_TOKENS: usize = 512;
 
 /// Texts of exactly one length have the same vector alone and together, to the bit. If many are embedded,
 /// some may be padded by this fraction of their length, which changes the seventh digit.
@@ -47,6 +52,26 @@ const MAX_COPIED_WEIGHTS: u64 = 256 << 20;
 /// batch: such texts are embedded one by one.
 const DYNAMIC_QUANTIZATION_OPS: [&[u8]; 3] =
     [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
+
+/// A model with threads of its own, which takes a batch at a time.
+struct Worker {
+    /// Held by whoever gets the model next: who embeds a batch after the other lets others come between.
+    next: Mutex<()>,
+    model: Mutex<TextEmbedding>,
+}
+
+impl Worker {
+    fn new(model: TextEmbedding) -> Worker {
+        Worker { next: Mutex::new(()), model: Mutex::new(model) }
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(next);
+        model.embed(texts, Some(texts.len())).context("cannot embed")
+    }
+}
 
 /// Vectors, each with the index of its chunk.
 type IndexedVectors = Vec<(usize, Vec<f32>)>;
@@ -100,19 +125,20 @@ impl Encoder {
         }
         let model = &installed.model;
         Ok(Encoder {
-            workers,
+            workers: workers.into_iter().map(Worker::new).collect(),
             tokenizer,
             window: model.window,
             dim: model.dim,
             query: model.query.clone(),
             passage: model.passage.clone(),
             batch: if dynamic { 1 } else { MAX_BATCH_TEXTS },
+            batch_tokens: if work == Workload::Many { MAX_BATCH_TOKENS } else { MAX_SHARED_BATCH_TOKENS },
             slack,
         })
     }
 
     /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1.
-    pub(super) fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
+    pub(super) fn embed(&self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());
         for text in texts {
@@ -128,14 +154,14 @@ impl Encoder {
     }
 
     /// The vectors of chunks: those of similar length together, each worker taking the next batch.
-    fn by_length(&mut self, all: &[&chunking::TextChunk]) -> Result<Vec<Vec<f32>>> {
+    fn by_length(&self, all: &[&chunking::TextChunk]) -> Result<Vec<Vec<f32>>> {
         let batches = self.batches(all);
         let next = AtomicUsize::new(0);
-        let work = |worker: &mut TextEmbedding| -> Result<IndexedVectors> {
+        let work = |worker: &Worker| -> Result<IndexedVectors> {
             let mut done = Vec::new();
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
-                let made = worker.embed(&texts, Some(texts.len())).context("cannot embed")?;
+                let made = worker.embed(&texts)?;
                 if made.len() != batch.len() {
                     return Err(Error::new("the model returned too few vectors"));
                 }
@@ -143,11 +169,12 @@ impl Encoder {
             }
             Ok(done)
         };
-        let done: Vec<Result<IndexedVectors>> = match &mut self.workers[..] {
+        let done: Vec<Result<IndexedVectors>> = match &self.workers[..] {
             [worker] => vec![work(worker)],
             workers => thread::scope(|scope| {
-                let start = |worker| thread::Builder::new().spawn_scoped(scope, || work(worker));
-                let mut workers = workers.iter_mut();
+                let work = &work;
+                let start = |worker| thread::Builder::new().spawn_scoped(scope, move || work(worker));
+                let mut workers = workers.iter();
                 let own = workers.next();
                 // A worker that gets no thread leaves its batches to the others.
                 let running: Vec<_> = workers.map_while(|worker| start(worker).ok()).collect();
@@ -174,7 +201,7 @@ impl Encoder {
         while let Some(first) = rest.first() {
             let shortest = all[*first].tokens.max(1);
             let longest = (shortest as f64 * (1.0 + self.slack)) as usize;
-            let most = self.batch.min(MAX_BATCH_TOKENS / longest).max(1);
+            let most = self.batch.min(self.batch_tokens / longest).max(1);
             let same_length = rest.iter().take(most).take_while(|at| all[**at].tokens <= longest).count();
             let (batch, others) = rest.split_at(same_length.max(1));
             batches.push(batch.to_vec());

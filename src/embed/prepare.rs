@@ -30,7 +30,7 @@ pub(super) fn prepare(
     let environment = onnx_runtime::environment(settings)?;
     let place = model_dir.prepared(installed, onnx_runtime::build());
     let probe = |form: &ModelFiles| -> Result<Vec<f32>> {
-        let mut encoder = Encoder::from_files(settings, installed, form, environment.clone(), Workload::Few)?;
+        let encoder = Encoder::from_files(settings, installed, form, environment.clone(), Workload::Few)?;
         Ok(encoder.embed(&[PROBE_TEXT], InputType::Passage)?.swap_remove(0))
     };
     if let Ok(Some(form)) = ModelFiles::prepared(model_dir, installed)

@@ -99,7 +99,8 @@ impl AccountText<'_> {
     /// A line for each recalled message.
     fn recalled(&self) -> Vec<String> {
         let line = |part: &RecalledPart, why: &str| {
-            format!("{why}: {} ({} tokens)", self.excerpt_of(&part.id), part.tokens)
+            let extent = if part.quoted.is_some() { ", in part" } else { "" };
+            format!("{why}: {} ({} tokens{extent})", self.excerpt_of(&part.id), part.tokens)
         };
         let related = self.account.recalled.iter().map(|part| match part.hop {
             0 => line(part, "related"),

@@ -259,7 +259,7 @@ impl Plan {
 
     fn parts(&self, block: Block, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
         let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == block && wanted(candidate));
-        let part = |(Candidate { record, score, hop }, tokens): &(Candidate, usize)| {
+        let part = |(Candidate { record, score, hop, quoted }, tokens): &(Candidate, usize)| {
             let confidence = record.members.get("confidence").filter(|_| block == Block::Memories);
             let document = ShownDocument {
                 uri: record.member_text(URI),
@@ -271,6 +271,7 @@ impl Plan {
                 score: *score,
                 hop: *hop,
                 tokens: *tokens as u64,
+                quoted: quoted.clone(),
                 confidence: confidence.map(str::to_owned),
                 document: [Block::Archives, Block::Documents].contains(&block).then_some(document),
             }

@@ -5,8 +5,13 @@ use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
 use crate::error::Error;
-use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord};
+use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord, id_digest};
 use crate::search::tree::Step;
+use crate::text::quotation;
+use std::ops::Range;
+
+/// The letters of the digest of an id that name a message: as many as no store has twice.
+const ID_LETTERS: usize = 12;
 
 /// A record that may be recalled.
 #[derive(Clone, Debug)]
@@ -16,9 +21,24 @@ pub(super) struct Candidate {
     pub(super) score: Option<f64>,
     /// The number of links between it and a hit; 0 for a hit.
     pub(super) hop: usize,
+    /// The byte ranges of its text that are quoted; `None` if all of it is.
+    pub(super) quoted: Option<Vec<Range<usize>>>,
 }
 
 impl Candidate {
+    /// A record that is quoted whole.
+    pub(super) fn new(record: StoredRecord, score: Option<f64>, hop: usize) -> Candidate {
+        Candidate { record, score, hop, quoted: None }
+    }
+
+    /// Quotes only these ranges of its text, with its id, by which the rest is found. What are no ranges of it are ignored.
+    pub(super) fn quote(&mut self, ranges: Vec<Range<usize>>) {
+        let Some(quotation) = quotation(&self.record.text, &ranges) else { return };
+        let id = &id_digest(&self.record.id)[..ID_LETTERS];
+        self.record.text = format!("{quotation}\n[from message {id}]");
+        self.quoted = Some(ranges);
+    }
+
     /// The block in which it is recalled.
     pub(super) fn block(&self) -> Block {
         match self.record.kind {
@@ -68,6 +88,8 @@ pub struct Recalled {
     pub(super) missing: Vec<RecallStep>,
     /// The steps of the search for documents.
     pub(super) steps: Vec<Step>,
+    /// Whether an earlier request of the turn decided it.
+    pub(super) is_cached: bool,
 }
 
 impl Recalled {

@@ -38,7 +38,7 @@ impl DocumentSearch<'_> {
         nodes.insert(0, document);
         nodes.retain(|node| !node.text.trim().is_empty() && self.reaches(node));
         nodes.truncate(self.options.documents);
-        Ok(nodes.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect())
+        Ok(nodes.into_iter().map(|record| Candidate::new(record, None, 0)).collect())
     }
 
     /// The target, if it is one document.
@@ -59,7 +59,7 @@ impl DocumentSearch<'_> {
         };
         let mut found = self.find(memory, &history, ARCHIVES, true, &mut Vec::new())?;
         if !found.iter().any(|candidate| candidate.record.id == last.id) {
-            found.push(Candidate { record: last, score: None, hop: 0 });
+            found.push(Candidate::new(last, None, 0));
         }
         Ok(found)
     }
@@ -104,7 +104,7 @@ impl DocumentSearch<'_> {
             relevance.keep_relevant(&mut hits, |_| {});
         }
         hits.truncate(most);
-        let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
+        let candidate = |Hit { record, score, .. }: Hit| Candidate::new(record, Some(score), 0);
         Ok(hits.into_iter().map(candidate).collect())
     }
 

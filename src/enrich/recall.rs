@@ -18,7 +18,7 @@ use crate::record::{
 use crate::search;
 use crate::search::tree::set_passage;
 use crate::store::{Select, Store};
-use crate::text::Phrasing;
+use crate::text::{Phrasing, QuestionWords, quoted_ranges};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ pub(super) fn text_of(message: &Object) -> String {
 
 /// Records that were not searched for.
 fn unscored(records: Vec<StoredRecord>) -> Vec<Candidate> {
-    records.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect()
+    records.into_iter().map(|record| Candidate::new(record, None, 0)).collect()
 }
 
 /// The steps with a search, in their order.
@@ -278,6 +278,17 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
     }
 }
 
+/// Quotes of each long message that was found those passages which answer a question.
+pub(super) fn quote_passages(candidates: &mut [Candidate], question: &Object) {
+    let words = QuestionWords::of(&text_of(question));
+    let is_found = |one: &&mut Candidate| one.block() == Block::Messages && one.score.is_some();
+    for candidate in candidates.iter_mut().filter(is_found) {
+        if let Some(ranges) = quoted_ranges(&candidate.record.text, &words) {
+            candidate.quote(ranges);
+        }
+    }
+}
+
 /// The memories within the reach that are related to a question, best first.
 fn related_memories(
     memory: &mut Memory,
@@ -297,7 +308,7 @@ fn related_memories(
     let relevance = Relevance::new(&weights::MEMORIES, memory.vector.as_ref().map(|_| count), None);
     relevance.keep_relevant(&mut hits, |_| {});
     hits.truncate(options.memories);
-    let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
+    let candidate = |Hit { record, score, .. }: Hit| Candidate::new(record, Some(score), 0);
     Ok(hits.into_iter().map(candidate).collect())
 }
 
@@ -328,13 +339,18 @@ pub(super) fn recall_cached(
     let records = store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
-    let candidates = parts.iter().filter_map(|RecalledPart { id, score, hop, confidence, .. }| {
-        let mut record = records.remove(id)?;
-        if let Some(confidence) = confidence {
-            record.members.set("confidence", confidence);
-        }
-        Some(Candidate { record, score: *score, hop: *hop })
-    });
+    let candidates =
+        parts.iter().filter_map(|RecalledPart { id, score, hop, confidence, quoted, .. }| {
+            let mut record = records.remove(id)?;
+            if let Some(confidence) = confidence {
+                record.members.set("confidence", confidence);
+            }
+            let mut candidate = Candidate::new(record, *score, *hop);
+            if let Some(ranges) = quoted {
+                candidate.quote(ranges.clone());
+            }
+            Some(candidate)
+        });
     Ok(candidates.collect())
 }
 
@@ -343,7 +359,7 @@ pub(super) fn recall_cached(
 /// half-life; then those along links.
 fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Options) -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> =
-        recent.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect();
+        recent.into_iter().map(|record| Candidate::new(record, None, 0)).collect();
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let now = turn.clock.now();
     let mut rated: Vec<(f64, Candidate)> = Vec::new();
@@ -357,7 +373,7 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
             let age = (now - record.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
             let priority = weights::PRIORITY_OF_SIMILARITY * score / best
                 + (1.0 - weights::PRIORITY_OF_SIMILARITY) * (-age).exp2();
-            rated.push((priority, Candidate { record, score: Some(score), hop }));
+            rated.push((priority, Candidate::new(record, Some(score), hop)));
         }
     }
     rated.sort_by(|(a, one), (b, other)| (one.hop > 0).cmp(&(other.hop > 0)).then(b.total_cmp(a)));

@@ -6,6 +6,7 @@ use super::object::{Object, quote};
 use super::stored::{Draft, RecordKind, StoredRecord};
 use super::{Reach, Scope};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// The kind of accounts, which record the enrichment of one request.
 pub static ACCOUNT: RecordKind = RecordKind {
@@ -105,6 +106,8 @@ pub struct RecalledPart {
     /// The number of links between it and a hit.
     pub hop: usize,
     pub tokens: u64,
+    /// The byte ranges of a long message's text that were quoted; `None` if all of it was.
+    pub quoted: Option<Vec<Range<usize>>>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
     /// The shown part of a document; `None` for other records.
@@ -156,7 +159,10 @@ impl Account {
             let confidence = entry.get("confidence").map(str::to_owned);
             let tokens = number(entry, "tokens");
             let document = ShownDocument::parse(entry);
-            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens, confidence, document })
+            let quoted =
+                entry.get("quoted").and_then(|json| serde_json::from_str::<Vec<[usize; 2]>>(json).ok());
+            let quoted = quoted.map(|ranges| ranges.into_iter().map(|[start, end]| start..end).collect());
+            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens, quoted, confidence, document })
         };
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
@@ -268,8 +274,11 @@ impl RecalledPart {
         let confidence = self.confidence.as_ref().map(|json| format!(",\"confidence\":{json}"));
         let confidence = confidence.unwrap_or_default();
         let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
+        let quoted = self.quoted.as_deref().map_or(String::new(), |ranges| {
+            format!(",\"quoted\":{}", array(ranges, |range| format!("[{},{}]", range.start, range.end)))
+        });
         let (id, tokens) = (quote(&self.id), self.tokens);
-        format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{confidence}{document}}}")
+        format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{quoted}{confidence}{document}}}")
     }
 }
 

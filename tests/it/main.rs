@@ -47,6 +47,7 @@ mod enrich_any;
 mod enrich_documents;
 mod enrich_memories;
 mod enrich_order;
+mod enrich_passages;
 mod enrich_related;
 mod enrich_selective;
 mod enrich_shapes;

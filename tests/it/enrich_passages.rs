@@ -1,0 +1,89 @@
+//! The passages of long messages that are quoted, and what the account says of them.
+
+use crate::support::{Home, lines_of, on_each_store, text};
+use rsv::record::id_digest;
+use serde_json::{Value, json};
+
+/// Sentences around what a question asks for, far longer than a quotation.
+fn long_answer() -> String {
+    let filler =
+        "The rest of the report has nothing of that kind, and goes on about the weather. ".repeat(20);
+    format!(
+        "{filler}The heron 🪶 nests in the third reed bed. {filler}\n\n```sh\nheron --nest list\n```\n{filler}"
+    )
+}
+
+fn enrich(home: &Home, messages: &Value) -> Value {
+    let line = json!({"model": "gpt-4o", "messages": messages}).to_string();
+    lines_of(&home.run("rsv-enrich", &["-p", "w", "--recall", "similar"], line).ok()).remove(0)
+}
+
+on_each_store!(a_long_message_is_quoted_by_the_passages_that_answer_the_question);
+/// Keeps: A long message is quoted by passages, the same in all requests of a turn.
+fn a_long_message_is_quoted_by_the_passages_that_answer_the_question(home: Home) {
+    let answer = long_answer();
+    let line = |id: &str, role: &str, content: &str| {
+        json!({"id": id, "role": role, "content": content, "timestamp": 60_000}).to_string()
+    };
+    let short = line("short", "user", "Where does the heron nest? I saw it in the reeds.");
+    home.ingest(&["-p", "w"], &[line("long", "assistant", &answer), short].join("\n"));
+    let question = json!({"role": "user", "content": "In which reed bed does the heron nest?"});
+    let first = enrich(&home, &json!([question]));
+    let block = text(&first["messages"][0]["content"]);
+    assert!(
+        block.contains("The heron 🪶 nests in the third reed bed.") && block.contains("[...]"),
+        "{block}"
+    );
+    assert!(block.contains("```sh\n> heron --nest list\n> ```"), "code keeps its lines: {block}");
+    assert!(block.contains("I saw it in the reeds.\n"), "{block}");
+    let name = &id_digest("long")[..12];
+    assert!(block.contains(&format!("\n> [from message {name}]\n")), "{block}");
+    assert!(
+        home.run("rsv-view", &["--id", name, "-p", "w", "--format", "jsonl"], "").ok().contains("weather")
+    );
+    // The account counts what was quoted, and says where it stands.
+    let parts = first["rsv"]["account"]["recalled"].as_array().unwrap();
+    let part = |id: &str| parts.iter().find(|part| part["id"] == id).unwrap();
+    assert!(part("long")["tokens"].as_u64().unwrap() < 400 && part("short").get("quoted").is_none());
+    let mut quoted = String::new();
+    for range in part("long")["quoted"].as_array().unwrap() {
+        let [start, end] = [0, 1].map(|at| range[at].as_u64().unwrap() as usize);
+        quoted += &answer[start..end];
+    }
+    assert!(quoted.contains("third reed bed") && quoted.len() <= 960, "{quoted}");
+    // A later request of the turn carries the same, also where an account has no ranges.
+    let call = json!({"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+    let stored = json!({"choices": [{"index": 0, "message": call}], "rsv": first["rsv"]}).to_string();
+    home.run("rsv-ingest", &[], stored).ok();
+    let later = json!([question, call, {"role": "tool", "tool_call_id": "c", "content": "reeds"}]);
+    let second = enrich(&home, &later);
+    assert_eq!(text(&second["messages"][0]["content"]), block);
+    assert_eq!(second["rsv"]["account"]["recalled"], first["rsv"]["account"]["recalled"]);
+    let shown = home.run("rsv-view", &["-p", "w", "--accounts", "--format", "text"], "").ok();
+    assert!(shown.split_whitespace().collect::<Vec<_>>().join(" ").contains("tokens, in part)"), "{shown}");
+    home.check();
+}
+
+#[test]
+fn an_account_without_ranges_has_its_messages_whole() {
+    let home = Home::new();
+    let line =
+        json!({"id": "long", "role": "assistant", "content": long_answer(), "timestamp": 60_000}).to_string();
+    home.ingest(&["-p", "w"], &line);
+    let question = json!({"role": "user", "content": "In which reed bed does the heron nest?"});
+    let mut rsv = enrich(&home, &json!([question]))["rsv"].clone();
+    let call = json!({"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+    let later = json!([question, call, {"role": "tool", "tool_call_id": "c", "content": "reeds"}]);
+    for (quoted, is_whole) in [(Value::Null, true), (json!([[1, 4_000_000]]), true), (json!([[0, 3]]), false)]
+    {
+        rsv["account"]["recalled"][0]["quoted"] = quoted;
+        let other = home.emptied();
+        other.ingest(&["-p", "w"], &line);
+        let stored = json!({"choices": [{"index": 0, "message": call}], "rsv": rsv}).to_string();
+        other.run("rsv-ingest", &[], stored).ok();
+        let block = text(&enrich(&other, &later)["messages"][0]["content"]);
+        assert_eq!(block.matches("goes on about the weather").count() == 60, is_whole, "{block}");
+    }
+}
