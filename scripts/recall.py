@@ -5,8 +5,9 @@
 
 DIR has conversations as NAME.messages.jsonl and their questions as NAME.questions.jsonl; scripts/bench describes
 them. The tools of the PATH work on the store of RSV_STORE, which must be empty. The first rows are the results of
-the tools. The next rows are other ways to rank, with one ingredient changed in each, made of the BM25 scores and the
-cosines that rsv-search printed; the way of src/search/hybrid.rs is among them, and must find what the tool finds.
+the tools. The next rows are other ways to rank, with one ingredient changed in each, made of the scores by words and the
+cosines that rsv-search printed; the way of src/search/hybrid.rs is among them, and must find what the tool finds, but
+for messages at the edge of the candidates, which the tool takes by their BM25.
 The next rows are the hits of questions that no message answers. The last rows are what rsv-enrich recalls for each
 question in a new conversation, long after the last message: by rule, and in tokens.
 """
@@ -25,12 +26,13 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Tuple
 
-# The constants of src/search/hybrid.rs and src/store/evidence.rs.
-MEANING_WEIGHT = 0.7
-NEIGHBOUR_WEIGHT = (0.5, 0.3)
-QUESTION_WEIGHT = 0.8
+# The constants of src/ranking/weights.rs.
+NEIGHBOUR_WEIGHT = (0.4, 0.2)
+ANSWERED = 0.4
+SHORT = 300
+ROLE_POWER = 0.3
 DATE_BOOST = 1.5
 MIN_CANDIDATES = 40
 # The floor of MiniLM, for a model whose floor `rsv-embed --models` does not give.
@@ -68,6 +70,12 @@ class Conversation:
     def asks(self, at: int) -> bool:
         return str(self.messages[at]["content"]).rstrip().endswith(("?", "？", "؟"))
 
+    def size(self, at: int) -> int:
+        return max(1, len(str(self.messages[at]["content"]).encode()))
+
+    def shortness(self, at: int) -> float:
+        return min(1.0, SHORT / self.size(at))
+
     def link(self, one: str, other: str) -> None:
         for at, to in ((one, other), (other, one)):
             self.synapses.setdefault(self.place[at], []).append(self.place[to])
@@ -86,7 +94,7 @@ class Question:
 
     @functools.cached_property
     def words(self) -> Scores:
-        """The BM25 scores that the word index gives rsv-search --hybrid."""
+        """The scores by words of the candidates that words find."""
         return {at: self.keyword[at] for at in best(self.keyword)[:MIN_CANDIDATES]}
 
     @functools.cached_property
@@ -152,7 +160,7 @@ def read(folder: Path) -> list[Question]:
         if record["kind"] == "message":
             of[record["id"]] = conversations.setdefault(record["instance"], Conversation())
             of[record["id"]].add(record)
-        elif record["kind"] == "link" and record["rel"] == "SYNAPSE":
+        elif record["kind"] == "link" and record["rel"] == "SYNAPSE" and of[record["from"]] is of[record["to"]]:
             of[record["from"]].link(record["from"], record["to"])
     questions = []
     for path in sorted(folder.glob("*.questions.jsonl")):
@@ -179,16 +187,22 @@ def floor_of_model() -> tuple[str, float]:
 # The ways to rank.
 
 
-def fused(q: Question, floor: float) -> Scores:
+def fused(q: Question, meaning: float = 1.0) -> Scores:
     """A message's own score, by its words and its meaning."""
-    most = max(q.words.values(), default=1.0)
-    cosines = {at: q.cosine[at] for at in q.pool if at in q.cosine}
-    lowest, highest = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
-    scores = {at: q.words.get(at, 0.0) / most for at in q.pool}
-    for at, cosine in cosines.items():
-        if cosine >= floor:
-            scores[at] += MEANING_WEIGHT * ((cosine - lowest) / (highest - lowest) if highest > lowest else 1.0)
-    return scores
+    words = {at: q.keyword.get(at, 0.0) for at in q.pool}
+    cosines = {at: max(0.0, q.cosine.get(at, 0.0)) for at in q.pool}
+    most, nearest = max(words.values(), default=0.0) or 1.0, max(cosines.values(), default=0.0) or 1.0
+    return {at: words[at] / most + meaning * cosines[at] / nearest for at in q.pool}
+
+
+def with_roles(q: Question, own: Scores) -> Scores:
+    """Messages of a role that writes more than others count less."""
+    sizes: dict[str, list[int]] = {}
+    for at in own:
+        sizes.setdefault(q.conversation.messages[at]["role"], []).append(q.conversation.size(at))
+    mean = statistics.mean([size for some in sizes.values() for size in some] or [1])
+    factors = {role: (mean / statistics.mean(some)) ** ROLE_POWER for role, some in sizes.items()}
+    return {at: score * factors[q.conversation.messages[at]["role"]] for at, score in own.items()}
 
 
 def with_dates(q: Question, own: Scores) -> Scores:
@@ -219,20 +233,19 @@ def spread(
     own: Scores,
     weights: Tuple[float, ...] = NEIGHBOUR_WEIGHT,
     join: Callable = max,
-    question_weight: Optional[float] = QUESTION_WEIGHT,
+    answered: float = ANSWERED,
+    by_length: bool = True,
 ) -> Scores:
-    """Adds to each score a part of the scores of its neighbours. A message that asks something counts
-    `question_weight` times, and gives as much to the next. Only neighbours of a message that was found count."""
-    scores = {
-        at: score * (question_weight if question_weight and q.conversation.asks(at) else 1.0)
-        for at, score in own.items()
-    }
+    """Adds to each score a part of the scores of its neighbours, by its length. A short message that asks something
+    gives `answered` more to the next."""
+    conversation, scores = q.conversation, dict(own)
     for at in own:
         for step, part in enumerate(weights, 1):
-            near = [n for n in (at - step, at + step) if n in own and (at in q.found or n in q.found)]
-            is_question = step == 1 and at - 1 in own and q.conversation.asks(at - 1)
-            from_before = question_weight if question_weight and is_question else part
-            scores[at] += join([own[n] * (from_before if n < at else part) for n in near] or [0.0])
+            asked = step == 1 and at - 1 in own and conversation.asks(at - 1)
+            from_before = part + (answered * conversation.shortness(at - 1) if asked else 0.0)
+            near = [n for n in (at - step, at + step) if n in own]
+            lent = join([own[n] * (from_before if n < at else part) for n in near] or [0.0])
+            scores[at] += lent * (conversation.shortness(at) if by_length else 1.0)
     return scores
 
 
@@ -279,23 +292,25 @@ def by_fts5(questions: list[Question], tokenizer: str) -> list[Ranking]:
     return rankings
 
 
-def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]]:
+def ways(synapses: bool) -> dict[str, Callable[[Question], Scores]]:
     def own(q: Question) -> Scores:
-        return with_dates(q, fused(q, floor))
+        return with_dates(q, with_roles(q, fused(q)))
 
     all_of_them: dict[str, Callable[[Question], Scores]] = {
-        "BM25 alone": lambda q: q.keyword,
+        "words alone": lambda q: q.keyword,
         "cosine alone": lambda q: q.cosine,
-        "both": lambda q: fused(q, floor),
-        "both, neighbours at one step": lambda q: spread(
-            q, fused(q, floor), NEIGHBOUR_WEIGHT[:1], question_weight=None
+        "both": fused,
+        "both, by roles": lambda q: with_roles(q, fused(q)),
+        "and neighbours at one step": lambda q: spread(
+            q, with_roles(q, fused(q)), NEIGHBOUR_WEIGHT[:1], answered=0.0
         ),
-        "both, neighbours at one and two steps": lambda q: spread(q, fused(q, floor), question_weight=None),
-        "and what asks lends, and counts less": lambda q: spread(q, fused(q, floor)),
+        "and at two steps": lambda q: spread(q, with_roles(q, fused(q)), answered=0.0),
+        "and what asks lends more": lambda q: spread(q, with_roles(q, fused(q))),
         "and dates: hybrid.rs": lambda q: spread(q, own(q)),
         "  sum of the neighbours, not the better": lambda q: spread(q, own(q), join=sum),
-        "  without the floor": lambda q: spread(q, with_dates(q, fused(q, -1.0))),
-        "  words alone": lambda q: spread(q, with_dates(q, {at: q.words.get(at, 0.0) for at in q.pool})),
+        "  long messages are lent as much": lambda q: spread(q, own(q), by_length=False),
+        "  without roles": lambda q: spread(q, with_dates(q, fused(q))),
+        "  words and neighbours": lambda q: spread(q, with_dates(q, with_roles(q, fused(q, 0.0)))),
         "  reciprocal rank fusion": lambda q: spread(q, with_dates(q, reciprocal(q))),
         "  newer a little before older": lambda q: with_recency(q, spread(q, own(q))),
         "  time words, if asked when": lambda q: spread(q, with_time_words(q, own(q))),
@@ -409,7 +424,7 @@ def main(folder: Path) -> None:
     for tokenizer in ("unicode61", "porter unicode61"):
         print_row(f"FTS5, {tokenizer}", answered, by_fts5(answered, tokenizer))
     synapses = any(question.conversation.synapses for question in answered)
-    for name, way in ways(floor, synapses).items():
+    for name, way in ways(synapses).items():
         rankings = [best({at: score for at, score in way(q).items() if score > 0}) for q in answered]
         print_row(name, answered, rankings)
 

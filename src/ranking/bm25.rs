@@ -5,7 +5,6 @@ use super::weights::{self, Weighting};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
 use crate::text::terms::{self, Occur, Piece, ScannedText, Term};
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -14,10 +13,10 @@ use std::collections::BinaryHeap;
 const MAX_TOKENS: usize = 128;
 
 /// A run of letters and digits of the question, and the documents in which it occurs.
-pub(crate) struct QueryToken<'a> {
-    pub(crate) text: &'a str,
+pub(crate) struct QueryToken {
+    pub(crate) text: String,
     /// Its stem, if words of the same stem count.
-    pub(crate) stem: Option<Cow<'a, str>>,
+    pub(crate) stem: Option<String>,
     /// Every word that counts contains one of these: the beginning that words of the stem share, and the token itself
     /// if it begins in another way than its stem (`dying`, `die`).
     pub(crate) pieces: Vec<Piece>,
@@ -27,22 +26,43 @@ pub(crate) struct QueryToken<'a> {
     pub(crate) doc_freq: usize,
 }
 
-impl<'a> QueryToken<'a> {
-    fn new(text: &'a str, stem: Option<Cow<'a, str>>) -> QueryToken<'a> {
+impl QueryToken {
+    fn new(text: &str, stem: Option<String>) -> QueryToken {
         let piece = stem.as_deref().map_or(text, terms::beginning);
         let own = (!text.contains(piece)).then_some(text);
         let pieces = std::iter::once(piece).chain(own).map(Piece::new).collect();
-        QueryToken { text, stem, pieces, docs: Vec::new(), doc_freq: 0 }
+        QueryToken { text: text.to_owned(), stem, pieces, docs: Vec::new(), doc_freq: 0 }
     }
 
     /// The weight of a word that contains the piece.
     pub(crate) fn weight(&self, word: &str) -> f32 {
         match &self.stem {
             _ if word == self.text => 1.0,
-            Some(stem) if word.starts_with(terms::beginning(stem)) && terms::stem(word) == *stem => 1.0,
+            Some(stem) if word.starts_with(terms::beginning(stem)) && terms::stem(word) == stem.as_str() => {
+                1.0
+            }
             Some(_) => 0.0,
-            None if word.contains(self.text) => weights::SUBSTRING,
+            None if word.contains(&self.text) => weights::SUBSTRING,
             None => 0.0,
+        }
+    }
+
+    /// Visits the places where it occurs in a folded text, with the weights of its words. In a script without spaces a
+    /// word is no unit: every occurrence counts whole.
+    pub(crate) fn visit_occurrences(&self, folded: &str, mut visit: impl FnMut(usize, f32)) {
+        if self.text.contains(terms::is_unspaced) {
+            self.pieces.iter().flat_map(|piece| piece.starts_in(folded)).for_each(|at| visit(at, 1.0));
+            return;
+        }
+        let mut look = |word: &str| {
+            let weight = self.weight(word);
+            if weight > 0.0 {
+                visit(word.as_ptr() as usize - folded.as_ptr() as usize, weight);
+            }
+        };
+        match &self.pieces[..] {
+            [piece] => piece.words_in(folded).for_each(&mut look),
+            _ => terms::words(folded).for_each(&mut look),
         }
     }
 
@@ -129,19 +149,19 @@ fn are_documents(kinds: &[&RecordKind]) -> bool {
 }
 
 /// The selective tokens of the terms for a search of some kinds, each once; `tells` is whether one is selective.
-pub(crate) fn query_tokens<'a, E>(
-    terms: &'a [Term],
+pub(crate) fn query_tokens<E>(
+    terms: &[Term],
     occur: Occur,
     kinds: &[&RecordKind],
-    mut tells: impl FnMut(&QueryToken<'a>) -> Result<bool, E>,
-) -> Result<Vec<QueryToken<'a>>, E> {
+    mut tells: impl FnMut(&QueryToken) -> Result<bool, E>,
+) -> Result<Vec<QueryToken>, E> {
     let mut tokens: Vec<QueryToken> = Vec::new();
     for (text, term) in terms.iter().flat_map(|term| term.tokens.iter().map(move |token| (token, term))) {
         if tokens.len() == MAX_TOKENS {
             break;
         }
-        let stem = (!term.within).then(|| terms::stem(text));
-        let is_token = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
+        let stem = (!term.within).then(|| terms::stem(text).into_owned());
+        let is_token = |token: &QueryToken| token.text == *text || stem.is_some() && token.stem == stem;
         // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing in a
         // section (`-q`), and means nothing in a conversation.
         let is_named = are_documents(kinds) && term.tokens.len() == 1;
@@ -401,7 +421,7 @@ pub(crate) fn explain(
         let bm25 = corpus.bm25(token.doc_freq);
         for doc in &token.docs {
             if let Some(at) = positions.get(&doc.n) {
-                hits[*at].parts.push((token.text.to_owned(), bm25(doc)));
+                hits[*at].parts.push((token.text.clone(), bm25(doc)));
             }
         }
     }

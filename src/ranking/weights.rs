@@ -29,7 +29,14 @@ pub(crate) const DOCUMENTS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_sha
 /// The weight of a word that only contains the token.
 pub(crate) const SUBSTRING: f32 = 0.5;
 
-/// The weight of a cosine, against 1 for the words.
+/// A text of a conversation is scored by the best of its passages of this many words, since a long answer holds most
+/// words of any question somewhere.
+pub(crate) const WINDOW: usize = 100;
+/// The power of a role's mean length in a factor for its records: what is told in few words, as users do, answers more
+/// often than one part of a long text.
+pub(crate) const ROLE: f64 = 0.3;
+
+/// The weight of a cosine among memories and documents, against 1 for the words. In a conversation both weigh 1.
 pub(crate) const MEANING: f64 = 0.7;
 /// The factor for a record of the time that the question names.
 pub(crate) const NAMED_TIME: f64 = 1.5;
@@ -37,19 +44,18 @@ pub(crate) const NAMED_TIME: f64 = 1.5;
 /// The greatest distance at which a neighbour contributes to a score.
 pub(crate) const NEIGHBOUR_REACH: usize = 2;
 /// The part of a neighbour's own score that it contributes, at one step and at two.
-pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.5, 0.3];
-/// The part of the own score of a record that asks something, for itself and for the next record.
-pub(crate) const ASKING: f64 = 0.8;
+pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.4, 0.2];
+/// What a short record that ends in a question contributes beyond that to the next record, which answers it.
+pub(crate) const ANSWERED: f64 = 0.4;
+/// The bytes up to which a text is short. A longer one asks less, and gets less from its neighbours: it has words enough
+/// of its own to be found by.
+pub(crate) const SHORT: f64 = 300.0;
 /// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of
 /// its cosine between the floor and 1.
 pub(crate) const SHARE_OF_WORDS: f64 = 0.5;
 /// The number of candidates that words and meaning find each: the least, and that for each wanted hit.
 pub(crate) const MIN_CANDIDATES: usize = 40;
 pub(crate) const CANDIDATES_PER_HIT: usize = 2;
-/// The least number of best candidates whose neighbours are read: the others contribute next to nothing.
-pub(crate) const MIN_SEEDS: usize = 60;
-/// The least number of best candidates whose neighbours are compared with the question's vector.
-pub(crate) const MIN_MEASURED: usize = 20;
 
 /// The least relevance of a recalled record, by meaning: in a scope of one record, and what is added for each tenfold
 /// of it, since among many records one resembles any question by chance. Chosen on conversations with questions that

@@ -1,16 +1,16 @@
 //! Hybrid search: words and meaning together, and the neighbours of a hit in its conversation.
 //!
-//! A record's score is its own score (see the store's evidence) and a part of the own scores of its neighbours: of the
-//! better one of the two at one step, and of the better one of the two at two steps, since the answer to a question is
-//! often next to a record that resembles the question. A record that is itself a question seldom answers: it counts
-//! less, and gives more to the next record.
+//! A record's score is its own score (see the store's evidence) and what its neighbours in the conversation lend it,
+//! since the answer to a question is often next to a record that resembles the question: a part of the own score of the
+//! better one of the two at one step, and of the better one of the two at two steps. A short record that ends in a
+//! question lends more to the next one; a long text gets less, since it is found by words of its own.
 //!
 //! `scripts/bench recall` measures the worth of each of these, and of ways that were tried and left out.
 
 use crate::error::Result;
 use crate::ranking::weights;
 use crate::record::{Hit, HitEvidence, StoredRecord};
-use crate::store::{Around, Candidate, Evidence, Plan, Question, Select, Store};
+use crate::store::{Candidate, Evidence, Plan, Question, Select, Store};
 
 /// The names of the parts of a score: words, meaning, and neighbours at one step and at two.
 const PART_NAMES: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
@@ -48,10 +48,8 @@ impl Wanted {
         let several = limit.saturating_mul(weights::CANDIDATES_PER_HIT);
         Plan {
             candidates: weights::MIN_CANDIDATES.max(several),
-            seeds: weights::MIN_SEEDS.max(several),
             // Records outside conversations have no neighbours.
             reach: if which.kinds.iter().any(|kind| kind.traced) { weights::NEIGHBOUR_REACH } else { 0 },
-            measured: weights::MIN_MEASURED.max(limit),
             links: if link { limit } else { 0 },
         }
     }
@@ -60,44 +58,79 @@ impl Wanted {
 /// The best candidates with a score above 0, best first; ties by time, newest first, then by id.
 fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     let candidates = &evidence.candidates;
-    let around = evidence.surroundings();
-    let own = evidence.own_scores(question);
-    let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
-    let asks: Vec<bool> = candidates.iter().map(|one| asks(&one.record)).collect();
-    let neighbour_scores = neighbour_scores(evidence, &around, &sums, &asks);
-    let relevance = relevance(evidence, &around, question.min_similarity());
-    let own = |at: usize| own[at].map(|part| if asks[at] { part * weights::ASKING } else { part });
-    let from_neighbours = |at: usize| neighbour_scores[at].iter().sum::<f64>();
-    let score = |at: usize| own(at).iter().sum::<f64>() + from_neighbours(at);
-    let mut best: Vec<(usize, f64)> =
-        (0..candidates.len()).map(|at| (at, score(at))).filter(|(_, score)| *score > 0.0).collect();
-    best.sort_by(|(a, of_a), (b, of_b)| {
+    let scores = Scores::of(evidence, question);
+    let mut best: Vec<usize> =
+        (0..candidates.len()).filter(|at| scores.is_hit[*at] && scores.total(*at) > 0.0).collect();
+    best.sort_by(|a, b| {
         let (one, other) = (&candidates[*a].record, &candidates[*b].record);
-        of_b.total_cmp(of_a).then(other.timestamp.cmp(&one.timestamp)).then_with(|| one.id.cmp(&other.id))
+        let by_time = other.timestamp.cmp(&one.timestamp);
+        scores.total(*b).total_cmp(&scores.total(*a)).then(by_time).then_with(|| one.id.cmp(&other.id))
     });
     best.truncate(limit);
-    let hit = |(at, score): (usize, f64)| {
-        let Candidate { record, keyword, similarity, .. } = &candidates[at];
+    best.into_iter().map(|at| scores.hit(at, &candidates[at])).collect()
+}
+
+/// The scores of the candidates.
+struct Scores {
+    /// By words and by meaning.
+    own: Vec<[f64; 2]>,
+    /// From the neighbours, at each step.
+    lent: Vec<[f64; weights::NEIGHBOUR_REACH]>,
+    relevance: Vec<f64>,
+    /// Whether words or meaning find a candidate or a neighbour of it.
+    is_hit: Vec<bool>,
+}
+
+impl Scores {
+    fn of(evidence: &Evidence, question: &Question) -> Scores {
+        let candidates = &evidence.candidates;
+        let own = evidence.own_scores(question);
+        let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
+        let min_similarity = question.min_similarity();
+        let is_found = |at: usize| {
+            let Candidate { keyword, similarity, .. } = candidates[at];
+            keyword > 0.0 || similarity.is_some_and(|cosine| cosine >= min_similarity)
+        };
+        let neighbours = neighbours(evidence);
+        let is_hit =
+            |(at, around): (usize, &NeighbourPositions)| is_found(at) || beside(around).any(is_found);
+        let lent = |(at, around): (usize, &NeighbourPositions)| lent(candidates, around, &sums, at);
+        Scores {
+            lent: neighbours.iter().enumerate().map(lent).collect(),
+            relevance: relevance(evidence, &neighbours, min_similarity),
+            is_hit: neighbours.iter().enumerate().map(is_hit).collect(),
+            own,
+        }
+    }
+
+    fn total(&self, at: usize) -> f64 {
+        self.own[at].iter().sum::<f64>() + self.of_neighbours(at)
+    }
+
+    fn of_neighbours(&self, at: usize) -> f64 {
+        self.lent[at].iter().sum()
+    }
+
+    fn hit(&self, at: usize, Candidate { record, keyword, similarity, .. }: &Candidate) -> Hit {
         let why = HitEvidence {
             secrets: Vec::new(),
             keyword: Some(*keyword).filter(|keyword| *keyword > 0.0),
             similarity: *similarity,
-            around: Some(from_neighbours(at)).filter(|around| *around > 0.0),
-            relevance: Some(relevance[at]),
+            around: Some(self.of_neighbours(at)).filter(|around| *around > 0.0),
+            relevance: Some(self.relevance[at]),
             ..HitEvidence::default()
         };
-        let parts = PART_NAMES.into_iter().zip(own(at).into_iter().chain(neighbour_scores[at]));
+        let parts = PART_NAMES.into_iter().zip(self.own[at].into_iter().chain(self.lent[at]));
         let parts = parts.filter(|(_, part)| *part != 0.0).map(|(name, part)| (name.to_owned(), part));
-        Hit { record: StoredRecord::clone(record), score, why, parts: parts.collect() }
-    };
-    best.into_iter().map(hit).collect()
+        Hit { record: StoredRecord::clone(record), score: self.total(at), why, parts: parts.collect() }
+    }
 }
 
 /// The relevance of each candidate: the likelihood that it is related to the question at all, which its
 /// score, relative to the best one, does not show. It is the position of its cosine between the least
 /// similarity (0) and 1, plus half of the share of the question's words that it holds; without a vector, that
 /// share alone. A neighbour is as relevant as the record next to it.
-fn relevance(evidence: &Evidence, around: &[(usize, &Around)], min_similarity: f64) -> Vec<f64> {
+fn relevance(evidence: &Evidence, neighbours: &[NeighbourPositions], min_similarity: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
         Some(cosine) => {
             (cosine - min_similarity) / (1.0 - min_similarity) + weights::SHARE_OF_WORDS * one.share
@@ -105,43 +138,52 @@ fn relevance(evidence: &Evidence, around: &[(usize, &Around)], min_similarity: f
         None => one.share,
     };
     let own: Vec<f64> = evidence.candidates.iter().map(own).collect();
-    let mut best = own.clone();
-    for (at, around) in around {
-        for other in around.all().filter_map(|record| evidence.position(&record.id)) {
-            best[*at] = best[*at].max(own[other]);
-            best[other] = best[other].max(own[*at]);
-        }
+    let best = |(at, around): (usize, &NeighbourPositions)| {
+        beside(around).map(|other| own[other]).fold(own[at], f64::max)
+    };
+    neighbours.iter().enumerate().map(best).collect()
+}
+
+/// The positions of the neighbours of a candidate among the candidates: the one before it and the one after it, at each
+/// step.
+type NeighbourPositions = [[Option<usize>; 2]; weights::NEIGHBOUR_REACH];
+
+/// The neighbours of each candidate.
+fn neighbours(evidence: &Evidence) -> Vec<NeighbourPositions> {
+    let adjacent = evidence.adjacent();
+    let beyond = |at: usize| [0, 1].map(|side| adjacent[at][side].and_then(|next| adjacent[next][side]));
+    (0..adjacent.len()).map(|at| [adjacent[at], beyond(at)]).collect()
+}
+
+/// All neighbours of a candidate.
+fn beside(neighbours: &NeighbourPositions) -> impl Iterator<Item = usize> {
+    neighbours.as_flattened().iter().copied().flatten()
+}
+
+/// What its neighbours lend a candidate, at each step, of their own scores.
+fn lent(
+    candidates: &[Candidate],
+    neighbours: &NeighbourPositions,
+    own: &[f64],
+    at: usize,
+) -> [f64; weights::NEIGHBOUR_REACH] {
+    let shortness = |at: usize| (weights::SHORT / candidates[at].record.text.len() as f64).min(1.0);
+    let mut lent = [0.0; weights::NEIGHBOUR_REACH];
+    for (step, lent) in lent.iter_mut().enumerate() {
+        let [before, after] = neighbours[step];
+        let part = weights::NEIGHBOURS[step];
+        let of_before = before.map_or(0.0, |before| {
+            let answered = step == 0 && asks(&candidates[before].record);
+            let more = if answered { weights::ANSWERED * shortness(before) } else { 0.0 };
+            own[before] * (part + more)
+        });
+        let of_after = after.map_or(0.0, |after| own[after] * part);
+        *lent = of_before.max(of_after) * shortness(at);
     }
-    best
+    lent
 }
 
 /// Whether a record ends in a question.
 fn asks(record: &StoredRecord) -> bool {
     record.text.trim_end().ends_with(['?', '？', '؟'])
-}
-
-/// The contributions of the neighbours of each candidate, at each step. The neighbours of the seeds are known, and each
-/// seed is a neighbour of its neighbours.
-fn neighbour_scores(
-    evidence: &Evidence,
-    around: &[(usize, &Around)],
-    own: &[f64],
-    asks: &[bool],
-) -> Vec<[f64; weights::NEIGHBOURS.len()]> {
-    let mut best = vec![[0.0_f64; weights::NEIGHBOURS.len()]; own.len()];
-    let mut spread = |from: usize, to: usize, step: usize, to_next: bool| {
-        let part =
-            if to_next && step == 0 && asks[from] { weights::ASKING } else { weights::NEIGHBOURS[step] };
-        best[to][step] = best[to][step].max(own[from] * part);
-    };
-    for (at, around) in around {
-        for (side, earlier) in [(&around.before, true), (&around.after, false)] {
-            for (step, record) in side.iter().enumerate() {
-                let Some(other) = evidence.position(&record.id) else { continue };
-                spread(other, *at, step, earlier);
-                spread(*at, other, step, !earlier);
-            }
-        }
-    }
-    best
 }

@@ -1,15 +1,21 @@
 //! The evidence for the records that may answer a question, typed: the hits by words and by meaning, the cosines, the
-//! neighbours of the best candidates, and their links.
+//! neighbours of the candidates, and their links.
 //!
-//! A record's own score is its BM25 divided by the best one, plus `weights::MEANING` times the position of its cosine
+//! In a conversation a record's own score is that of its best passage by words, divided by the best one, plus its
+//! cosine, divided by the best one; times a factor for its role, `(M / R)^weights::ROLE`, where M is the mean length of
+//! the candidates' texts in bytes and R that of the candidates of its role. Neighbours of hits are scored like these.
+//!
+//! Elsewhere it is its BM25 divided by the best one, plus `weights::MEANING` times the position of its cosine
 //! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
-//! range of cosines depends on the model. Without a vector its words count for both. Among memories words weigh less
-//! (`words_weight`). If the question names a month or a year, scores of records of that
-//! time are multiplied by `weights::NAMED_TIME`.
+//! range of cosines depends on the model. Among memories words weigh less (`words_weight`).
+//!
+//! Without a vector the words of a record count for both. If the question names a month or a year, scores of records of
+//! that time are multiplied by `weights::NAMED_TIME`.
 
 use super::question::Question;
 use crate::ranking::weights;
-use crate::record::{Hit, Link, MEMORY, StoredRecord};
+use crate::ranking::window::{QuestionWords, WordScore};
+use crate::record::{Hit, Link, MEMORY, Role, StoredRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -21,12 +27,8 @@ pub type Cosines = Vec<(String, f64)>;
 pub struct Plan {
     /// The number of candidates by words, and by meaning.
     pub candidates: usize,
-    /// The number of best candidates whose neighbours are read.
-    pub seeds: usize,
-    /// The number of neighbours on each side.
+    /// The number of neighbours on each side of each candidate; 0 outside conversations.
     pub reach: usize,
-    /// The number of best candidates whose neighbours are compared with the question's vector.
-    pub measured: usize,
     /// The number of best candidates whose links are read.
     pub links: usize,
 }
@@ -36,6 +38,14 @@ pub struct Plan {
 pub struct Around {
     pub before: Vec<Arc<StoredRecord>>,
     pub after: Vec<Arc<StoredRecord>>,
+}
+
+/// The hits by words, the cosines of those of them that were compared, and the words of the question.
+#[derive(Default)]
+pub(crate) struct FoundByWords {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) cosines: Cosines,
+    pub(crate) words: QuestionWords,
 }
 
 impl Around {
@@ -49,7 +59,7 @@ impl Around {
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub record: Arc<StoredRecord>,
-    /// Its score by words; 0 if they did not find it.
+    /// Its score by words; 0 if it holds none.
     pub keyword: f64,
     /// The share of the question's words that it holds, weighted by idf.
     pub share: f64,
@@ -58,17 +68,19 @@ pub struct Candidate {
 }
 
 /// The evidence for all records that may answer a question.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Evidence {
     /// Each record once, in the order in which they were found.
     pub candidates: Vec<Candidate>,
     positions: FxHashMap<String, usize>,
-    /// The candidates whose neighbours are read, best first.
-    pub seeds: Vec<usize>,
+    /// The words of the question.
+    words: QuestionWords,
+    /// The candidates that words or meaning found, best first.
+    seeds: Vec<usize>,
     /// Records and their neighbours, by the record's id.
     around: FxHashMap<String, (Arc<StoredRecord>, Around)>,
     /// The cosines of neighbours.
-    measured: Cosines,
+    cosines: Cosines,
     /// The links of the records in `linked`, all of them.
     links: Vec<Link>,
     linked: FxHashSet<String>,
@@ -79,31 +91,35 @@ pub struct Evidence {
 impl Evidence {
     /// Starts with the neighbours that an earlier, smaller plan for the same question has read.
     pub(super) fn after(earlier: Evidence, plan: &Plan) -> Evidence {
-        let Evidence { around, measured, links, linked, reach, .. } = earlier;
+        let Evidence { around, cosines, links, linked, reach, .. } = earlier;
         if reach == plan.reach {
-            return Evidence { around, measured, links, linked, reach, ..Evidence::default() };
+            return Evidence { around, cosines, links, linked, reach, ..Evidence::default() };
         }
         Evidence { reach: plan.reach, ..Evidence::default() }
     }
 
-    /// Adds the hits by words and by meaning, and cosines of the hits by words.
-    pub(super) fn add_found(&mut self, by_words: Vec<Hit>, by_meaning: Vec<Hit>, cosines: &Cosines) {
-        for Hit { record, score, why, .. } in by_words {
+    /// Adds the hits by words and by meaning. Returns those of them whose neighbours are not known yet, best first.
+    pub(super) fn add_found(
+        &mut self,
+        question: &Question,
+        FoundByWords { hits, cosines, words }: FoundByWords,
+        by_meaning: Vec<Hit>,
+    ) -> Vec<usize> {
+        self.words = words;
+        for Hit { record, score, why, .. } in hits {
+            let scores_whole = !self.is_conversation();
             let candidate = self.add(Arc::new(record));
-            (candidate.keyword, candidate.share) = (score, why.share.unwrap_or_default());
+            if scores_whole {
+                (candidate.keyword, candidate.share) = (score, why.share.unwrap_or_default());
+            }
         }
         for Hit { record, score, .. } in by_meaning {
             self.add(Arc::new(record)).similarity = Some(score);
         }
-        self.measure(cosines);
-    }
-
-    /// Chooses the candidates whose neighbours are read, and returns those of them whose neighbours are not known yet.
-    pub(super) fn choose_seeds(&mut self, question: &Question, plan: &Plan) -> Vec<usize> {
+        self.measure(&cosines);
         let sums: Vec<f64> = self.own_scores(question).iter().map(|own| own.iter().sum()).collect();
         self.seeds = (0..self.candidates.len()).collect();
         self.seeds.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]).then(a.cmp(b)));
-        self.seeds.truncate(plan.seeds);
         let known = |at: &usize| self.around.contains_key(&self.candidates[*at].record.id);
         self.seeds.iter().copied().filter(|at| !known(at)).collect()
     }
@@ -119,15 +135,15 @@ impl Evidence {
             let record = self.candidates[*at].record.clone();
             self.around.insert(record.id.clone(), (record, around));
         }
-        self.measured.extend(cosines);
+        self.cosines.extend(cosines);
         let seeds = self.seeds.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
         let neighbours = seeds.flat_map(|(_, around)| around.all());
         for record in neighbours.cloned().collect::<Vec<_>>() {
             self.add(record);
         }
-        let measured = std::mem::take(&mut self.measured);
-        self.measure(&measured);
-        self.measured = measured;
+        let cosines = std::mem::take(&mut self.cosines);
+        self.measure(&cosines);
+        self.cosines = cosines;
     }
 
     /// The ids of those of the best `most` seeds whose links are not known yet.
@@ -147,7 +163,10 @@ impl Evidence {
             Some(at) => *at,
             None => {
                 self.positions.insert(record.id.clone(), self.candidates.len());
-                self.candidates.push(Candidate { record, keyword: 0.0, share: 0.0, similarity: None });
+                let text = record.indexed_text().filter(|_| self.is_conversation());
+                let WordScore { score: keyword, share } =
+                    text.map(|text| self.words.score(&text)).unwrap_or_default();
+                self.candidates.push(Candidate { record, keyword, share, similarity: None });
                 self.candidates.len() - 1
             }
         };
@@ -168,10 +187,25 @@ impl Evidence {
         self.positions.get(id).copied()
     }
 
-    /// The seeds and the neighbours of each, best first.
-    pub fn surroundings(&self) -> Vec<(usize, &Around)> {
-        let around = |at: usize| Some((at, &self.around.get(&self.candidates[at].record.id)?.1));
-        self.seeds.iter().filter_map(|at| around(*at)).collect()
+    /// The candidates before and after each candidate in its conversation, as far as they are known.
+    pub fn adjacent(&self) -> Vec<[Option<usize>; 2]> {
+        let mut adjacent = vec![[None; 2]; self.candidates.len()];
+        for at in &self.seeds {
+            let Some((_, around)) = self.around.get(&self.candidates[*at].record.id) else { continue };
+            for (side, [toward, back]) in [(&around.before, [0, 1]), (&around.after, [1, 0])] {
+                let mut last = *at;
+                for next in side.iter().map_while(|record| self.position(&record.id)) {
+                    (adjacent[last][toward], adjacent[next][back]) = (Some(next), Some(last));
+                    last = next;
+                }
+            }
+        }
+        adjacent
+    }
+
+    /// Whether the records are of conversations: others have no neighbours.
+    fn is_conversation(&self) -> bool {
+        self.reach > 0
     }
 
     /// The links of a record, if all of them are known.
@@ -182,6 +216,50 @@ impl Evidence {
 
     /// The own scores of the candidates, by words and by meaning.
     pub fn own_scores(&self, question: &Question) -> Vec<[f64; 2]> {
+        let mut scores =
+            if self.is_conversation() { self.scores_of_messages() } else { self.scores_of_others(question) };
+        for (own, one) in scores.iter_mut().zip(&self.candidates) {
+            if question.dates.hold(one.record.timestamp) {
+                *own = own.map(|part| part * weights::NAMED_TIME);
+            }
+        }
+        scores
+    }
+
+    /// The own scores of records of conversations.
+    fn scores_of_messages(&self) -> Vec<[f64; 2]> {
+        let best =
+            |of: fn(&Candidate) -> f64| self.candidates.iter().map(of).fold(f64::MIN_POSITIVE, f64::max);
+        let keyword = best(|one| one.keyword);
+        let similarity = best(|one| one.similarity.unwrap_or_default());
+        let factors = self.role_factors();
+        let score = |one: &Candidate| {
+            let factor = factors.get(&one.record.role).copied().unwrap_or(1.0);
+            let words = factor * one.keyword / keyword;
+            match one.similarity {
+                Some(cosine) => [words, factor * cosine.max(0.0) / similarity],
+                // Without a vector the words count for the meaning too.
+                None => [2.0 * words, 0.0],
+            }
+        };
+        self.candidates.iter().map(score).collect()
+    }
+
+    /// The factor for the records of each role.
+    fn role_factors(&self) -> FxHashMap<Option<Role>, f64> {
+        let mut sizes: FxHashMap<Option<Role>, (usize, usize)> = FxHashMap::default();
+        for one in &self.candidates {
+            let (bytes, count) = sizes.entry(one.record.role).or_default();
+            (*bytes, *count) = (*bytes + one.record.text.len(), *count + 1);
+        }
+        let all = sizes.values().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        // Nothing is shorter than a byte.
+        let mean = |(bytes, count): (usize, usize)| bytes.max(1) as f64 / count.max(1) as f64;
+        sizes.into_iter().map(|(role, of)| (role, (mean(all) / mean(of)).powf(weights::ROLE))).collect()
+    }
+
+    /// The own scores of memories and documents.
+    fn scores_of_others(&self, question: &Question) -> Vec<[f64; 2]> {
         let min_similarity = question.min_similarity();
         let keyword = self.candidates.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
         let cosines = || self.candidates.iter().filter_map(|one| one.similarity);
@@ -194,12 +272,10 @@ impl Evidence {
         };
         let words_weight = self.words_weight();
         let score = |one: &Candidate| {
-            let dated = if question.dates.hold(one.record.timestamp) { weights::NAMED_TIME } else { 1.0 };
             let words = words_weight * one.keyword / keyword;
             match one.similarity {
-                Some(cosine) => [dated * words, dated * weights::MEANING * meaning(cosine)],
-                // Without a vector the words count for the meaning too.
-                None => [dated * (1.0 + weights::MEANING) * words, 0.0],
+                Some(cosine) => [words, weights::MEANING * meaning(cosine)],
+                None => [(1.0 + weights::MEANING) * words, 0.0],
             }
         };
         self.candidates.iter().map(score).collect()
@@ -260,11 +336,11 @@ mod tests {
             before: all[at.saturating_sub(REACH)..at].iter().rev().cloned().collect(),
             after: all[at + 1..(at + 1 + REACH).min(all.len())].to_vec(),
         };
-        let plan = Plan { candidates: 0, seeds: 0, reach: REACH, measured: 0, links: 0 };
+        let plan = Plan { candidates: 0, reach: REACH, links: 0 };
         let mut evidence = Evidence::after(Evidence::default(), &plan);
-        let found = positions_found.iter().map(|at| Hit::by_words((*all[*at]).clone(), 1.0, None)).collect();
-        evidence.add_found(found, Vec::new(), &Vec::new());
-        let positions: Vec<usize> = (0..positions_found.len()).collect();
+        let hits = positions_found.iter().map(|at| Hit::by_words((*all[*at]).clone(), 1.0, None)).collect();
+        let found = FoundByWords { hits, ..FoundByWords::default() };
+        let positions = evidence.add_found(&Question::parse("", None), found, Vec::new());
         evidence.add_around(&positions, positions_found.into_iter().map(around).collect(), Vec::new());
         let neighbours = evidence.neighbours();
         let mut known = Vec::new();

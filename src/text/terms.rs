@@ -108,6 +108,11 @@ impl Piece {
         Piece { text: text.to_owned(), finder: Finder::new(text).into_owned() }
     }
 
+    /// The places where it occurs in a folded text.
+    pub(crate) fn starts_in(&self, folded: &str) -> impl Iterator<Item = usize> {
+        self.finder.find_iter(folded.as_bytes())
+    }
+
     /// The words of the runs that contain it.
     pub(crate) fn words_in<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = &'a str> {
         let mut rest = folded;
@@ -132,6 +137,24 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
         let (run, after) = from.split_at(find_alphanumeric(from, false).unwrap_or(from.len()));
         rest = after;
         Some(run)
+    })
+}
+
+/// The places in a folded text where its words begin. In a script without spaces, each character is a word.
+pub(crate) fn word_starts(folded: &str) -> impl Iterator<Item = usize> {
+    let starts_in = |run: &str| {
+        let mut after_spaced = false;
+        let begins = move |(_, c): &(usize, char)| {
+            let (was_spaced, is_spaced) = (after_spaced, !is_unspaced(*c));
+            after_spaced = is_spaced;
+            !(was_spaced && is_spaced || is_within_syllable(*c))
+        };
+        run.char_indices().filter(begins).map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    runs(folded).flat_map(move |run| {
+        let begin = run.as_ptr() as usize - folded.as_ptr() as usize;
+        let starts = if run.is_ascii() { vec![0] } else { starts_in(run) };
+        starts.into_iter().map(move |at| begin + at)
     })
 }
 
@@ -205,6 +228,11 @@ pub(crate) fn is_unspaced(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
+/// Whether a character stands within a Korean syllable, which begins with an initial consonant.
+fn is_within_syllable(c: char) -> bool {
+    ('\u{1160}'..='\u{11ff}').contains(&c)
+}
+
 /// Splits a run into pieces: each two adjacent characters of a script without spaces (bigrams, since most words have
 /// two characters), and each part of another script whole.
 pub(crate) fn pieces(run: &str) -> Vec<&str> {
@@ -213,10 +241,8 @@ pub(crate) fn pieces(run: &str) -> Vec<&str> {
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_unspaced(c) != is_unspaced(first)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
-        // A Korean syllable begins with an initial consonant; the others are within it.
-        let within = |c: char| ('\u{1160}'..='\u{11ff}').contains(&c);
         let mut starts: Vec<usize> =
-            part.char_indices().filter(|(_, c)| !within(*c)).map(|(at, _)| at).collect();
+            part.char_indices().filter(|(_, c)| !is_within_syllable(*c)).map(|(at, _)| at).collect();
         starts.push(part.len());
         if is_unspaced(first) && starts.len() > 2 {
             pieces.extend(starts.windows(3).map(|at| &part[at[0]..at[2]]));

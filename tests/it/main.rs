@@ -112,6 +112,7 @@ mod proxy_routes;
 mod proxy_safety;
 mod proxy_storing;
 mod proxy_stream;
+mod ranking;
 mod reach;
 mod recall_steps;
 mod redact;

@@ -406,7 +406,7 @@ fn a_graph_recalls_what_a_file_does(graph: Home) {
         which.roles = if round < 6 { vec![Role::User, Role::Assistant] } else { vec![Role::User] };
         let vector = vector();
         let question = question(&words(round + 3), &vector);
-        let plan = Plan { candidates: 60, seeds: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
+        let plan = Plan { candidates: 60, reach: 2, links: 10 * round };
         let ask = |store: &mut Box<dyn Store>| {
             let last = store.last_of(&which, 5).unwrap();
             let worded = store.find(&question.terms, Occur::Any, &which, 60).unwrap();
@@ -429,14 +429,14 @@ fn a_graph_recalls_what_a_file_does(graph: Home) {
         assert_eq!(found.3, wanted.3, "{round}");
         same_evidence(&found.2, &wanted.2, &format!("{round}"));
         // A greater plan, of which a part is known already, finds what it finds alone.
-        let plan = Plan { candidates: 90, measured: plan.measured + 20, links: plan.links + 20, ..plan };
+        let plan = Plan { candidates: 90, links: plan.links + 20, ..plan };
         let second = one.retrieve(&question, &which, &plan, found.2).unwrap();
         let wanted = other.retrieve(&question, &which, &plan, wanted.2).unwrap();
         same_evidence(&second, &wanted, &format!("{round}, once more"));
     }
     // A new vector or message is found at once.
     let which = Select::messages(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
-    let plan = Plan { candidates: 60, seeds: 60, reach: 2, measured: 20, links: 0 };
+    let plan = Plan { candidates: 60, reach: 2, links: 0 };
     let vector = vector();
     let question = question("word1 owl", &vector);
     for at in 0..3 {
@@ -494,15 +494,19 @@ fn same_evidence(found: &Evidence, wanted: &Evidence, reported: &str) {
         let same = similarity.zip(wanted.2).is_none_or(|(one, other)| near(one, other));
         assert!(same && similarity.is_some() == wanted.2.is_some(), "{reported}: {id}");
     }
-    let surroundings = |evidence: &Evidence| -> BTreeMap<String, Vec<String>> {
+    let adjacent = |evidence: &Evidence| -> BTreeMap<String, [Option<String>; 2]> {
         let id = |at: usize| evidence.candidates[at].record.id.clone();
-        let around = |around: &rsv::store::Around| around.all().map(|record| record.id.clone()).collect();
-        evidence.surroundings().into_iter().map(|(at, beside)| (id(at), around(beside))).collect()
+        evidence
+            .adjacent()
+            .into_iter()
+            .enumerate()
+            .map(|(at, beside)| (id(at), beside.map(|at| at.map(id))))
+            .collect()
     };
-    assert_eq!(surroundings(found), surroundings(wanted), "{reported}");
+    assert_eq!(adjacent(found), adjacent(wanted), "{reported}");
     let linked = |evidence: &Evidence| -> usize {
-        let links = |at: &usize| Some(evidence.links_of(&evidence.candidates[*at].record.id)?.count());
-        evidence.seeds.iter().filter_map(links).sum()
+        let links = |one: &Candidate| Some(evidence.links_of(&one.record.id)?.count());
+        evidence.candidates.iter().filter_map(links).sum()
     };
     assert_eq!(linked(found), linked(wanted), "{reported}");
 }

@@ -7,6 +7,7 @@ use super::selection::{number, select_params};
 use super::server::ids_per_request;
 use super::statements::{self, selected_of_kind};
 use super::values::{self, Params};
+use super::words::MeasuringVector;
 use crate::record::{RecordKind, Scope, StoredRecord};
 use crate::store::evidence::{Around, Cosines};
 use crate::store::select::Select;
@@ -23,22 +24,14 @@ const POSITION_BYTES: usize = 16;
 /// itself, and the nearness of its vector.
 type Neighbour = (usize, bool, ListedRecord, Option<f64>, Option<Vec<f64>>);
 
-/// The vector of a model with which the neighbours of the first records, this many, are compared.
-#[derive(Clone, Copy)]
-pub(super) struct MeasureFirst<'a> {
-    pub(super) model: &'a str,
-    pub(super) vector: &'a [f32],
-    pub(super) count: usize,
-}
-
 impl Neo4j {
-    /// Reads the neighbours of records, each in its collection, and the cosines of those that are compared.
+    /// Reads the neighbours of records, each in its collection, and their cosines with a vector.
     pub(super) fn read_around(
         &self,
         records: &[&StoredRecord],
         which: &Select,
         reach: usize,
-        measure: Option<MeasureFirst>,
+        measure: MeasuringVector,
     ) -> DbResult<(Vec<Around>, Cosines)> {
         let mut around = vec![Around::default(); records.len()];
         let mut cosines = BTreeMap::new();
@@ -49,10 +42,6 @@ impl Neo4j {
                 continue;
             }
             let of_kind: Vec<&StoredRecord> = positions.iter().map(|at| records[*at]).collect();
-            let measure = measure.map(|measure| MeasureFirst {
-                count: positions.iter().filter(|at| **at < measure.count).count(),
-                ..measure
-            });
             let read = self.read_around_of_kind(kind, &of_kind, (which, reach), measure, &mut cosines)?;
             for (at, read) in positions.into_iter().zip(read) {
                 around[at] = read;
@@ -67,21 +56,19 @@ impl Neo4j {
         kind: &'static RecordKind,
         records: &[&StoredRecord],
         (which, reach): (&Select, usize),
-        measure: Option<MeasureFirst>,
+        measure: MeasuringVector,
         cosines: &mut BTreeMap<String, f64>,
     ) -> DbResult<Vec<Around>> {
         let statement = if measure.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
         let statement = &selected_of_kind(statement, kind, which);
-        let (model, vector) = measure.map_or(("", &[][..]), |measure| (measure.model, measure.vector));
-        let mut measured = measure.map_or(0, |measure| measure.count);
+        let (model, vector) = measure.unwrap_or_default();
         let query = QuantizedQuery::new(vector);
         let mut all = Vec::with_capacity(records.len());
         let bytes = records.iter().map(|record| record.id.len()).max().unwrap_or_default() + POSITION_BYTES;
         for records in records.chunks(ids_per_request(statement, vector.len(), bytes)) {
             let mut around = vec![Around::default(); records.len()];
             let params = with_positions(select_params(which), records).with("reach", number(reach));
-            let params = params.with("model", model).with_question(vector).with("measured", number(measured));
-            measured = measured.saturating_sub(records.len());
+            let params = params.with("model", model).with_question(vector);
             let most = records.len().saturating_mul(2 * reach);
             for (i, before, listed, cosine, vector) in
                 self.server.lists::<Neighbour>(statement, params, most)?

@@ -35,7 +35,7 @@ pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
 }
 
 /// The stem of a token that begins with it: every record that holds the token holds that stem.
-pub(super) fn whole_stem<'a>(token: &'a QueryToken) -> Option<&'a str> {
+pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
     token.stem.as_deref().filter(|stem| token.text.starts_with(terms::beginning(stem)))
 }
 

@@ -1,12 +1,12 @@
 //! Retrieval by words, meaning, neighbours and links. Independent queries run in parallel, each on its own connection.
 
-use super::around::MeasureFirst;
 use super::error::DbResult;
 use super::graph::{Neo4j, in_parallel};
+use super::words::MeasuringVector;
 use crate::record::{Hit, Link, StoredRecord};
 use crate::store::api::{Store, VisitHit};
 use crate::store::error::{Result, StoreError};
-use crate::store::evidence::{Around, Cosines, Evidence, Plan};
+use crate::store::evidence::{Around, Cosines, Evidence, FoundByWords, Plan};
 use crate::store::question::{Question, QuestionVector};
 use crate::store::select::Select;
 use crate::text::terms::{Occur, Term};
@@ -21,13 +21,14 @@ impl Store for Neo4j {
     ) -> Result<Evidence> {
         let mut evidence = Evidence::after(earlier, plan);
         let found = self.find_candidates(question, which, plan.candidates);
-        let (by_words, by_meaning, cosines) = self.or_error("search", found)?;
-        evidence.add_found(by_words, by_meaning, &cosines);
-        let positions = evidence.choose_seeds(question, plan);
+        let (by_words, by_meaning) = self.or_error("search", found)?;
+        let positions = evidence.add_found(question, by_words, by_meaning);
         let unlinked = evidence.unlinked(plan.links);
         let records = evidence.records(&positions);
-        let read =
-            in_parallel(|| self.links_of(&unlinked), || self.surroundings(&records, question, which, plan));
+        let read = in_parallel(
+            || self.links_of(&unlinked),
+            || self.surroundings(&records, question, which, plan.reach),
+        );
         let (around, cosines) = self.or_error("read", read.1)?;
         let links = self.or_error("read", read.0)?;
         evidence.add_around(&positions, around, cosines);
@@ -44,8 +45,8 @@ impl Store for Neo4j {
         visit: &mut VisitHit,
     ) -> Result<()> {
         let found = self.find_words(terms, occur, which, limit, None);
-        let (hits, _) = self.or_error("search", found)?;
-        hits.into_iter().try_for_each(visit).map_err(StoreError::from)
+        let found = self.or_error("search", found)?;
+        found.hits.into_iter().try_for_each(visit).map_err(StoreError::from)
     }
 
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
@@ -59,23 +60,20 @@ impl Store for Neo4j {
 }
 
 impl Neo4j {
-    /// The hits by words and by meaning, and the cosines of the hits by words.
+    /// The hits by words and by meaning.
     fn find_candidates(
         &self,
         question: &Question,
         which: &Select,
         limit: usize,
-    ) -> DbResult<(Vec<Hit>, Vec<Hit>, Cosines)> {
+    ) -> DbResult<(FoundByWords, Vec<Hit>)> {
         let by_words = |measure| self.find_words(&question.terms, Occur::Any, which, limit, measure);
-        let Some(QuestionVector { model, numbers, .. }) = &question.vector else {
-            return by_words(None).map(|(by_words, cosines)| (by_words, Vec::new(), cosines));
+        let Some(vector) = measuring(question) else {
+            return by_words(None).map(|by_words| (by_words, Vec::new()));
         };
-        let (by_meaning, by_words) = in_parallel(
-            || self.find_nearest(model, numbers, which, limit),
-            || by_words(Some((model.as_str(), numbers.as_slice()))),
-        );
-        let (by_words, cosines) = by_words?;
-        Ok((by_words, by_meaning?, cosines))
+        let (by_meaning, by_words) =
+            in_parallel(|| self.find_nearest(vector.0, vector.1, which, limit), || by_words(Some(vector)));
+        Ok((by_words?, by_meaning?))
     }
 
     fn links_of(&self, ids: &[String]) -> DbResult<Vec<Link>> {
@@ -86,25 +84,18 @@ impl Neo4j {
         self.read_links(&ids, None)
     }
 
-    /// The neighbours of records, read in two halves, and the cosines of the neighbours of the first records.
+    /// The neighbours of records, read in two halves, and their cosines.
     fn surroundings(
         &self,
         records: &[&StoredRecord],
         question: &Question,
         which: &Select,
-        plan: &Plan,
+        reach: usize,
     ) -> DbResult<(Vec<Around>, Cosines)> {
         // The halves are interleaved, so that both take equally long.
         let half =
             |from: usize| -> Vec<&StoredRecord> { records.iter().skip(from).step_by(2).copied().collect() };
-        let read = |from: usize| {
-            let measure = question.vector.as_ref().map(|vector| MeasureFirst {
-                model: &vector.model,
-                vector: &vector.numbers,
-                count: plan.measured.saturating_sub(from).div_ceil(2),
-            });
-            self.read_around(&half(from), which, plan.reach, measure)
-        };
+        let read = |from: usize| self.read_around(&half(from), which, reach, measuring(question));
         if records.len() < 2 {
             return read(0);
         }
@@ -117,4 +108,10 @@ impl Neo4j {
             (0..records.len()).filter_map(|at| if at % 2 == 0 { some.next() } else { others.next() });
         Ok((around.collect(), cosines))
     }
+}
+
+/// The model and the vector of a question, if it has one.
+fn measuring(question: &Question) -> MeasuringVector<'_> {
+    let QuestionVector { model, numbers, .. } = question.vector.as_ref()?;
+    Some((model, numbers))
 }

@@ -338,7 +338,7 @@ pub(super) const AROUND: &str = concat!(around!(), "RETURN [i, before, ", listed
 pub(super) const AROUND_MEASURED: &str = concat!(
     "OPTIONAL MATCH (model:RsvModel {name: $model, dim: size($vector)}) ",
     around!(),
-    "OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) WHERE i < $measured RETURN [i, before, ",
+    "OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) RETURN [i, before, ",
     listed!(),
     ", ",
     cosine!("vector.similarity.cosine(e.embedding, $vector)"),

@@ -14,8 +14,9 @@ use super::server::FETCH_SIZE;
 use super::statements::{self, for_scopes, for_words, fulltext_index};
 use super::values::{self, Params};
 use crate::ranking::bm25::{self, Corpus, QueryToken, Scored};
+use crate::ranking::window::QuestionWords;
 use crate::record::{Hit, RecordKind, Scopes, StoredRecord};
-use crate::store::evidence::Cosines;
+use crate::store::evidence::{Cosines, FoundByWords};
 use crate::store::select::Select;
 use crate::text::terms::{FoldedText, Occur, Term};
 use neo4rs::{BoltNull, BoltType};
@@ -68,7 +69,7 @@ struct SeenRecords {
 }
 
 impl Neo4j {
-    /// Finds the best records in which the terms occur, and the cosines of those that were compared.
+    /// Finds the best records in which the terms occur.
     pub(super) fn find_words(
         &self,
         terms: &[Term],
@@ -76,8 +77,8 @@ impl Neo4j {
         which: &Select,
         limit: usize,
         measure: MeasuringVector,
-    ) -> DbResult<(Vec<Hit>, Cosines)> {
-        let mut tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
+    ) -> DbResult<FoundByWords> {
+        let tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
         let unverified =
             |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
         let unverified: Vec<&Term> =
@@ -88,14 +89,16 @@ impl Neo4j {
             return Ok(Default::default());
         }
         if tokens.is_empty() {
-            return Ok((self.newest_with(&unverified, &which, limit)?, Cosines::new()));
+            let hits = self.newest_with(&unverified, &which, limit)?;
+            return Ok(FoundByWords { hits, ..FoundByWords::default() });
         }
         let search = Search { which: &which, limit, unverified: &unverified, measure };
-        self.rank(&mut tokens, occur, search)
+        self.rank(tokens, occur, search)
     }
 
     /// Examines more and more records until all others score less than the best.
-    fn rank(&self, tokens: &mut [QueryToken], occur: Occur, search: Search) -> DbResult<(Vec<Hit>, Cosines)> {
+    fn rank(&self, mut all_tokens: Vec<QueryToken>, occur: Occur, search: Search) -> DbResult<FoundByWords> {
+        let tokens = &mut all_tokens[..];
         let Search { which, limit, .. } = search;
         let (mut looked_at, FirstPass { corpus, prefix, exact, all_read }) =
             self.first_pass(tokens, occur, search)?;
@@ -112,7 +115,12 @@ impl Neo4j {
                     if occur == Occur::All {
                         bm25::explain(&mut hits, &positions, tokens, &corpus);
                     }
-                    return Ok((Hit::best(hits, limit), looked_at.cosines));
+                    let words = QuestionWords::new(all_tokens, &corpus);
+                    return Ok(FoundByWords {
+                        hits: Hit::best(hits, limit),
+                        cosines: looked_at.cosines,
+                        words,
+                    });
                 }
             }
             unread_idf = match reached {

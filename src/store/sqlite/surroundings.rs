@@ -14,15 +14,13 @@ use rusqlite::{CachedStatement, Connection, params_from_iter};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The number of neighbours to read, and of records whose neighbours are compared with the vector.
+/// The neighbours to read, and the vector with which they are compared.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub(super) which: &'a Select,
     /// The number of records before and after each.
     pub(super) reach: usize,
     pub(super) vector: Option<ModelVector<'a>>,
-    /// The number of first records whose neighbours are compared with the vector.
-    pub(super) measured: usize,
 }
 
 /// The records on one side of a record.
@@ -67,11 +65,10 @@ impl Surroundings<'_> {
         };
         let (mut earlier, mut later) = (side("<", "DESC")?, side(">", "ASC")?);
         let mut found = Vec::new();
-        for (at, record) in records.iter().enumerate() {
+        for record in records {
             let (scope, position) = (&record.scope, record.position());
-            let model = measure.model().filter(|_| at < self.measured);
             let own: [Value; 7] = [
-                model.into(),
+                measure.model().into(),
                 scope.partition.clone().into(),
                 scope.instance.clone().into(),
                 record.kind.name.to_owned().into(),
@@ -132,7 +129,7 @@ impl Surroundings<'_> {
         let (mut earlier, mut later) = (side("<=", "DESC")?, side(">=", "ASC")?);
         let mut collection: Option<(Collection, Option<i64>)> = None;
         let mut found = Vec::new();
-        for (at, record) in records.iter().enumerate() {
+        for record in records {
             let of = Collection { kind: record.kind, scope: record.scope.clone() };
             if collection.as_ref().is_none_or(|(known, _)| *known != of) {
                 let number = collections::number(connection, &of)?;
@@ -143,8 +140,7 @@ impl Surroundings<'_> {
                 continue;
             };
             let mut read = |statement: &mut CachedStatement, order| {
-                let compared = if at < self.measured { Some(&mut *measure) } else { None };
-                self.index_side(connection, kept, (statement, collection), (record, order), compared)
+                self.index_side(connection, kept, (statement, collection), (record, order), measure)
             };
             let before = read(&mut earlier, Ordering::Less)?;
             let after = read(&mut later, Ordering::Greater)?;
@@ -153,14 +149,14 @@ impl Surroundings<'_> {
         Ok(found)
     }
 
-    /// The records on one side of a record, in the order of the index. `compared` gets their cosines.
+    /// The records on one side of a record, in the order of the index.
     fn index_side(
         &self,
         connection: &Connection,
         kept: &RecordCache,
         (statement, collection): (&mut CachedStatement, i64),
         (record, order): (&StoredRecord, Ordering),
-        mut compared: Option<&mut Measure>,
+        measure: &mut Measure,
     ) -> rusqlite::Result<Side> {
         let own = (record.timestamp, record.seq);
         let mut rows = statement.query((collection, own.0, i64::from(own.1)))?;
@@ -174,9 +170,7 @@ impl Surroundings<'_> {
             let Some(known) = kept.read(connection, n)? else { continue };
             let is_beyond = time.cmp(&own).then_with(|| known.record.id.cmp(&record.id)) == order;
             if is_beyond && self.which.admits(&known.record) {
-                if let Some(measure) = &mut compared {
-                    measure.compare(connection, n, &known.record.id)?;
-                }
+                measure.compare(connection, n, &known.record.id)?;
                 side.push(known.record.clone());
                 last = Some(time);
             }

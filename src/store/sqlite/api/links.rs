@@ -61,22 +61,17 @@ impl Sqlite {
         surroundings: &Surroundings,
         records: &[&StoredRecord],
     ) -> Result<(Vec<Around>, Cosines)> {
-        let look = |store: &mut Sqlite, records: &[&StoredRecord], measured| {
-            let surroundings = Surroundings { measured, ..*surroundings };
+        let look = |store: &mut Sqlite, records: &[&StoredRecord]| {
             surroundings
                 .read(&store.connection, store.records.as_deref(), records)
                 .map_err(|e| store.failed("read", e))
         };
-        let measured = surroundings.measured;
         if records.len() < MIN_FOR_TWO {
-            return look(self, records, measured);
+            return look(self, records);
         }
-        let half = records.len() / 2;
-        let (one, other) = records.split_at(half);
-        let (mut found, (around, cosines)) = self.in_parallel(
-            |store| look(store, one, measured),
-            |store| look(store, other, measured.saturating_sub(half)),
-        )?;
+        let (one, other) = records.split_at(records.len() / 2);
+        let (mut found, (around, cosines)) =
+            self.in_parallel(|store| look(store, one), |store| look(store, other))?;
         found.0.extend(around);
         found.1.extend(cosines);
         Ok(found)

@@ -28,16 +28,15 @@ impl Store for Sqlite {
         let vector = vector.map(|vector| ModelVector { model: &vector.model, numbers: &vector.numbers });
         let limit = plan.candidates;
         let search = KeywordSearch { terms: &question.terms, occur: Occur::Any, which, limit };
-        let ((by_words, cosines), by_meaning) = match vector {
+        let (by_words, by_meaning) = match vector {
             Some(ModelVector { model, numbers }) => self.in_parallel(
                 |store| store.find_by_words(&search, vector),
                 |store| store.nearest(model, numbers, which, limit),
             )?,
             None => (self.find_by_words(&search, None)?, Vec::new()),
         };
-        evidence.add_found(by_words, by_meaning, &cosines);
-        let seeds = evidence.choose_seeds(question, plan);
-        let surroundings = Surroundings { which, reach: plan.reach, vector, measured: plan.measured };
+        let seeds = evidence.add_found(question, by_words, by_meaning);
+        let surroundings = Surroundings { which, reach: plan.reach, vector };
         let (around, cosines) = self.neighbours(&surroundings, &evidence.records(&seeds))?;
         evidence.add_around(&seeds, around, cosines);
         let ids = evidence.unlinked(plan.links);
@@ -71,7 +70,7 @@ impl Store for Sqlite {
     }
 
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
-        let surroundings = Surroundings { which, reach, vector: None, measured: 0 };
+        let surroundings = Surroundings { which, reach, vector: None };
         self.neighbours(&surroundings, records).map(|(around, _)| around)
     }
 }

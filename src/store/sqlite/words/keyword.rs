@@ -3,9 +3,10 @@
 use super::segment::Segment;
 use super::word_index;
 use crate::ranking::bm25::{self, Corpus, Doc, QueryToken, Scored};
+use crate::ranking::window::QuestionWords;
 use crate::record::{Hit, Scopes, StoredRecord};
 use crate::store::api::VisitHit;
-use crate::store::evidence::Cosines;
+use crate::store::evidence::FoundByWords;
 use crate::store::select::Select;
 use crate::store::sqlite::collections::Within;
 use crate::store::sqlite::error::Stopped;
@@ -36,25 +37,26 @@ pub(crate) struct KeywordSearch<'a> {
 }
 
 impl KeywordSearch<'_> {
-    /// Visits the hits, best first. Returns the cosines of the records that were read with a vector of a model; all
-    /// from one snapshot.
+    /// Visits the hits, best first. Returns the cosines of the records that were read with a vector of a model, and the
+    /// words of the question; all from one snapshot.
     pub(crate) fn visit(
         &self,
         connection: &Connection,
         kept: Option<&RecordCache>,
         vector: Option<ModelVector>,
         visit: &mut VisitHit,
-    ) -> Result<Cosines, Stopped> {
+    ) -> Result<FoundByWords, Stopped> {
         let mut visit = |hit| visit(hit).map_err(Stopped::Visitor);
         let snapshot = Snapshot::begin(connection)?;
         let mut measure = Measure::by(connection, kept, vector)?;
         let segments = Segment::of_selection(connection, self.which)?;
-        let (tokens, words) = self.query_tokens(connection, &segments)?;
+        let (tokens, words_of_tokens) = self.query_tokens(connection, &segments)?;
         let has_token = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
         let unsure: Vec<&Term> = match self.occur {
             Occur::All => self.terms.iter().filter(|term| !has_token(term)).collect(),
             Occur::Any => Vec::new(),
         };
+        let mut words = QuestionWords::default();
         if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
             // Nothing can be found.
         } else if tokens.is_empty() {
@@ -62,14 +64,16 @@ impl KeywordSearch<'_> {
             let read = |n| Ok(measure.nth(connection, n)?);
             bm25::visit_best(newest, self.limit, (&[], &Corpus::default()), read, visit)?;
         } else {
-            let mut lookup = Lookup::begin(connection, kept, &segments, self.which, (tokens, words))?;
+            let mut lookup =
+                Lookup::begin(connection, kept, &segments, self.which, (tokens, words_of_tokens))?;
             let admitted =
                 |record: &StoredRecord| self.which.admits(record) && bm25::holds_all(&unsure, record);
             let read = |n| Ok(measure.nth(connection, n)?.filter(admitted));
             lookup.visit(self.occur, self.limit, read, &mut visit)?;
+            words = QuestionWords::new(lookup.tokens, &lookup.corpus);
         }
         snapshot.finish()?;
-        Ok(measure.cosines)
+        Ok(FoundByWords { hits: Vec::new(), cosines: measure.cosines, words })
     }
 
     /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least `limit` of
@@ -115,7 +119,7 @@ impl KeywordSearch<'_> {
         &self,
         connection: &Connection,
         segments: &[Segment],
-    ) -> rusqlite::Result<(Vec<QueryToken<'_>>, Vec<SegmentWords>)> {
+    ) -> rusqlite::Result<(Vec<QueryToken>, Vec<SegmentWords>)> {
         let mut all = Vec::new();
         let tokens = bm25::query_tokens(
             self.terms,
@@ -157,7 +161,7 @@ struct Lookup<'a> {
     admission: Admission,
     corpus: Corpus,
     /// The rarest first.
-    tokens: Vec<QueryToken<'a>>,
+    tokens: Vec<QueryToken>,
     /// The occurrences of each token.
     occurrences: Vec<Occurrences>,
     /// The documents of each segment that hold one of the tokens that were read.
@@ -194,7 +198,7 @@ impl<'a> Lookup<'a> {
         kept: Option<&RecordCache>,
         segments: &'a [Segment],
         which: &Select,
-        (mut tokens, words): (Vec<QueryToken<'a>>, Vec<SegmentWords>),
+        (mut tokens, words): (Vec<QueryToken>, Vec<SegmentWords>),
     ) -> rusqlite::Result<Lookup<'a>> {
         let mut corpus = Corpus::new(&which.kinds, 0.0, 0.0);
         for segment in segments {
@@ -239,9 +243,9 @@ impl<'a> Lookup<'a> {
     /// Counts the documents that hold a token.
     fn count(
         &mut self,
-        mut token: QueryToken<'a>,
+        mut token: QueryToken,
         words: SegmentWords,
-    ) -> rusqlite::Result<(QueryToken<'a>, Occurrences)> {
+    ) -> rusqlite::Result<(QueryToken, Occurrences)> {
         let counts = |word: Box<[u8]>| {
             let weight = token.weight(std::str::from_utf8(&word).unwrap_or_default());
             (weight > 0.0).then_some((word, weight))
