@@ -8,12 +8,12 @@ use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes};
+use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes, StoredRecord};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
 use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
-use rsv::text::{self, Occur, Term};
+use rsv::text::{self, Occur, SoughtWords, Term};
 use rsv::view::{self, Heads, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -260,6 +260,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 has_context: args.context > 0,
             },
             highlighted: Vec::new(),
+            sought: None,
         },
         is_block: args.format.as_deref() == Some("block"),
         picture,
@@ -364,6 +365,8 @@ struct Printer {
     format: HitFormat,
     /// The terms of the question, which stand out in the hits where there is colour.
     highlighted: Vec<Term>,
+    /// The words by which long messages are quoted for people.
+    sought: Option<SoughtWords>,
 }
 
 impl Search<'_> {
@@ -597,6 +600,11 @@ impl Printer {
         heads: &Heads,
         io: &mut Io,
     ) -> Result<()> {
+        let quoted = self.sought.as_ref().filter(|_| hit.record.kind == &MESSAGE).map(|sought| {
+            let text = text::quoted(&hit.record.text, sought).into_owned();
+            Hit { record: StoredRecord { text, ..hit.record.clone() }, ..hit.clone() }
+        });
+        let hit = quoted.as_ref().unwrap_or(hit);
         let matched = match &self.highlighted[..] {
             [] => Vec::new(),
             terms => text::occurrences(terms, &hit.record.shown_text()),
@@ -610,6 +618,7 @@ impl Printer {
     /// topic. It holds for all later output.
     fn highlight(&mut self, question: &str, by_meaning: bool) {
         self.format.by_meaning = by_meaning;
+        self.sought = self.format.layout().map(|_| SoughtWords::of(question));
         self.highlighted = match self.format.layout() {
             Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
             Some(layout) if layout.colour => Term::parse(question),

@@ -18,7 +18,7 @@ use crate::record::{
 use crate::search;
 use crate::search::tree::set_passage;
 use crate::store::{Select, Store};
-use crate::text::{Phrasing, QuestionWords, quoted_ranges};
+use crate::text::{Phrasing, SoughtWords, quoted_ranges};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -280,7 +280,7 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
 
 /// Quotes of each long message that was found those passages which answer a question.
 pub(super) fn quote_passages(candidates: &mut [Candidate], question: &Object) {
-    let words = QuestionWords::of(&text_of(question));
+    let words = SoughtWords::of(&text_of(question));
     let is_found = |one: &&mut Candidate| one.block() == Block::Messages && one.score.is_some();
     for candidate in candidates.iter_mut().filter(is_found) {
         if let Some(ranges) = quoted_ranges(&candidate.record.text, &words) {

@@ -6,6 +6,7 @@
 
 use super::stop_words::is_stop_word;
 use super::terms;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The greatest length of a passage, in bytes.
@@ -22,7 +23,7 @@ const GAP: &str = "[...]";
 
 /// The byte ranges of the passages of a text that answer a question, in their order; `None` if it is short enough to be
 /// quoted whole. They follow from the two alone.
-pub fn quoted_ranges(text: &str, question: &QuestionWords) -> Option<Vec<Range<usize>>> {
+pub fn quoted_ranges(text: &str, question: &SoughtWords) -> Option<Vec<Range<usize>>> {
     if text.len() <= QUOTED_BYTES {
         return None;
     }
@@ -55,18 +56,18 @@ pub fn quoted_ranges(text: &str, question: &QuestionWords) -> Option<Vec<Range<u
     Some(ranges)
 }
 
-/// The words of a question that tell passages apart.
-pub struct QuestionWords {
+/// The words of a question for which passages are chosen.
+pub struct SoughtWords {
     /// Stems, except those of stop words.
     stems: Vec<String>,
     /// The pieces of words in a script without spaces.
     pieces: Vec<String>,
 }
 
-impl QuestionWords {
+impl SoughtWords {
     /// Reads a question, of a long one the beginning.
-    pub fn of(question: &str) -> QuestionWords {
-        let mut words = QuestionWords { stems: Vec::new(), pieces: Vec::new() };
+    pub fn of(question: &str) -> SoughtWords {
+        let mut words = SoughtWords { stems: Vec::new(), pieces: Vec::new() };
         for word in terms::words(&terms::fold(question)).take(MAX_WORDS) {
             let (all, new) = if word.contains(terms::is_unspaced) {
                 (&mut words.pieces, terms::pieces(word).into_iter().map(str::to_owned).collect())
@@ -99,6 +100,12 @@ impl QuestionWords {
         held.dedup();
         held
     }
+}
+
+/// What is quoted of a text for a question: all of it, or passages.
+pub fn quoted<'a>(text: &'a str, sought: &SoughtWords) -> Cow<'a, str> {
+    let quotation = quoted_ranges(text, sought).and_then(|ranges| quotation(text, &ranges));
+    quotation.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// The text of some ranges of a longer one, with marks where something is left out; `None` if they are none of it.
@@ -241,8 +248,7 @@ mod tests {
     use super::*;
 
     fn quoted(text: &str, question: &str) -> String {
-        let ranges = quoted_ranges(text, &QuestionWords::of(question));
-        ranges.map_or_else(|| text.to_owned(), |ranges| quotation(text, &ranges).unwrap())
+        super::quoted(text, &SoughtWords::of(question)).into_owned()
     }
 
     #[test]
@@ -314,7 +320,7 @@ mod tests {
                 end = passage.end;
             }
             assert!(text[end..].trim().is_empty(), "{text}");
-            if let Some(ranges) = quoted_ranges(&text, &QuestionWords::of("")) {
+            if let Some(ranges) = quoted_ranges(&text, &SoughtWords::of("")) {
                 assert!(!ranges.is_empty() && quotation(&text, &ranges).unwrap().len() <= QUOTED_BYTES + 20);
             }
         }

@@ -1,4 +1,4 @@
-//! The passages of long messages that are quoted, and what the account says of them.
+//! The passages of long messages that are quoted, to models and to people.
 
 use crate::support::{Home, lines_of, on_each_store, text};
 use rsv::record::id_digest;
@@ -86,4 +86,16 @@ fn an_account_without_ranges_has_its_messages_whole() {
         let block = text(&enrich(&other, &later)["messages"][0]["content"]);
         assert_eq!(block.matches("goes on about the weather").count() == 60, is_whole, "{block}");
     }
+}
+
+#[test]
+fn people_see_the_passage_of_a_long_hit() {
+    let home = Home::new();
+    let line =
+        json!({"id": "long", "role": "assistant", "content": long_answer(), "timestamp": 60_000}).to_string();
+    home.ingest(&["-p", "w"], &line);
+    let shown = home.run("rsv-search", &["-p", "w", "--format", "text", "heron nests"], "").ok();
+    assert!(shown.contains("third reed bed") && shown.contains("[...]") && shown.len() < 2000, "{shown}");
+    // A program gets all of it.
+    assert_eq!(home.contents("rsv-search", &["-p", "w", "heron nests"]), [long_answer()]);
 }
