@@ -67,7 +67,8 @@ enum Action {
     },
     /// Show a summary of the setup, and what to do next
     Status {
-        /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as an svg picture
+        /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as an svg
+        /// picture
         #[arg(long, value_name = "FORMAT", value_parser = ["text", "svg"], hide_possible_values = true)]
         format: Option<String>,
     },

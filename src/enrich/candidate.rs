@@ -31,7 +31,8 @@ impl Candidate {
         Candidate { record, score, hop, quoted: None }
     }
 
-    /// Quotes only these ranges of its text, with its id, by which the rest is found. What are no ranges of it are ignored.
+    /// Quotes only these ranges of its text, with its id, by which the rest is found. What are no ranges of it are
+    /// ignored.
     pub(super) fn quote(&mut self, ranges: Vec<Range<usize>>) {
         let Some(quotation) = quotation(&self.record.text, &ranges) else { return };
         let id = &id_digest(&self.record.id)[..ID_LETTERS];

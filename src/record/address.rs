@@ -147,8 +147,8 @@ impl Address {
         })
     }
 
-    /// The address once a partition has another name, if it belongs to that; a session of the partition's name has the new
-    /// one too. Errors if the name cannot be a segment, or the address gets too long.
+    /// The address once a partition has another name, if it belongs to that; a session of the partition's name has the
+    /// new one too. Errors if the name cannot be a segment, or the address gets too long.
     pub fn renamed(&self, from: &str, to: &str) -> Result<Address> {
         if self.owner().is_none() || !self.is_open_to(from) {
             return Ok(self.clone());

@@ -22,8 +22,8 @@ pub fn derived_trace(scope: &Scope, timestamp: i64, text: &str) -> String {
 }
 
 impl StoredRecord {
-    /// The record once its partition has another name: its scope, the addresses of that partition, and the trace and the id
-    /// that follow from these; all other ids stay. Errors if the address of a document cannot have the name.
+    /// The record once its partition has another name: its scope, the addresses of that partition, and the trace and
+    /// the id that follow from these; all other ids stay. Errors if the address of a document cannot have the name.
     pub fn renamed(&self, to: &str) -> Result<StoredRecord> {
         let from = &self.scope.partition;
         let mut renamed = StoredRecord { scope: self.scope.renamed(to), ..self.clone() };

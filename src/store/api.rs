@@ -97,8 +97,8 @@ pub trait Records {
         Ok(summaries.into_values().collect())
     }
 
-    /// The tombstones of messages with the fingerprint of one of these, under any name that its partition had; each with
-    /// the fingerprint under the present one.
+    /// The tombstones of messages with the fingerprint of one of these, under any name that its partition had; each
+    /// with the fingerprint under the present one.
     fn tombstones_of(&mut self, messages: &[&StoredRecord]) -> Result<Vec<Tombstone>>;
 
     /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by
@@ -243,9 +243,9 @@ pub trait Maintenance {
         Ok(false)
     }
 
-    /// Moves all records of a partition to another name, with their vectors, links and synapses; returns their number. All
-    /// are moved or none, except that a database server may move many in several transactions: the same call goes on.
-    /// The inner error says why nothing was moved.
+    /// Moves all records of a partition to another name, with their vectors, links and synapses; returns their number.
+    /// All are moved or none, except that a database server may move many in several transactions: the same call goes
+    /// on. The inner error says why nothing was moved.
     fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>>;
 
     /// Examines the store's file, and finds up to `most` errors in it.
@@ -312,7 +312,8 @@ impl dyn Store + '_ {
         Ok(self.identify(Among::Ids(&[id]))?.pop().map(|(_, scope)| scope))
     }
 
-    /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are forgotten with them.
+    /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are forgotten with
+    /// them.
     pub fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
         let copies = self.forgotten_copies(ids, at)?;
         let removed = self.remove(Removal::Records(ids, TombstoneState::Forgotten), at)?;
@@ -336,8 +337,9 @@ impl dyn Store + '_ {
         Ok(copies)
     }
 
-    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that was interrupted
-    /// goes on with the next call. Errors, and changes nothing, if there is no such partition, or another has the name.
+    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that was
+    /// interrupted goes on with the next call. Errors, and changes nothing, if there is no such partition, or another
+    /// has the name.
     pub fn rename_partition(&mut self, rename: &Rename) -> crate::error::Result<u64> {
         let Rename { from, to } = rename;
         for name in [from, to] {

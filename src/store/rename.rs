@@ -1,8 +1,9 @@
 //! Renaming a partition: what follows from its name in a store, whichever database has it.
 //!
-//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the name, and what
-//! names them follows too. Tombstones name what was forgotten by digests in which the name is, and which nobody can make
-//! anew: each has the former names of its partition, and a record is looked up as it would be under each of these too.
+//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the name, and
+//! what names them follows too. Tombstones name what was forgotten by digests in which the name is, and which nobody
+//! can make anew: each has the former names of its partition, and a record is looked up as it would be under each of
+//! these too.
 
 use super::imports::FactTable;
 use super::synapses::reach_fact;
@@ -88,8 +89,8 @@ impl fmt::Display for Rename {
     }
 }
 
-/// The new ids and traces of the records whose own follow from the name of their partition, by the old ones. Only existing
-/// records have new ids: what was forgotten is named by the old one.
+/// The new ids and traces of the records whose own follow from the name of their partition, by the old ones. Only
+/// existing records have new ids: what was forgotten is named by the old one.
 pub(super) struct RenamedIds<'a> {
     rename: &'a Rename,
     ids: HashMap<String, String>,
@@ -106,7 +107,8 @@ impl<'a> RenamedIds<'a> {
         kind.versions.is_some() || *kind == MESSAGE
     }
 
-    /// Notes the id and the trace of a record of either partition. The inner error says why it cannot have the new name.
+    /// Notes the id and the trace of a record of either partition. The inner error says why it cannot have the new
+    /// name.
     pub(super) fn note(&mut self, record: &StoredRecord) -> std::result::Result<(), Obstacle> {
         let is_moved = record.scope.partition == self.rename.to;
         let other = match record.renamed(if is_moved { &self.rename.from } else { &self.rename.to }) {

@@ -145,8 +145,8 @@ fn passages(text: &str) -> Vec<Range<usize>> {
     passages
 }
 
-/// The sentences and the blocks of code of a text, without the white space around them; what is longer than a passage, or
-/// than a quotation if it is a block of code, in pieces.
+/// The sentences and the blocks of code of a text, without the white space around them; what is longer than a passage,
+/// or than a quotation if it is a block of code, in pieces.
 fn units(text: &str) -> Vec<Range<usize>> {
     let mut units = Vec::new();
     let mut lines = lines(text);

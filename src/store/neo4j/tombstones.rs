@@ -185,8 +185,8 @@ fn former_names(server: &Server) -> DbResult<FormerNames> {
     Ok(FormerNames::parse(facts.collect::<DbResult<Vec<_>>>()?))
 }
 
-/// Those of messages with the fingerprint of one of some, under any name of its partition. The server is asked again only
-/// if a partition had another name.
+/// Those of messages with the fingerprint of one of some, under any name of its partition. The server is asked again
+/// only if a partition had another name.
 pub(super) fn of_messages(server: &Server, messages: &[&StoredRecord]) -> DbResult<Vec<Tombstone>> {
     let sought = |former: &FormerNames| {
         SoughtFingerprint::of(messages, |partition| DbResult::Ok(former.of(partition).to_vec()))
@@ -201,8 +201,8 @@ pub(super) fn of_messages(server: &Server, messages: &[&StoredRecord]) -> DbResu
     Ok(found)
 }
 
-/// Adds the tombstones that are found by some fingerprints; returns the former names of partitions, if there was anything
-/// to find.
+/// Adds the tombstones that are found by some fingerprints; returns the former names of partitions, if there was
+/// anything to find.
 fn with_fingerprints(
     server: &Server,
     asked: &[SoughtFingerprint],

@@ -1,7 +1,7 @@
 //! The vector index: the 4-bit code of every record's vector, in code pages of one collection, or pool, and model. Each
-//! fills a page of the file, and pages are scanned whole. The newest codes of a collection are pending, a row each, until
-//! they fill a page, so that storing one costs little; meanwhile the pool has a copy of them (`code_pool.rs`). Each code has
-//! metadata for selections, so that a search compares only admitted records.
+//! fills a page of the file, and pages are scanned whole. The newest codes of a collection are pending, a row each,
+//! until they fill a page, so that storing one costs little; meanwhile the pool has a copy of them (`code_pool.rs`).
+//! Each code has metadata for selections, so that a search compares only admitted records.
 
 use super::code_scope::{CodePart, CodeScope};
 use crate::store::sqlite::collections::CollectionRow;

@@ -1,5 +1,5 @@
-//! The codes that a search reads: those of some collections, or of whole partitions, whose pools have the pending codes of
-//! all their collections (`code_pool.rs`).
+//! The codes that a search reads: those of some collections, or of whole partitions, whose pools have the pending codes
+//! of all their collections (`code_pool.rs`).
 
 use crate::store::select::Select;
 use crate::store::sqlite::collections::{self, Part, Within};
