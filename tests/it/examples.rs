@@ -283,6 +283,7 @@ fn preparation(name: &str, page: &str) -> String {
                  tar -czf {release}.tar.gz {release}; rm -r {release}\n"
             )
         }
+        "rsv-config.1" => "rsv-ingest --quiet -p shop 'An owl.'\n".to_owned(),
         _ => String::new(),
     }
 }
