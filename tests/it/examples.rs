@@ -160,8 +160,13 @@ fn flags_and_commands_named_in_the_docs_exist() {
     for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         for named in read(document).split('`').filter(|span| span.starts_with("rsv-") && span.contains(' ')) {
             let words: Vec<&str> = named.split_whitespace().collect();
-            let help = Home::new().run(words[0], &["--help"], "").ok();
-            let is_checked = |word: &&&str| word.starts_with("--") || words[0] == "rsv-config";
+            let mut help = Home::new().run(words[0], &["--help"], "").ok();
+            if words[0] == "rsv-config" && !words[1].starts_with('-') {
+                help += &Home::new().run(words[0], &[words[1], "--help"], "").ok();
+            }
+            let is_placeholder = |word: &str| word.chars().all(char::is_uppercase);
+            let is_checked =
+                |word: &&&str| word.starts_with("--") || words[0] == "rsv-config" && !is_placeholder(word);
             for word in words[1..].iter().filter(is_checked) {
                 assert!(help.split_whitespace().any(|known| known.trim_end_matches(',') == *word), "{named}");
                 seen += 1;
