@@ -61,6 +61,7 @@ enum Action {
     /// Write the first settings; without flags, ask for them
     Init(Init),
     /// Rename a partition
+    #[command(arg_required_else_help = false)]
     Partition {
         #[command(subcommand)]
         action: PartitionAction,

@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 94] = [
+const USAGE_ERRORS: [UsageError; 95] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -67,6 +67,7 @@ const USAGE_ERRORS: [UsageError; 94] = [
     ("rsv-config", &["set", "retries", "many"], "", "expected a whole number from 0 to 10, found \"many\"", ""),
     ("rsv-config", &["set", "request_timeout", "soon"], "", "a duration such as 500ms, 30s, 2m", ""),
     ("rsv-config", &[], "", "[subcommands: get, set, unset, list, edit, path, init, partition, status, doctor]", "--help"),
+    ("rsv-config", &["partition"], "", "requires a subcommand but one was not provided [subcommands: rename]", "--help"),
     ("rsv-config", &["ge", "model"], "", "unrecognized subcommand 'ge'", "did you mean 'get'?"),
     ("rsv-config", &["--get", "model"], "", "unexpected argument '--get'", "without dashes: rsv-config get"),
     ("rsv-config", &["get", "modle"], "", "unknown key: modle", "did you mean 'model'?"),
