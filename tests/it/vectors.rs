@@ -646,6 +646,11 @@ fn in_many_small_instances_the_nearest_are_exact() {
             shadow.0.push((message, numbers));
         }
         store.write(&batch, WriteRules::KEEP_OUT).unwrap();
+        if round == 0 {
+            let from = "SELECT value FROM fact WHERE name = 'code_pools'";
+            let from: String = outside.query_row(from, [], |row| row.get(0)).unwrap();
+            assert_eq!(from, "0", "in a new store all are in pools");
+        }
         for _ in 0..3 {
             let (at, numbers) = (dice.below(shadow.0.len()), vector(1024, &shadow, &mut dice));
             store.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();

@@ -15,10 +15,14 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
         connection.execute_batch(tables)?;
     }
     changes::begin(connection)?;
+    connection.execute("INSERT INTO fact (name, value) VALUES (?, '0')", [CODE_POOLS])?;
     wal::create_identity(connection)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", VERSION)
 }
+
+/// The fact that names the first collection whose pending codes are in its pool (`code_pool.rs`): in a new file all are.
+pub(super) const CODE_POOLS: &str = "code_pools";
 
 /// A collection is a kind in a scope. The word index has its records up to the number `indexed_up_to`; `newest` is at least
 /// the number of its newest record. A pool (`word_index.rs`) is a row too, whose name of a kind is none.

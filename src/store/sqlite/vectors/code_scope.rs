@@ -4,20 +4,18 @@
 use crate::store::select::Select;
 use crate::store::sqlite::collections::{self, Part, Within};
 use crate::store::sqlite::facts;
+use crate::store::sqlite::schema::CODE_POOLS;
 use rusqlite::Connection;
 
-/// The fact that names the first collection whose pending codes are in its pool; without it none has them there.
-const POOLED_FROM: &str = "code_pools";
-
-/// The number from which on the pending codes of collections are in their pools.
+/// The number from which on the pending codes of collections are in their pools; in a file without the fact none are.
 pub(crate) fn pooled_from(connection: &Connection) -> rusqlite::Result<i64> {
-    let from = facts::get(connection, POOLED_FROM)?;
+    let from = facts::get(connection, CODE_POOLS)?;
     Ok(from.and_then(|from| from.parse().ok()).unwrap_or(i64::MAX))
 }
 
 /// Sets that number.
 pub(crate) fn set_pooled_from(connection: &Connection, from: i64) -> rusqlite::Result<()> {
-    facts::set(connection, POOLED_FROM, Some(&from.to_string()))
+    facts::set(connection, CODE_POOLS, Some(&from.to_string()))
 }
 
 /// Collections, and where their pending codes are.
