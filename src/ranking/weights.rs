@@ -45,7 +45,7 @@ pub(crate) const NAMED_TIME: f64 = 1.5;
 pub(crate) const NEIGHBOUR_REACH: usize = 2;
 /// The part of a neighbour's own score that it contributes, at one step and at two.
 pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.4, 0.2];
-/// What a short record that ends in a question contributes beyond that to the next record, which answers it.
+/// A short record that ends in a question contributes this beyond that to the next record, which answers it.
 pub(crate) const ANSWERED: f64 = 0.4;
 /// The bytes up to which a text is short. A longer one asks less, and gets less from its neighbours: it has words enough
 /// of its own to be found by.

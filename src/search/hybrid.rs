@@ -160,7 +160,7 @@ fn beside(neighbours: &NeighbourPositions) -> impl Iterator<Item = usize> {
     neighbours.as_flattened().iter().copied().flatten()
 }
 
-/// What its neighbours lend a candidate, at each step, of their own scores.
+/// The parts of their own scores that its neighbours lend a candidate, at each step.
 fn lent(
     candidates: &[Candidate],
     neighbours: &NeighbourPositions,

@@ -271,7 +271,7 @@ pub trait Maintenance {
     }
 }
 
-/// What removed records leave in a store's files.
+/// The traces of removed records in a store's files.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Leftovers {
     /// Their texts.

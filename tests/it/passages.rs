@@ -13,6 +13,12 @@ fn long_answer() -> String {
     )
 }
 
+/// The answer of a model that calls a tool.
+fn call() -> Value {
+    json!({"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]})
+}
+
 fn enrich(home: &Home, messages: &Value) -> Value {
     let line = json!({"model": "gpt-4o", "messages": messages}).to_string();
     lines_of(&home.run("rsv-enrich", &["-p", "w", "--recall", "similar"], line).ok()).remove(0)
@@ -51,9 +57,8 @@ fn a_long_message_is_quoted_by_the_passages_that_answer_the_question(home: Home)
         quoted += &answer[start..end];
     }
     assert!(quoted.contains("third reed bed") && quoted.len() <= 960, "{quoted}");
-    // A later request of the turn carries the same, also where an account has no ranges.
-    let call = json!({"role": "assistant", "content": null,
-        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+    // A later request of the turn carries the same.
+    let call = call();
     let stored = json!({"choices": [{"index": 0, "message": call}], "rsv": first["rsv"]}).to_string();
     home.run("rsv-ingest", &[], stored).ok();
     let later = json!([question, call, {"role": "tool", "tool_call_id": "c", "content": "reeds"}]);
@@ -73,8 +78,7 @@ fn an_account_without_ranges_has_its_messages_whole() {
     home.ingest(&["-p", "w"], &line);
     let question = json!({"role": "user", "content": "In which reed bed does the heron nest?"});
     let mut rsv = enrich(&home, &json!([question]))["rsv"].clone();
-    let call = json!({"role": "assistant", "content": null,
-        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+    let call = call();
     let later = json!([question, call, {"role": "tool", "tool_call_id": "c", "content": "reeds"}]);
     for (quoted, is_whole) in [(Value::Null, true), (json!([[1, 4_000_000]]), true), (json!([[0, 3]]), false)]
     {

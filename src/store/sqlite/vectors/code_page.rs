@@ -385,7 +385,7 @@ impl Checksum {
         checksum
     }
 
-    /// What takes this away when it is added.
+    /// The checksum that takes this away when it is added.
     pub(crate) fn negative(&self) -> Checksum {
         Checksum { vectors: -self.vectors, sum: self.sum.wrapping_neg() }
     }
