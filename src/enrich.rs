@@ -236,7 +236,7 @@ impl Begun {
             let question = &request.turns.messages[user];
             recall::set_passages(&mut found.candidates, question);
             if !found.is_cached {
-                recall::quote_passages(&mut found.candidates, question);
+                recall::quote_passages(&mut found, question);
             }
         }
         let trace_id = match trace_id {

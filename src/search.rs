@@ -33,9 +33,9 @@ use crate::backfill;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
 use crate::link::synapse;
-use crate::record::Hit;
+use crate::record::{Hit, MESSAGE};
 use crate::store::{Evidence, Question, QuestionVector, Select, Store};
-use crate::text::{Occur, Term};
+use crate::text::{Occur, SoughtWords, Term, quoted_ranges};
 use expand::Surroundings;
 use hybrid::Wanted;
 
@@ -94,6 +94,13 @@ impl Found<'_> {
             }
             kept = remaining;
         }
+    }
+}
+
+/// Notes the passages of a long message that hold the words of the question.
+fn quote(hit: &mut Hit, sought: &SoughtWords) {
+    if hit.record.kind == &MESSAGE {
+        hit.why.quoted = quoted_ranges(&hit.record.text, sought);
     }
 }
 

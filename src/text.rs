@@ -17,7 +17,7 @@ mod trigrams;
 
 pub use dates::Dates;
 pub use occurrences::occurrences;
-pub use passages::{SoughtWords, quotation, quoted, quoted_ranges};
+pub use passages::{Quotations, SoughtWords, quotation, quoted_ranges};
 pub use phrasing::{Coverage, Idf, Phrasing};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};

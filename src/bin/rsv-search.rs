@@ -8,12 +8,12 @@ use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes, StoredRecord};
+use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
-use rsv::store::{self, Around, Except, Question, Select, Store};
+use rsv::store::{self, Around, Except, Select, Store};
 use rsv::structured::Model;
-use rsv::text::{self, Occur, SoughtWords, Term};
+use rsv::text::Occur;
 use rsv::view::{self, Heads, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -252,15 +252,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ranking_in_tree: args.by.flag(),
         kinds_in_tree: args.kind,
         context: args.context,
-        printer: Printer {
-            format: HitFormat {
-                style,
-                by_meaning: false,
-                explain: args.explain,
-                has_context: args.context > 0,
-            },
+        format: HitFormat {
+            style,
+            by_meaning: false,
+            explain: args.explain,
+            has_context: args.context > 0,
             highlighted: Vec::new(),
-            sought: None,
         },
         is_block: args.format.as_deref() == Some("block"),
         picture,
@@ -346,7 +343,7 @@ struct Search<'a> {
     context: usize,
     /// Whether conversations are found by their titles too.
     finds_titles: bool,
-    printer: Printer,
+    format: HitFormat,
     /// Prints the hits in a fence instead of lines.
     is_block: bool,
     tree: Tree,
@@ -358,15 +355,6 @@ struct Search<'a> {
     announcement: Announcement,
     /// The command that finds the same in all scopes.
     everywhere: String,
-}
-
-/// Prints hits.
-struct Printer {
-    format: HitFormat,
-    /// The terms of the question, which stand out in the hits where there is colour.
-    highlighted: Vec<Term>,
-    /// The words by which long messages are quoted for people.
-    sought: Option<SoughtWords>,
 }
 
 impl Search<'_> {
@@ -390,13 +378,14 @@ impl Search<'_> {
             return self.answer_in_tree(question, &request, query, store, io);
         }
         if self.is_block {
-            let hits = self.searcher.run(store, &request)?.hits;
+            let mut hits = self.searcher.run(store, &request)?.hits;
+            fence::quote_hits(&mut hits);
             self.announcement.print(query, io);
             return print_block(&hits, io);
         }
         let mut rank = 0;
-        let extent = (self.context, self.printer.format.explain);
-        let for_people = self.printer.format.layout().is_some() && request.options.limit <= MAX_WITH_HEADS;
+        let extent = (self.context, self.format.explain);
+        let for_people = self.format.layout().is_some() && request.options.limit <= MAX_WITH_HEADS;
         let (mut held, mut known) = (Vec::new(), BTreeSet::new());
         self.searcher.visit(store, &request, extent, &mut |hit, around, by_meaning| {
             rank += 1;
@@ -405,13 +394,13 @@ impl Search<'_> {
             }
             if rank == 1 {
                 self.announcement.print(query, io);
-                self.printer.highlight(question, by_meaning);
+                self.format.highlight(question, by_meaning);
             }
             if for_people {
                 held.push((hit.clone(), around.clone()));
                 return Ok(());
             }
-            self.printer.print((rank, hit, around), query, &Heads::default(), io)
+            print(&self.format, rank, (hit, around), query, &Heads::default(), io)
         })?;
         if self.finds_titles && request.options.limit > 0 {
             let mut titles = search::title_hits(store, question, &request.which, &known)?;
@@ -424,13 +413,13 @@ impl Search<'_> {
                 if for_people {
                     held.push((title, Around::default()));
                 } else {
-                    self.printer.print((rank, &title, &Around::default()), query, &Heads::default(), io)?;
+                    print(&self.format, rank, (&title, &Around::default()), query, &Heads::default(), io)?;
                 }
             }
         }
-        self.printer.print_held(store, &held, query, io)?;
+        print_held(&self.format, store, &held, query, io)?;
         if rank == 0 {
-            io.out.with(|out| self.printer.format.write_miss(query, out))?;
+            io.out.with(|out| self.format.write_miss(query, out))?;
             let is_for_person = io.stdout_is_tty() || io.prints_summaries();
             if query.is_none() && request.options.limit > 0 && is_for_person {
                 for note in self.searcher.nothing_found(store, &request, &self.everywhere)? {
@@ -454,7 +443,7 @@ impl Search<'_> {
         let mut rank = 0;
         self.announcement.print(None, io);
         let mut held = Vec::new();
-        let for_people = self.printer.format.layout().is_some();
+        let for_people = self.format.layout().is_some();
         search::visit_secrets(store, &self.request.which, redactor, &mut |hit| {
             if rank < limit {
                 rank += 1;
@@ -462,12 +451,12 @@ impl Search<'_> {
                     held.push((hit, Around::default()));
                     return Ok(());
                 }
-                self.printer.print((rank, &hit, &Around::default()), None, &Heads::default(), io)?;
+                print(&self.format, rank, (&hit, &Around::default()), None, &Heads::default(), io)?;
             }
             Ok(())
         })?;
-        self.printer.print_held(store, &held, None, io)?;
-        if rank > 0 && self.printer.format.layout().is_some() {
+        print_held(&self.format, store, &held, None, io)?;
+        if rank > 0 && self.format.layout().is_some() {
             io.note(
                 "the hits are printed without their secrets; to remove them, add to this command: | rsv-forget --all",
             );
@@ -516,7 +505,7 @@ impl Search<'_> {
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
-        self.printer.highlight(question, self.request.is_by_meaning());
+        self.format.highlight(question, self.request.is_by_meaning());
         let Answer { mut hits, steps, .. } = self.searcher.run(store, request)?;
         self.announcement.print(query, io);
         if let Some(format) = &self.picture {
@@ -532,7 +521,7 @@ impl Search<'_> {
             tree::set_level(&mut hits, self.tree.level, true);
             return print_block(&hits, io);
         }
-        let layout = self.printer.format.layout();
+        let layout = self.format.layout();
         request.describe(store, &mut hits, self.tree.level, layout.is_some())?;
         for step in steps.iter().filter(|_| self.tree.steps) {
             match layout {
@@ -542,9 +531,9 @@ impl Search<'_> {
         }
         let is_empty = hits.is_empty();
         let held: Vec<_> = hits.into_iter().map(|hit| (hit, Around::default())).collect();
-        self.printer.print_held(store, &held, query, io)?;
+        print_held(&self.format, store, &held, query, io)?;
         if is_empty {
-            io.out.with(|out| self.printer.format.write_miss(query, out))?;
+            io.out.with(|out| self.format.write_miss(query, out))?;
         }
         io.out.flush().map(|()| !is_empty)
     }
@@ -572,59 +561,35 @@ impl Search<'_> {
     }
 }
 
-impl Printer {
-    /// Prints all hits of a question, each with the messages around it.
-    fn print_held(
-        &self,
-        store: &mut dyn Store,
-        hits: &[(Hit, Around)],
-        query: Option<&Query>,
-        io: &mut Io,
-    ) -> Result<()> {
-        let shown = hits.iter().flat_map(|(hit, around)| {
-            let around = around.all().map(|record| &**record);
-            around.chain([&hit.record])
-        });
-        let heads = search::heads(store, shown, self.format.layout())?;
-        for (at, (hit, around)) in hits.iter().enumerate() {
-            self.print((at + 1, hit, around), query, &heads, io)?;
-        }
-        Ok(())
-    }
+/// Prints all hits of a question, each with the messages around it.
+fn print_held(
+    format: &HitFormat,
+    store: &mut dyn Store,
+    hits: &[(Hit, Around)],
+    query: Option<&Query>,
+    io: &mut Io,
+) -> Result<()> {
+    let shown = hits.iter().flat_map(|(hit, around)| {
+        let around = around.all().map(|record| &**record);
+        around.chain([&hit.record])
+    });
+    let heads = search::heads(store, shown, format.layout())?;
+    hits.iter()
+        .enumerate()
+        .try_for_each(|(at, hit)| print(format, at + 1, (&hit.0, &hit.1), query, &heads, io))
+}
 
-    /// Prints a hit with its rank and the messages around it; the first hit of a query line for people after the question.
-    fn print(
-        &self,
-        (rank, hit, around): (usize, &Hit, &Around),
-        query: Option<&Query>,
-        heads: &Heads,
-        io: &mut Io,
-    ) -> Result<()> {
-        let quoted = self.sought.as_ref().filter(|_| hit.record.kind == &MESSAGE).map(|sought| {
-            let text = text::quoted(&hit.record.text, sought).into_owned();
-            Hit { record: StoredRecord { text, ..hit.record.clone() }, ..hit.clone() }
-        });
-        let hit = quoted.as_ref().unwrap_or(hit);
-        let matched = match &self.highlighted[..] {
-            [] => Vec::new(),
-            terms => text::occurrences(terms, &hit.record.shown_text()),
-        };
-        let ranked =
-            RankedHit { rank, hit, before: &around.before, after: &around.after, matched: &matched, heads };
-        io.out.with(|out| self.format.write(&ranked, query, out))
-    }
-
-    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its
-    /// topic. It holds for all later output.
-    fn highlight(&mut self, question: &str, by_meaning: bool) {
-        self.format.by_meaning = by_meaning;
-        self.sought = self.format.layout().map(|_| SoughtWords::of(question));
-        self.highlighted = match self.format.layout() {
-            Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
-            Some(layout) if layout.colour => Term::parse(question),
-            _ => Vec::new(),
-        };
-    }
+/// Prints a hit with its rank and the messages around it.
+fn print(
+    format: &HitFormat,
+    rank: usize,
+    (hit, around): (&Hit, &Around),
+    query: Option<&Query>,
+    heads: &Heads,
+    io: &mut Io,
+) -> Result<()> {
+    let ranked = RankedHit { rank, hit, before: &around.before, after: &around.after, heads };
+    io.out.with(|out| format.write(&ranked, query, out))
 }
 
 /// Prints hits in a fence; returns whether there are any.

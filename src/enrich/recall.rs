@@ -13,12 +13,13 @@ use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::ranking::weights;
 use crate::record::{
-    Considered, DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
+    Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord,
+    kinds,
 };
 use crate::search;
 use crate::search::tree::set_passage;
 use crate::store::{Select, Store};
-use crate::text::{Phrasing, SoughtWords, quoted_ranges};
+use crate::text::{Phrasing, Quotations, SoughtWords};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -278,15 +279,27 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
     }
 }
 
-/// Quotes of each long message that was found those passages which answer a question.
-pub(super) fn quote_passages(candidates: &mut [Candidate], question: &Object) {
+/// Quotes of each long message that was found those passages which answer a question; one that repeats what better
+/// messages say is left out.
+pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
     let words = SoughtWords::of(&text_of(question));
-    let is_found = |one: &&mut Candidate| one.block() == Block::Messages && one.score.is_some();
-    for candidate in candidates.iter_mut().filter(is_found) {
-        if let Some(ranges) = quoted_ranges(&candidate.record.text, &words) {
-            candidate.quote(ranges);
+    let mut quotations = Quotations::new(&words);
+    let Recalled { candidates, left_out, .. } = found;
+    candidates.retain_mut(|candidate| {
+        if candidate.block() != Block::Messages || candidate.score.is_none() {
+            return true;
         }
-    }
+        match quotations.ranges(&candidate.record.text) {
+            Some(ranges) if ranges.is_empty() => {
+                let id = candidate.record.id.clone();
+                left_out.push(LeftOut { id, reason: "duplicate".to_owned() });
+                return false;
+            }
+            Some(ranges) => candidate.quote(ranges),
+            None => {}
+        }
+        true
+    });
 }
 
 /// The memories within the reach that are related to a question, best first.

@@ -3,6 +3,7 @@
 use super::client_scope::ClientScope;
 use super::options::Options;
 use crate::backfill;
+use crate::chat::fence;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
@@ -118,7 +119,7 @@ impl Call<'_> {
         Ok(embedder)
     }
 
-    /// The hits of a request, as rsv-search finds them, for a model.
+    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted.
     pub(super) fn hits(
         &self,
         store: &mut dyn Store,
@@ -130,6 +131,7 @@ impl Call<'_> {
         let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder.map(Ok));
         let mut hits = searcher.run(store, request)?.hits;
         request.describe(store, &mut hits, level, false)?;
+        fence::quote_hits(&mut hits);
         Ok(hits)
     }
 

@@ -53,9 +53,8 @@ pub(crate) const SHORT: f64 = 300.0;
 /// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of
 /// its cosine between the floor and 1.
 pub(crate) const SHARE_OF_WORDS: f64 = 0.5;
-/// The number of candidates that words and meaning find each: the least, and that for each wanted hit.
+/// The least number of candidates that words and meaning find each; if more hits are wanted, as many.
 pub(crate) const MIN_CANDIDATES: usize = 40;
-pub(crate) const CANDIDATES_PER_HIT: usize = 2;
 
 /// The least relevance of a recalled record, by meaning: in a scope of one record, and what is added for each tenfold
 /// of it, since among many records one resembles any question by chance. Chosen on conversations with questions that

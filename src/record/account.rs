@@ -1,5 +1,6 @@
 //! Accounts: records of the enrichment of one request.
 
+use super::hit::quoted_member;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
@@ -274,9 +275,7 @@ impl RecalledPart {
         let confidence = self.confidence.as_ref().map(|json| format!(",\"confidence\":{json}"));
         let confidence = confidence.unwrap_or_default();
         let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
-        let quoted = self.quoted.as_deref().map_or(String::new(), |ranges| {
-            format!(",\"quoted\":{}", array(ranges, |range| format!("[{},{}]", range.start, range.end)))
-        });
+        let quoted = self.quoted.as_deref().map_or(String::new(), quoted_member);
         let (id, tokens) = (quote(&self.id), self.tokens);
         format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{quoted}{confidence}{document}}}")
     }

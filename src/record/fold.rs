@@ -6,12 +6,9 @@ use unicode_normalization::UnicodeNormalization;
 /// none at the ends, and without characters that are not seen. Stores have digests of folded texts: a change
 /// of the rule would let forgotten records in. Unicode keeps these mappings for every character that it has.
 pub(super) fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return fold_ascii(text);
-    }
     let mut folded = String::with_capacity(text.len());
     let mut is_after_blank = false;
-    let push = |c: char| {
+    let mut push = |c: char| {
         // The dot that Turkish and Lithuanian keep above an i.
         let is_dot_above = c == '\u{307}' && folded.ends_with('i');
         if is_blank(c) {
@@ -23,27 +20,17 @@ pub(super) fn fold(text: &str) -> String {
             folded.push(c);
         }
     };
-    // Small letters first: the capital of ß is SS, that of ẞ is not.
-    let small = text.nfkd().flat_map(char::to_lowercase);
-    small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(push);
-    folded
-}
-
-/// The same for an ASCII text, which needs no Unicode tables.
-fn fold_ascii(text: &str) -> String {
-    let mut folded = Vec::with_capacity(text.len());
-    let mut is_after_blank = false;
-    for byte in text.bytes() {
-        if is_blank(char::from(byte)) {
-            is_after_blank = true;
-        } else {
-            if std::mem::take(&mut is_after_blank) && !folded.is_empty() {
-                folded.push(b' ');
-            }
-            folded.push(byte.to_ascii_lowercase());
+    // Decomposition reorders nothing across a character of ASCII, so that only the other runs need Unicode's tables.
+    for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
+        if run[0].is_ascii() {
+            run.iter().for_each(|byte| push(char::from(byte.to_ascii_lowercase())));
+            continue;
         }
+        // Small letters first: the capital of ß is SS, that of ẞ is not.
+        let small = str::from_utf8(run).unwrap_or_default().nfkd().flat_map(char::to_lowercase);
+        small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(&mut push);
     }
-    String::from_utf8(folded).unwrap_or_default()
+    folded
 }
 
 /// White space, and the separators among the control characters.

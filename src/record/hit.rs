@@ -3,6 +3,7 @@
 use super::object::{Object, quote};
 use super::query::Query;
 use super::stored::StoredRecord;
+use std::ops::Range;
 
 /// A record that a search found.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +33,8 @@ pub struct HitEvidence {
     pub via: Option<LinkHop>,
     /// The kinds of the secrets that it holds, where secrets are searched for.
     pub secrets: Vec<String>,
+    /// The byte ranges of a long message's text that answer the question; `None` if all of it may be quoted.
+    pub quoted: Option<Vec<Range<usize>>>,
 }
 
 /// The last step on the way from a hit to a record along links.
@@ -44,7 +47,7 @@ pub struct LinkHop {
 }
 
 impl HitEvidence {
-    /// The member `why` of a hit; `share` is for the ranking alone and is left out.
+    /// The member `why` of a hit, without `share`, which is for the ranking alone, and `quoted`, a member of its own.
     fn to_object(&self) -> Object {
         let mut object = Object::default();
         let numbers = [
@@ -126,7 +129,8 @@ impl Hit {
             }
             why.set("parts", parts.to_json());
         }
-        let members = format!(",\"rank\":{rank},\"score\":{}", self.score);
+        let quoted = self.why.quoted.as_deref().map_or(String::new(), quoted_member);
+        let members = format!(",\"rank\":{rank},\"score\":{}{quoted}", self.score);
         write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
@@ -138,6 +142,12 @@ impl Hit {
     }
 }
 
+/// The member `quoted`, with a comma in front: an array of pairs, the first byte of each range and the one after its last.
+pub(super) fn quoted_member(ranges: &[Range<usize>]) -> String {
+    let ranges: Vec<String> = ranges.iter().map(|range| format!("[{},{}]", range.start, range.end)).collect();
+    format!(",\"quoted\":[{}]", ranges.join(","))
+}
+
 /// The kind of the line of a hit.
 const HIT_KIND: &str = "hit";
 
@@ -146,7 +156,7 @@ const DEFAULT_HIT_RECORD: &str = "message";
 
 /// The members that a search adds. Members of the record with these names, from a stored hit of an earlier
 /// search, are left out.
-const SEARCH_MEMBERS: [&str; 4] = ["rank", "score", "why", "query"];
+const SEARCH_MEMBERS: [&str; 5] = ["rank", "score", "quoted", "why", "query"];
 
 /// Appends a record that a search found as one line; `members` come first, with a comma in front.
 fn write_found(

@@ -45,9 +45,8 @@ impl Wanted {
     /// The plan for the wanted number of hits.
     fn plan(self, which: &Select) -> Plan {
         let Wanted { limit, link } = self;
-        let several = limit.saturating_mul(weights::CANDIDATES_PER_HIT);
         Plan {
-            candidates: weights::MIN_CANDIDATES.max(several),
+            candidates: weights::MIN_CANDIDATES.max(limit),
             // Records outside conversations have no neighbours.
             reach: if which.kinds.iter().any(|kind| kind.traced) { weights::NEIGHBOUR_REACH } else { 0 },
             links: if link { limit } else { 0 },

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::memory::PriorRule;
 use crate::record::{Hit, MEMORY, Scopes};
 use crate::store::{Around, Store};
-use crate::text::{Occur, Term};
+use crate::text::{Occur, SoughtWords, Term};
 
 /// The answer to a request.
 #[derive(Debug, Default)]
@@ -39,11 +39,13 @@ impl Request<'_> {
         let mut find = |store: &mut dyn Store, options: &Options| {
             super::run(store, by.again(), self.question(), which, options)
         };
-        let hits = if which.kinds.contains(&&MEMORY) {
+        let mut hits = if which.kinds.contains(&&MEMORY) {
             run_with_memories(store, &which.scopes, options, memories, find)?
         } else {
             find(store, options)?
         };
+        let sought = SoughtWords::of(self.question());
+        hits.iter_mut().for_each(|hit| super::quote(hit, &sought));
         Ok(Answer { hits, steps: Vec::new(), by_meaning })
     }
 

@@ -4,7 +4,7 @@ use super::{FETCH_GROWTH, Options, parse_terms};
 use crate::error::Result;
 use crate::record::{Hit, HitEvidence, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Select, Store};
-use crate::text::Occur;
+use crate::text::{Occur, SoughtWords};
 use std::collections::{HashMap, HashSet};
 
 /// The number of hits that are read together with their neighbours: so few that a store starts no thread for
@@ -20,17 +20,18 @@ fn visit_alone(
     options: &Options,
     visit: &mut dyn FnMut(Hit) -> Result<()>,
 ) -> Result<()> {
-    let terms = parse_terms(question)?;
+    let (terms, sought) = (parse_terms(question)?, SoughtWords::of(question));
     let mut is_wanted = options.filter();
     let (mut fetched, mut visited) = (options.limit, 0);
     loop {
         let (mut found, mut last_score) = (0, f64::INFINITY);
-        store.visit_found(&terms, Occur::All, which, fetched, &mut |hit| {
+        store.visit_found(&terms, Occur::All, which, fetched, &mut |mut hit| {
             found += 1;
             last_score = hit.score;
             // A hit of an earlier, smaller search is a duplicate of itself.
             if visited < options.limit && is_wanted(&hit) {
                 visited += 1;
+                super::quote(&mut hit, &sought);
                 return visit(hit);
             }
             Ok(())

@@ -6,7 +6,7 @@
 
 use super::stop_words::is_stop_word;
 use super::terms;
-use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The greatest length of a passage, in bytes.
@@ -14,6 +14,9 @@ const PASSAGE_BYTES: usize = 480;
 
 /// The greatest length of a text that is quoted whole, and of the passages of another one together, in bytes.
 const QUOTED_BYTES: usize = 960;
+
+/// A passage says the same as another text that has this part of its words.
+const SAME: f64 = 0.9;
 
 /// The number of words of a long question that count.
 const MAX_WORDS: usize = 64;
@@ -24,9 +27,11 @@ const GAP: &str = "[...]";
 /// The byte ranges of the passages of a text that answer a question, in their order; `None` if it is short enough to be
 /// quoted whole. They follow from the two alone.
 pub fn quoted_ranges(text: &str, question: &SoughtWords) -> Option<Vec<Range<usize>>> {
-    if text.len() <= QUOTED_BYTES {
-        return None;
-    }
+    (text.len() > QUOTED_BYTES).then(|| choose(text, question, |_| true))
+}
+
+/// The ranges of the best passages of a long text, of those that are wanted.
+fn choose(text: &str, question: &SoughtWords, mut is_wanted: impl FnMut(&str) -> bool) -> Vec<Range<usize>> {
     let passages = passages(text);
     let held: Vec<Vec<usize>> =
         passages.iter().map(|passage| question.held(&text[passage.clone()])).collect();
@@ -38,6 +43,9 @@ pub fn quoted_ranges(text: &str, question: &SoughtWords) -> Option<Vec<Range<usi
         (held.iter().filter(|term| !covered[**term]).count(), held.len(), std::cmp::Reverse(left[*at]))
     }) {
         let passage = left.swap_remove(best);
+        if !is_wanted(&text[passages[passage].clone()]) {
+            continue;
+        }
         bytes += passages[passage].len();
         if bytes > QUOTED_BYTES && !chosen.is_empty() {
             break;
@@ -53,7 +61,49 @@ pub fn quoted_ranges(text: &str, question: &SoughtWords) -> Option<Vec<Range<usi
             _ => ranges.push(start..end),
         }
     }
-    Some(ranges)
+    ranges
+}
+
+/// The texts and passages that are quoted for a question, none that says the same as an earlier one.
+pub struct Quotations<'a> {
+    question: &'a SoughtWords,
+    /// The words of each.
+    quoted: Vec<HashSet<String>>,
+}
+
+impl Quotations<'_> {
+    /// Nothing is quoted yet.
+    pub fn new(question: &SoughtWords) -> Quotations<'_> {
+        Quotations { question, quoted: Vec::new() }
+    }
+
+    /// The byte ranges that are quoted of the next text, as `quoted_ranges`; empty if there is nothing new in it.
+    pub fn ranges(&mut self, text: &str) -> Option<Vec<Range<usize>>> {
+        if text.len() <= QUOTED_BYTES {
+            self.quoted.push(all_words(text));
+            return None;
+        }
+        let earlier = &self.quoted;
+        let ranges = choose(text, self.question, |passage| {
+            let words = all_words(passage);
+            let most_in_one =
+                earlier.iter().map(|quoted| words.intersection(quoted).count()).max().unwrap_or(0);
+            (most_in_one as f64) < SAME * words.len() as f64
+        });
+        self.quoted.extend(ranges.iter().map(|range| all_words(&text[range.clone()])));
+        Some(ranges)
+    }
+}
+
+/// The words of a text, each once; in a script without spaces their pieces.
+fn all_words(text: &str) -> HashSet<String> {
+    let folded = terms::fold(text);
+    let mut all = HashSet::new();
+    for word in terms::words(&folded) {
+        let pieces = if word.contains(terms::is_unspaced) { terms::pieces(word) } else { vec![word] };
+        all.extend(pieces.into_iter().map(str::to_owned));
+    }
+    all
 }
 
 /// The words of a question for which passages are chosen.
@@ -100,12 +150,6 @@ impl SoughtWords {
         held.dedup();
         held
     }
-}
-
-/// What is quoted of a text for a question: all of it, or passages.
-pub fn quoted<'a>(text: &'a str, sought: &SoughtWords) -> Cow<'a, str> {
-    let quotation = quoted_ranges(text, sought).and_then(|ranges| quotation(text, &ranges));
-    quotation.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// The text of some ranges of a longer one, with marks where something is left out; `None` if they are none of it.
@@ -248,7 +292,8 @@ mod tests {
     use super::*;
 
     fn quoted(text: &str, question: &str) -> String {
-        super::quoted(text, &SoughtWords::of(question)).into_owned()
+        let ranges = quoted_ranges(text, &SoughtWords::of(question));
+        ranges.and_then(|ranges| quotation(text, &ranges)).unwrap_or_else(|| text.to_owned())
     }
 
     #[test]

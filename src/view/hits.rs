@@ -3,7 +3,9 @@
 use super::{Heads, ReservoirLines, hit, parts, record, visible};
 use crate::cli::Layout;
 use crate::record::{Hit, Query, StoredRecord};
-use std::ops::Range;
+use crate::store::Question;
+use crate::text::{self, Term};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How hits are printed.
@@ -16,6 +18,8 @@ pub struct HitFormat {
     pub explain: bool,
     /// Whether messages around the hits are printed, so that a line separates one from the next.
     pub has_context: bool,
+    /// The terms that stand out in the texts of hits.
+    pub highlighted: Vec<Term>,
 }
 
 /// The reader of printed hits.
@@ -37,8 +41,6 @@ pub struct RankedHit<'a> {
     /// The messages before it, the nearest first.
     pub before: &'a [Arc<StoredRecord>],
     pub after: &'a [Arc<StoredRecord>],
-    /// The ranges that stand out in its text.
-    pub matched: &'a [Range<usize>],
     pub heads: &'a Heads,
 }
 
@@ -49,6 +51,17 @@ impl HitFormat {
             HitStyle::People(layout) => Some(layout),
             _ => None,
         }
+    }
+
+    /// Lets the terms of a question stand out where there is colour: all of them, or, by meaning, those that carry its
+    /// topic.
+    pub fn highlight(&mut self, question: &str, by_meaning: bool) {
+        self.by_meaning = by_meaning;
+        self.highlighted = match self.layout() {
+            Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
+            Some(layout) if layout.colour => Term::parse(question),
+            _ => Vec::new(),
+        };
     }
 
     /// Appends a hit; for people, the first of a query line after its question.
@@ -88,9 +101,14 @@ impl HitFormat {
         }
     }
 
-    /// A hit for people, with the messages around it.
+    /// A hit for people, of a long message what is quoted, with the messages around it.
     fn block(&self, ranked: &RankedHit, layout: &Layout) -> String {
-        let RankedHit { rank, hit: found, before, after, matched, heads } = *ranked;
+        let RankedHit { rank, hit: found, before, after, heads } = *ranked;
+        let found = quoted(found);
+        let matched = match &self.highlighted[..] {
+            [] => Vec::new(),
+            terms => text::occurrences(terms, &found.record.shown_text()),
+        };
         let mut block = String::new();
         if self.has_context && rank > 1 {
             block.push_str("--\n");
@@ -98,14 +116,26 @@ impl HitFormat {
         for message in before.iter().rev() {
             block.push_str(&record(message, heads, layout));
         }
-        block.push_str(&hit(rank, found, matched, heads, layout));
+        block.push_str(&hit(rank, &found, &matched, heads, layout));
         if self.explain {
-            block.push_str(&parts(found));
+            block.push_str(&parts(&found));
         }
         for message in after {
             block.push_str(&record(message, heads, layout));
         }
         block
+    }
+}
+
+/// A hit whose text is what is quoted of it.
+fn quoted(hit: &Hit) -> Cow<'_, Hit> {
+    let ranges = hit.why.quoted.as_deref();
+    match ranges.and_then(|ranges| text::quotation(&hit.record.text, ranges)) {
+        Some(text) => {
+            let record = StoredRecord { text, ..hit.record.clone() };
+            Cow::Owned(Hit { record, ..hit.clone() })
+        }
+        None => Cow::Borrowed(hit),
     }
 }
 

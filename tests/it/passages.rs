@@ -92,6 +92,28 @@ fn an_account_without_ranges_has_its_messages_whole() {
     }
 }
 
+on_each_store!(what_is_repeated_is_recalled_once);
+/// Keeps: Two passages that say the same do not both take tokens.
+fn what_is_repeated_is_recalled_once(home: Home) {
+    let nest = "The heron 🪶 nests in the third reed bed, beside the old punt.";
+    let filler = "The rest of the report goes on about the weather of the week. ".repeat(20);
+    let line = |id: &str, content: &str| {
+        json!({"id": id, "role": "assistant", "content": content, "timestamp": 60_000}).to_string()
+    };
+    let other =
+        "The heron was seen in the third reed bed at dawn and at dusk, and once at noon with two young ones.";
+    let lines = [
+        line("first", &format!("{nest}\n\n{filler}")),
+        line("repeated", &format!("{filler}\n\n{nest}\n\n{filler}")),
+        line("more", &format!("{filler}\n\n{other}\n\n{filler}")),
+    ];
+    home.ingest(&["-p", "w"], &lines.join("\n"));
+    let question = json!({"role": "user", "content": "In which reed bed does the heron nest?"});
+    let block = text(&enrich(&home, &json!([question]))["messages"][0]["content"]);
+    assert_eq!(block.matches("beside the old punt").count(), 1, "{block}");
+    assert!(block.contains("with two young ones"), "{block}");
+}
+
 #[test]
 fn people_see_the_passage_of_a_long_hit() {
     let home = Home::new();
@@ -100,6 +122,28 @@ fn people_see_the_passage_of_a_long_hit() {
     home.ingest(&["-p", "w"], &line);
     let shown = home.run("rsv-search", &["-p", "w", "--format", "text", "heron nests"], "").ok();
     assert!(shown.contains("third reed bed") && shown.contains("[...]") && shown.len() < 2000, "{shown}");
-    // A program gets all of it.
-    assert_eq!(home.contents("rsv-search", &["-p", "w", "heron nests"]), [long_answer()]);
+}
+
+#[test]
+fn a_program_gets_the_whole_of_a_long_hit_and_where_its_passages_are() {
+    let home = Home::new();
+    let line = |id: &str, content: &str| {
+        json!({"id": id, "role": "assistant", "content": content, "timestamp": 60_000}).to_string()
+    };
+    let answer = long_answer();
+    home.ingest(&["-p", "w"], &[line("long", &answer), line("short", "A heron nests here.")].join("\n"));
+    for flags in
+        [&["heron nests"][..], &["--by", "any", "heron nests"], &["--link", "--context", "1", "heron nests"]]
+    {
+        let hits = lines_of(&home.run("rsv-search", &[&["-p", "w"], flags].concat(), "").ok());
+        let hit = |id: &str| hits.iter().find(|hit| hit["id"] == id).unwrap();
+        assert_eq!(hit("long")["content"], json!(answer));
+        let [start, end] = [0, 1].map(|at| hit("long")["quoted"][0][at].as_u64().unwrap() as usize);
+        assert!(answer[start..end].contains("third reed bed"), "{hits:?}");
+        assert!(hit("short").get("quoted").is_none(), "{hits:?}");
+    }
+    let block = home.run("rsv-search", &["-p", "w", "--format", "block", "heron nests"], "").ok();
+    let name = &id_digest("long")[..12];
+    assert!(block.contains("third reed bed") && block.len() < 2000, "{block}");
+    assert!(block.contains(&format!("\n> [from message {name}]\n")), "{block}");
 }
