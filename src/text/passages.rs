@@ -43,13 +43,14 @@ fn choose(text: &str, question: &SoughtWords, mut is_wanted: impl FnMut(&str) ->
         (held.iter().filter(|term| !covered[**term]).count(), held.len(), std::cmp::Reverse(left[*at]))
     }) {
         let passage = left.swap_remove(best);
+        let together = bytes + passages[passage].len();
+        if together > QUOTED_BYTES && !chosen.is_empty() {
+            break;
+        }
         if !is_wanted(&text[passages[passage].clone()]) {
             continue;
         }
-        bytes += passages[passage].len();
-        if bytes > QUOTED_BYTES && !chosen.is_empty() {
-            break;
-        }
+        bytes = together;
         held[passage].iter().for_each(|term| covered[*term] = true);
         chosen.push(passage);
     }
@@ -83,15 +84,13 @@ impl Quotations<'_> {
             self.quoted.push(all_words(text));
             return None;
         }
-        let earlier = &self.quoted;
-        let ranges = choose(text, self.question, |passage| {
+        Some(choose(text, self.question, |passage| {
             let words = all_words(passage);
-            let most_in_one =
-                earlier.iter().map(|quoted| words.intersection(quoted).count()).max().unwrap_or(0);
-            (most_in_one as f64) < SAME * words.len() as f64
-        });
-        self.quoted.extend(ranges.iter().map(|range| all_words(&text[range.clone()])));
-        Some(ranges)
+            let shared = self.quoted.iter().map(|quoted| words.intersection(quoted).count()).max();
+            let is_new = (shared.unwrap_or(0) as f64) < SAME * words.len() as f64;
+            self.quoted.extend(is_new.then_some(words));
+            is_new
+        }))
     }
 }
 
