@@ -2,6 +2,7 @@
 
 use super::object::{Object, quote};
 use super::query::Query;
+use super::recall_rule::{RULE, RecallRule};
 use super::stored::StoredRecord;
 
 /// A record that a search found.
@@ -32,6 +33,8 @@ pub struct HitEvidence {
     pub via: Option<LinkHop>,
     /// The kinds of the secrets that it holds, where secrets are searched for.
     pub secrets: Vec<String>,
+    /// Whether it is recalled. A member of the hit itself, unless it is `Auto`.
+    pub rule: RecallRule,
 }
 
 /// The last step on the way from a hit to a record along links.
@@ -126,7 +129,11 @@ impl Hit {
             }
             why.set("parts", parts.to_json());
         }
-        let members = format!(",\"rank\":{rank},\"score\":{}", self.score);
+        let rule = match self.why.rule {
+            RecallRule::Auto => String::new(),
+            rule => format!(",\"{RULE}\":{}", quote(rule.name())),
+        };
+        let members = format!("{rule},\"rank\":{rank},\"score\":{}", self.score);
         write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
@@ -146,7 +153,7 @@ const DEFAULT_HIT_RECORD: &str = "message";
 
 /// The members that a search adds. Members of the record with these names, from a stored hit of an earlier
 /// search, are left out.
-const SEARCH_MEMBERS: [&str; 4] = ["rank", "score", "why", "query"];
+const SEARCH_MEMBERS: [&str; 5] = ["rank", "score", "why", "query", RULE];
 
 /// Appends a record that a search found as one line; `members` come first, with a comma in front.
 fn write_found(

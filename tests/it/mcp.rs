@@ -355,6 +355,10 @@ fn answers_of_every_tool(home: Home) -> Vec<Value> {
         assert_eq!(call("recall", json!({"query": "lamp", "by": by, "limit": 2}))["count"], 2, "{by}");
         call("memory_search", json!({"query": "feed owls", "by": by}));
     }
+    for when in ["never", "auto"] {
+        call("recall_when", json!({"id": lamp["id"], "when": when}));
+        call("recall", json!({"query": "lamp", "by": "any"}));
+    }
     let made = call("memory_consolidate", json!({"similarity_threshold": 0.7}));
     assert_eq!(made["archived_memories"].as_array().unwrap().len(), 2, "{made}");
     let searched = call("context_search", json!({"query": "where do barn owls live?", "level": 2}));
