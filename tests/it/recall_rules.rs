@@ -7,7 +7,7 @@ use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 
 const WALL: &str = "The tomatoes stand by the warm wall, in the sun.";
-const WATER: &str = "Tomatoes want water each evening.";
+const WATER: &str = "Tomatoes that stand in pots want water each evening.";
 const CODE: &str = "The code of the gate is 4711.";
 const QUESTION: &str = "Where do the tomatoes stand?";
 const UNRELATED: &str = "Which river flows through Lima?";
@@ -20,12 +20,12 @@ fn line(id: &str, partition: &str, instance: &str, content: &str) -> String {
     format!("{line}\n")
 }
 
-/// A garden with two conversations, and a kitchen.
+/// A garden with three conversations, and a kitchen.
 fn furnished(home: Home) -> Home {
     let lines = [
         line("m1", "garden", "wall", WALL),
         line("m2", "garden", "water", WATER),
-        line("m3", "garden", "water", CODE),
+        line("m3", "garden", "gate", CODE),
         line("m4", "kitchen", "kitchen", "Tomatoes stand in the soup."),
     ];
     home.run("rsv-import", &["-q"], lines.concat()).ok();
@@ -154,7 +154,7 @@ fn a_pinned_message_is_recalled_for_every_request_that_reaches_it(home: Home) {
     assert_eq!(ids(&account(&line)["recalled"])[0], "m3", "{line}");
     assert_eq!(recalled(&home, &["-p", "garden"], QUESTION), ["m1", "m2", "m3"]);
     // One that is related too, or recent too, is recalled once.
-    let line = enriched(&home, &["-p", "garden", "-i", "water"], "What is the code of the gate?");
+    let line = enriched(&home, &["-p", "garden", "-i", "gate"], "What is the code of the gate?");
     assert_eq!(ids(&account(&line)["recalled"]).iter().filter(|id| **id == "m3").count(), 1, "{line}");
     assert!(!ids(&account(&line)["recent"]).contains(&"m3"), "{line}");
     // The instance that is named, and the partition, limit it.
@@ -169,13 +169,13 @@ fn a_pinned_message_is_recalled_for_every_request_that_reaches_it(home: Home) {
     assert_eq!(recalled(&home, &["-p", "garden", "--recall", "none"], UNRELATED), [""; 0]);
     // A request without words gets it.
     let request = json!({"model": "llama3.1", "messages": [{"role": "user", "content": ""}]}).to_string();
-    let line = home.run("rsv-enrich", &["-p", "garden", "-i", "water"], request).ok();
+    let line = home.run("rsv-enrich", &["-p", "garden", "-i", "gate"], request).ok();
     assert!(line.contains(CODE), "{line}");
     // For people, the account says why.
     let line = enriched(&home, &["-p", "garden"], QUESTION);
     home.ingest(&[], &account(&line).to_string());
     let told = home.run("rsv-view", &["-p", "garden", "--accounts", "--format", "text"], "").ok();
-    assert!(told.contains("1 pinned message and 2 related") && told.contains("pinned: “The code"), "{told}");
+    assert!(told.contains("1 pinned message and 2 related") && told.contains("    pinned: "), "{told}");
     signal(&home, &["--auto", "m3"]);
     assert_eq!(recalled(&home, &["-p", "garden"], UNRELATED), [""; 0]);
     home.check();
@@ -183,7 +183,7 @@ fn a_pinned_message_is_recalled_for_every_request_that_reaches_it(home: Home) {
 
 on_each_store!(many_pins_leave_room_for_what_is_related);
 fn many_pins_leave_room_for_what_is_related(home: Home) {
-    let home = furnished(home).env("RSV_ENRICH_SHARE", "0.01");
+    let home = furnished(home).env("RSV_ENRICH_SHARE", "0.05");
     let long = |n: usize| format!("Rule {n}: {}", "be kind to snails and slow to anger. ".repeat(60));
     let lines: String = (0..9).map(|n| line(&format!("p{n}"), "garden", "rules", &long(n))).collect();
     home.run("rsv-import", &["-q"], lines).ok();
@@ -195,7 +195,7 @@ fn many_pins_leave_room_for_what_is_related(home: Home) {
     let parts = account["recalled"].as_array().unwrap();
     let pinned: Vec<&Value> = parts.iter().filter(|part| part["pinned"] == true).collect();
     let tokens: u64 = pinned.iter().map(|part| part["tokens"].as_u64().unwrap()).sum();
-    let limit = account["window"].as_u64().unwrap() / 200;
+    let limit = account["window"].as_u64().unwrap() / 40;
     assert!(tokens > limit / 2 && tokens <= limit, "{tokens} of {limit}: {line}");
     // The last ones, each in part; and all that is related.
     assert_eq!(pinned[0]["id"], "p8");
@@ -286,7 +286,7 @@ fn ids_are_short_or_whole_and_an_unknown_one_is_named(home: Home) {
     // Lines of messages, hits and rules pass unchanged; others too, without a rule.
     let hits = home.run("rsv-search", &["-p", "garden", "tomatoes"], "").ok();
     let about = home.run("rsv-view", &["--of", "m1", "--limit", "1"], "").ok();
-    let lines = format!("{}{hits}{memory}\n", line("m3", "garden", "water", CODE));
+    let lines = format!("{}{hits}{memory}\n", line("m3", "garden", "gate", CODE));
     assert_eq!(home.run("rsv-signal", &["--never"], &lines).ok(), lines);
     let mut last: Vec<_> = rules(&home).split_off(2);
     last.sort();
@@ -366,7 +366,7 @@ fn a_rule_is_forgotten_with_its_message(home: Home) {
     home.run("rsv-import", &["-q"], &many).ok();
     home.run("rsv-signal", &["--never"], &many).ok();
     assert_eq!(rules(&home).len(), 61);
-    home.run("rsv-forget", &["-p", "garden", "-i", "many", "--yes"], "").ok();
+    home.run("rsv-forget", &["-p", "garden", "-i", "many", "--role", "user", "--yes"], "").ok();
     assert_eq!(rules(&home).len(), 1);
     assert_eq!(recalled(&home, &["-p", "garden"], UNRELATED), ["m3"]);
     home.check();
@@ -423,12 +423,14 @@ fn clients_of_the_protocol_say_it_too_and_get_no_message_that_is_never_recalled(
     let answer = client.call("recall_when", json!({"id": "m1", "when": "never"}));
     assert_eq!((&answer["id"], &answer["when"]), (&json!("m1"), &json!("never")));
     assert_eq!(found(&mut client), ["m2"]);
-    assert!(!client.read("viking://~/sessions/wall").contains(WALL));
+    home.run("rsv-import", &["-q"], line("m5", "garden", "wall", "It is a wall of bricks.")).ok();
+    let session = client.read("viking://~/sessions/wall");
+    assert!(!session.contains(WALL) && session.contains("bricks"), "{session}");
     assert_eq!(rules(&home), [("m1".into(), "never".into())]);
     let refused = client.refused("recall_when", json!({"id": "m4", "when": "never"}));
     assert!(refused.contains("id: message not found"), "{refused}");
     client.call("recall_when", json!({"id": "m1", "when": "auto"}));
-    assert_eq!(found(&mut client), ["m1", "m2"]);
+    assert_eq!(found(&mut client)[..2], ["m1", "m2"]);
     client.call("recall_when", json!({"id": "m3", "when": "always"}));
     assert_eq!(recalled(&home, &["-p", "garden"], UNRELATED), ["m3"]);
     client.end();
