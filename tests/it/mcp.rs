@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use std::process::ExitStatus;
 
 /// The tools in the order in which they are listed, without the one that removes.
-pub(crate) const TOOLS: [&str; 11] = [
+pub(crate) const TOOLS: [&str; 12] = [
     "recall",
     "remember",
+    "recall_when",
     "memory_search",
     "memory_record",
     "memory_feedback",
@@ -366,7 +367,8 @@ fn answers_of_every_tool(home: Home) -> Vec<Value> {
     call("context_read", json!({"uri": "viking://~/sessions/lamp"}));
     call("context_read", json!({"uri": "viking://~/memories"}));
     call("context_list", json!({"depth": 9}));
-    assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 3);
+    // The lamp has two rules of recall.
+    assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 5);
     call("recall", json!({"query": "lamp", "by": "any"}));
     for uri in ["viking://~/memories/strategy", "viking://~/sessions/owls"] {
         told.push(json!(client.read(uri)));
