@@ -69,7 +69,8 @@ rsv-browse() {
     fi
     _rsv_functions=$(typeset -f _rsv_browse_list _rsv_browse_widen _rsv_browse_in_scope _rsv_browse_rows \
         _rsv_browse_titles _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_conversation \
-        _rsv_browse_paged _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_forget _rsv_browse_pause)
+        _rsv_browse_paged _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_rules _rsv_browse_rule \
+        _rsv_browse_forget _rsv_browse_pause)
     _rsv_columns=$(stty size 2>/dev/null </dev/tty) && _rsv_columns=${_rsv_columns#* } || _rsv_columns=80
     row=$(_rsv_browse_list "$*") || code=$?
     [[ $code != 2 ]] || return 2
@@ -85,7 +86,7 @@ _rsv_browse_list() {
     [[ -z $_rsv_all ]] || { prompt='search all> ' && other='ctrl-r searches less'; }
     _rsv_browse_rows "$1" | fzf --disabled --no-sort --no-multi --ansi --layout=reverse --info=inline \
         --query="$1" --prompt="$prompt" --delimiter=$'\t' --with-nth=2.. \
-        --header=$'enter prints · ctrl-t opens the trace, ctrl-o the conversation\nctrl-y copies · ctrl-x forgets\n'"$other" \
+        --header=$'enter prints · ctrl-t opens the trace, ctrl-o the conversation\nctrl-y copies · alt-p pins, alt-n never recalls · ctrl-x forgets\n'"$other" \
         --preview="${run}_preview {1}" --preview-window='right,55%,wrap,<100(down,60%,wrap)' \
         --bind="change:change-prompt($prompt)+rebind(load)+reload(:)" \
         --bind='start:unbind(load)' \
@@ -94,6 +95,8 @@ _rsv_browse_list() {
         --bind="ctrl-t:execute(${run}_trace {1} >/dev/tty)" \
         --bind="ctrl-o:execute(${run}_conversation {1} >/dev/tty)" \
         --bind="ctrl-y:transform-prompt(${run}_copy {1})" \
+        --bind="alt-p:transform-prompt(${run}_rule {1} always)+reload(${run}_rows {q})" \
+        --bind="alt-n:transform-prompt(${run}_rule {1} never)+reload(${run}_rows {q})" \
         --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})"
 }
 
@@ -127,12 +130,13 @@ _rsv_browse_rows() {
             _rsv_browse_in_scope rsv-view --quiet --limit 200 --format jsonl
         fi
     } 2>&1 | jq -nRr --arg question "$1" --arg scopes "$scopes" --arg plain "${NO_COLOR-}" \
-        --argjson columns "$_rsv_columns" --slurpfile titles <(_rsv_browse_titles) '
+        --argjson columns "$_rsv_columns" --slurpfile titles <(_rsv_browse_titles) --slurpfile rules <(_rsv_browse_rules) '
         def clean: gsub("[\\p{Cc}\\s]+"; " ") | gsub("[\\p{Cf}&&[^\\x{200d}]]"; "");
         def paint($colour): if $plain == "" then "\u001b[\($colour)m\(.)\u001b[0m" else . end;
         def date: . / 1000 | floor | strflocaltime("%Y-%m-%d %H:%M");
         def scope: "\(.partition)/\(.instance)";
         ($titles | map({key: scope, value: .title}) | from_entries) as $title |
+        ($rules | map({key: .of, value: .recall}) | from_entries) as $rule |
         def text: if type == "array" then map(.text? // empty) | join(" ") else . // "" | tostring end;
         [inputs] | if $question | test("\\S") then .[] else reverse[] end |
         . as $line | (try fromjson catch null) |
@@ -142,6 +146,7 @@ _rsv_browse_rows() {
                     ($title[scope] // empty | if length > 32 then .[:31] + "…" else . end | "“\(.)”")
                 end]
                 | if $columns < 60 then "" else join(" ") + " " | clean | paint(2) end)
+            + ($rule[.id] // "auto" | if . == "auto" then "" else paint(33) + " " end)
             + (.role // .record | paint({user: 32, assistant: 34, system: 35}[.] // 33))
             + " " + (.content // .title | text | .[:400] | clean)
         end'
@@ -149,6 +154,9 @@ _rsv_browse_rows() {
 
 # The newest titles of conversations.
 _rsv_browse_titles() { rsv-view --quiet --all --kind title --limit 1000 --format jsonl 2>/dev/null; }
+
+# The newest rules of recall, of which the last about a message holds.
+_rsv_browse_rules() { rsv-view --quiet --all --kind recall --limit 1000 --format jsonl 2>/dev/null; }
 
 # Prints a message, whose id is given as JSON, with other flags of rsv-view.
 _rsv_browse_message() {
@@ -208,6 +216,16 @@ _rsv_browse_clipboard() {
     else
         printf '\033]52;c;%s\a' "$(base64 | tr -d '\n')" >/dev/tty
     fi >/dev/null 2>&1
+}
+
+# Gives a message a rule of recall, or takes back the same rule; prints the prompt that says so.
+_rsv_browse_rule() {
+    local rule=''
+    [[ -n $1 ]] && rule=$(rsv-view --all --of="$(printf '%s' "$1" | jq -r .)" --kind recall --limit 1 --format jsonl |
+        jq -r .recall) || { echo 'not changed> ' && return; }
+    [[ $rule != "$2" ]] || set -- "$1" auto
+    jq -nc --argjson id "$1" '{kind: "message", id: $id}' | rsv-signal --quiet "--$2" >/dev/null 2>&1 && echo "$2> " ||
+        echo 'not changed> '
 }
 
 # Forgets a message after a yes.

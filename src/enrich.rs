@@ -251,7 +251,7 @@ impl Begun {
                 id::fresh(turn.clock, &salt)?
             }
         };
-        let plan = Plan::new(&request.turns, found.candidates, found.left_out, turn, options);
+        let plan = Plan::new(&request.turns, &mut found, turn, options);
         let account = Account {
             digest,
             degraded: found.degraded.map(|why| why.to_string()),

@@ -25,17 +25,17 @@ pub enum Skipped {
 /// The ids of the records of a selection, and of the records about them.
 pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
-    let mut subjects = BTreeSet::new();
+    let mut subjects = Subjects::new();
     store.walk(&Walk::records(which.clone()), &mut |record| {
         if let Record::Stored(record) = record {
             if is_subject(record.kind) {
-                subjects.insert(record.id.clone());
+                subjects.entry(record.kind.name).or_default().insert(record.id.clone());
             }
             ids.insert(record.id);
         }
         Ok(())
     })?;
-    add_about(store, subjects, &which.scopes, &mut ids)?;
+    add_about(store, &subjects, &which.scopes, &mut ids)?;
     Ok(ids)
 }
 
@@ -43,13 +43,15 @@ pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>>
 pub fn with_records_about(store: &mut dyn Store, ids: Vec<String>) -> Result<BTreeSet<String>> {
     let subjects: Vec<_> = kinds().into_iter().filter(|kind| is_subject(kind)).collect();
     let which = Select::records(subjects, Scopes::All);
-    let mut found = BTreeSet::new();
+    let mut found = Subjects::new();
     for some in ids.chunks(IDS) {
         let some: Vec<&str> = some.iter().map(String::as_str).collect();
-        found.extend(store.get(&some, &which)?.into_iter().map(|subject| subject.id));
+        for subject in store.get(&some, &which)? {
+            found.entry(subject.kind.name).or_default().insert(subject.id);
+        }
     }
     let mut ids = ids.into_iter().collect();
-    add_about(store, found, &Scopes::All, &mut ids)?;
+    add_about(store, &found, &Scopes::All, &mut ids)?;
     Ok(ids)
 }
 
@@ -58,20 +60,39 @@ fn is_subject(kind: &RecordKind) -> bool {
     kinds().into_iter().any(|other| other.subject.is_some_and(|about| about.kind == kind.name))
 }
 
+/// The ids of records that others may be about, by kind.
+type Subjects = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// The number of records up to which those about them are looked up one by one.
+const MAX_LOOKED_UP: usize = 20;
+
 /// Adds the ids of the records about some.
 fn add_about(
     store: &mut dyn Store,
-    subjects: BTreeSet<String>,
+    subjects: &Subjects,
     scopes: &Scopes,
     ids: &mut BTreeSet<String>,
 ) -> Result<()> {
-    let about: Vec<_> = kinds().into_iter().filter(|kind| kind.subject.is_some()).collect();
-    for subject in subjects {
-        let about = Select { key: Some(subject), ..Select::records(about.clone(), scopes.clone()) };
-        store.walk(&Walk::records(about), &mut |record| {
-            ids.extend(record.id().map(str::to_owned));
-            Ok(())
-        })?;
+    for kind in kinds() {
+        let Some(subjects) = kind.subject.and_then(|subject| subjects.get(subject.kind)) else { continue };
+        let all = Select::records(vec![kind], scopes.clone());
+        if store.count(&all, 1)? == 0 {
+            continue;
+        }
+        let of_key = |key: &String| Select { key: Some(key.clone()), ..all.clone() };
+        let selections = if subjects.len() <= MAX_LOOKED_UP {
+            subjects.iter().map(of_key).collect()
+        } else {
+            vec![all.clone()]
+        };
+        for about in selections {
+            store.walk(&Walk { texts: false, ..Walk::records(about) }, &mut |record| {
+                let about =
+                    record.stored().filter(|one| one.lookup_key().is_some_and(|key| subjects.contains(&key)));
+                ids.extend(about.map(|one| one.id.clone()));
+                Ok(())
+            })?;
+        }
     }
     Ok(())
 }

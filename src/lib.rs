@@ -38,6 +38,7 @@ pub mod complete; // 8  completions of a command line
 pub mod forget; // 8  records to remove, with their dependents
 pub mod ingest; // 8  records into the store
 pub mod memory; // 8  confidence of memories, from signals
+pub mod recall_rules; // 8  messages that are recalled always, or never
 pub mod tree; // 8  documents by their addresses
 
 pub mod doctor; // 9  checks of an installation, with remedies

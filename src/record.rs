@@ -25,6 +25,7 @@ mod memory;
 mod message;
 mod object;
 mod query;
+mod recall_rule;
 mod renaming;
 mod role;
 mod scope;
@@ -55,6 +56,7 @@ pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_mem
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, invalid_utf8, quote, string_length, unexpected, utf8};
 pub use query::Query;
+pub use recall_rule::{RECALL, RULE, RecallRule};
 pub use renaming::derived_trace;
 pub use role::Role;
 pub use scope::{Reach, RequestScope, Scope, Scopes};

@@ -18,7 +18,7 @@ pub use tree::{document, tree};
 pub use visible::{date, escape_controls, visible};
 
 use crate::cli::{Layout, Style};
-use crate::record::{Hit, Object, Role, Scope, StoredRecord};
+use crate::record::{Hit, Object, RecallRule, Role, Scope, StoredRecord};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
@@ -36,10 +36,15 @@ pub fn led(mark: &str, record: &StoredRecord, heads: &Heads, layout: &Layout) ->
 }
 
 /// A record with its rank and score in front: ` 1. 2.31 5744a1c 2026-11-21 07:03 user: text`. The parts of the text
-/// that matched are highlighted: byte ranges in their order, which do not overlap.
+/// that matched are highlighted: byte ranges in their order, which do not overlap. A message with a rule of recall has
+/// it after the score: ` 1. 2.31 never 5744a1c`.
 pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], heads: &Heads, layout: &Layout) -> String {
     let score = if heads::is_narrow(layout) { String::new() } else { format!("{:.2} ", hit.score) };
-    paragraph(&format!("{rank:>2}. {score}"), &hit.record, matched, heads, layout)
+    let rule = match hit.why.rule {
+        RecallRule::Auto => String::new(),
+        rule => format!("{} ", rule.name()),
+    };
+    paragraph(&format!("{rank:>2}. {score}{rule}"), &hit.record, matched, heads, layout)
 }
 
 /// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for

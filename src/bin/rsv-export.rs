@@ -14,9 +14,9 @@ use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
-/// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals, then
-/// embeddings (with --vectors), then links. The output is a snapshot of the store, even if other processes write to it
-/// meanwhile. Of a damaged store everything is written that can be read, and the exit status is 2.
+/// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals and rules
+/// of recall, then embeddings (with --vectors), then links. The output is a snapshot of the store, even if other
+/// processes write to it meanwhile. Of a damaged store everything is written that can be read, and the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
     /// Write this format: jsonl, json (Reservoir's array), csv, md, openai (pairs for fine-tuning) or sqlite (with --to)
@@ -34,7 +34,7 @@ struct Args {
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
-    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal, title
+    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal, title, recall
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Read the store's file page by page, without its indexes, as a damaged one needs

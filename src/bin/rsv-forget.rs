@@ -34,7 +34,7 @@ struct Args {
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// Select records of these kinds: message, account, memory, document, signal, title [default: message and account, or any kind if ids
+    /// Select records of these kinds: message, account, memory, document, signal, title, recall [default: message and account, or any kind if ids
     /// are given or with --everything]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,

@@ -8,7 +8,7 @@ use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, Hit, MESSAGE, Query, RecordKind, Scopes};
+use rsv::record::{self, Address, Hit, MESSAGE, Query, RecallRule, RecordKind, Scopes};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
 use rsv::store::{self, Around, Except, Select, Store};
@@ -592,9 +592,10 @@ fn print(
     io.out.with(|out| format.write(&ranked, query, out))
 }
 
-/// Prints hits in a fence; returns whether there are any.
+/// Prints hits in a fence, except messages that are never recalled; returns whether there are any.
 fn print_block(hits: &[Hit], io: &mut Io) -> Result<bool> {
-    let records: Vec<_> = hits.iter().map(|hit| &hit.record).collect();
+    let is_for_models = |hit: &&Hit| hit.why.rule != RecallRule::Never;
+    let records: Vec<_> = hits.iter().filter(is_for_models).map(|hit| &hit.record).collect();
     io.out.write(fence::block(fence::HIT_NOTE, &records).as_bytes())?;
-    io.out.flush().map(|()| !hits.is_empty())
+    io.out.flush().map(|()| !records.is_empty())
 }

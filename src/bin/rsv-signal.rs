@@ -1,28 +1,31 @@
-//! rsv-signal: says of memories whether they helped.
+//! rsv-signal: says of memories whether they helped, and of messages whether they are recalled.
 
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::lines::Reader;
 use rsv::memory::{self, NewSignal, PriorRule};
-use rsv::record::{Object, Scopes, SignalType, StoredRecord};
+use rsv::recall_rules;
+use rsv::record::{Clock, Object, RECALL, RecallRule, Scopes, SignalType, StoredRecord};
+use rsv::search;
 use rsv::store::{self, Derived, OpenMode, Store};
+use rsv::view;
 use std::process::ExitCode;
 
-/// Say of memories whether they helped, were used, or led to success
+/// Say of memories whether they helped, were used, or led to success; or of messages whether they are recalled
 ///
-/// With ids, each memory is printed with its new confidence. Without ids, lines of memories, hits and signals are read
-/// from standard input and passed on unchanged, once the signals about their memories are stored. An id that is no
-/// memory's is an error; the others are done.
+/// With ids, each memory is printed with its new confidence, or each message. Without ids, lines of memories, messages,
+/// hits and signals are read from standard input and passed on unchanged, once the signals about their memories or
+/// messages are stored. An id that is no memory's, or no message's, is an error; the others are done.
 #[derive(clap::Args)]
 struct Args {
-    /// The ids of the memories, or the first letters of their short ids; without any, read lines from standard input
+    /// The ids of the memories or messages, or the first letters of their short ids; without any, read lines from standard input
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
     signal: Signal,
     /// Name the session in which this was found
-    #[arg(long, value_name = "ID", requires = "Signal")]
+    #[arg(long, value_name = "ID", requires = "Signal", conflicts_with_all = ["always", "never", "auto"])]
     session: Option<String>,
     /// Print the weights of the types of signals that were learnt in the partition
     #[arg(long, conflicts_with_all = ["Signal", "ids"])]
@@ -38,7 +41,7 @@ struct Args {
     format: Option<String>,
 }
 
-/// The signal about the memories.
+/// What is said of the memories or messages.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Signal {
@@ -57,11 +60,34 @@ struct Signal {
     /// Count a use
     #[arg(long)]
     used: bool,
+    /// Recall these messages for every request
+    #[arg(long)]
+    always: bool,
+    /// Keep these messages out of recall
+    #[arg(long)]
+    never: bool,
+    /// Recall these messages if they are related or recent, as without --always or --never
+    #[arg(long)]
+    auto: bool,
+}
+
+/// The statement to store.
+enum Statement {
+    OfMemories(NewSignal),
+    OfMessages(RecallRule),
 }
 
 impl Signal {
-    /// The type of the signal, and whether it is positive.
-    fn chosen(&self) -> Option<(SignalType, bool)> {
+    /// The chosen statement, with the session in which it was found.
+    fn chosen(&self, session_id: Option<String>) -> Option<Statement> {
+        let rules = [
+            (self.always, RecallRule::Always),
+            (self.never, RecallRule::Never),
+            (self.auto, RecallRule::Auto),
+        ];
+        if let Some((_, rule)) = rules.into_iter().find(|(is_chosen, _)| *is_chosen) {
+            return Some(Statement::OfMessages(rule));
+        }
         let rows = [
             (self.helpful, SignalType::Explicit, true),
             (self.unhelpful, SignalType::Explicit, false),
@@ -69,8 +95,49 @@ impl Signal {
             (self.failed, SignalType::Outcome, false),
             (self.used, SignalType::Usage, true),
         ];
-        rows.into_iter()
-            .find_map(|(is_chosen, signal_type, positive)| is_chosen.then_some((signal_type, positive)))
+        let (_, signal_type, positive) = rows.into_iter().find(|(is_chosen, ..)| *is_chosen)?;
+        Some(Statement::OfMemories(NewSignal { signal_type, positive, session_id }))
+    }
+}
+
+impl Statement {
+    /// Stores it about some records, in one transaction; returns these, `None` for an id that is none's within the scopes.
+    fn store(
+        &self,
+        store: &mut dyn Store,
+        ids: &[String],
+        scopes: &Scopes,
+        clock: &Clock,
+    ) -> Result<Vec<Option<StoredRecord>>> {
+        match self {
+            Statement::OfMemories(signal) => memory::store_signals(store, ids, signal, scopes, clock),
+            Statement::OfMessages(rule) => recall_rules::store_rule(store, ids, *rule, scopes, clock),
+        }
+    }
+
+    /// The error for an id that is none's.
+    fn not_found(&self, id: &str) -> Error {
+        let (kind, flags) = match self {
+            Statement::OfMemories(_) => ("memory", "--kind memory --all"),
+            Statement::OfMessages(_) => ("message", "--all"),
+        };
+        let many = if kind == "memory" { "memories" } else { "messages" };
+        Error::new(format!("of: {kind} not found: {id}")).hint(format!("rsv-view {flags} lists the {many}"))
+    }
+
+    /// The id of the record that a line is of, or about; none for other lines.
+    fn id_in(&self, line: &Object) -> Result<Option<String>> {
+        let (kind, about) = match self {
+            Statement::OfMemories(_) => ("memory", "signal"),
+            Statement::OfMessages(_) => ("message", RECALL.name),
+        };
+        let (line_kind, record) = (line.text("kind")?, line.text("record")?);
+        match line_kind.as_deref() {
+            Some("hit") if record.as_deref().unwrap_or("message") == kind => line.text("id"),
+            Some(line_kind) if line_kind == kind => line.text("id"),
+            Some(line_kind) if line_kind == about => line.text("of"),
+            _ => Ok(None),
+        }
     }
 }
 
@@ -106,45 +173,80 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         });
         return Ok(Outcome::Yes);
     }
-    let Some((signal_type, positive)) = args.signal.chosen() else {
-        return Err(Error::new("nothing is said of the memories")
-            .hint("give --helpful, --unhelpful, --succeeded, --failed or --used"));
+    let Some(statement) = args.signal.chosen(args.session) else {
+        return Err(Error::new("nothing is said of the memories or messages")
+            .hint("give --helpful, --unhelpful, --succeeded, --failed or --used; of messages --always, --never or --auto"));
     };
-    let signal = NewSignal { signal_type, positive, session_id: args.session };
     let scopes = io.common.to_cover()?;
     if args.ids.is_empty() {
-        return pass_lines(&signal, &scopes, &settings, io);
+        return pass_lines(&statement, &scopes, &settings, io);
     }
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
     let ids = store::full_ids(&mut *store, &args.ids, &scopes)?;
-    let stored = memory::store_signals(&mut *store, &ids, &signal, &scopes, &io.clock)?;
-    for (id, _) in args.ids.iter().zip(&stored).filter(|(_, memory)| memory.is_none()) {
-        io.fault(&not_found(id));
+    let stored = statement.store(&mut *store, &ids, &scopes, &io.clock)?;
+    for (id, _) in args.ids.iter().zip(&stored).filter(|(_, record)| record.is_none()) {
+        io.fault(&statement.not_found(id));
     }
-    let mut memories: Vec<StoredRecord> = stored.into_iter().flatten().collect();
-    memory::derive(&mut *store, &mut memories, PriorRule::from_settings(&settings))?;
+    let records: Vec<StoredRecord> = stored.into_iter().flatten().collect();
+    match statement {
+        Statement::OfMemories(_) => print_memories(&mut *store, records, is_text, &settings, io),
+        Statement::OfMessages(rule) => print_messages(&mut *store, &records, rule, is_text, io),
+    }
+}
+
+/// Prints memories with their new confidence.
+fn print_memories(
+    store: &mut dyn Store,
+    mut memories: Vec<StoredRecord>,
+    is_text: bool,
+    settings: &Settings,
+    io: &mut Io,
+) -> Result<Outcome> {
+    memory::derive(store, &mut memories, PriorRule::from_settings(settings))?;
     let ids: Vec<&str> = memories.iter().map(|memory| memory.id.as_str()).collect();
-    let evidence = if is_text { memory::evidence(&mut *store, &ids)? } else { Default::default() };
+    let evidence = if is_text { memory::evidence(store, &ids)? } else { Default::default() };
     for memory in &memories {
         if is_text {
             let evidence = evidence.get(&memory.id).copied().unwrap_or_default();
             io.out.write(memory::row(memory, &evidence).as_bytes())?;
         } else {
-            io.out.with(|out| {
-                memory.write(out);
-                out.push(b'\n');
-            })?;
+            print_line(memory, io)?;
         }
     }
     Ok(Outcome::Yes)
 }
 
-fn not_found(id: &str) -> Error {
-    Error::new(format!("of: memory not found: {id}")).hint("rsv-view --kind memory --all lists the memories")
+/// Prints messages, for people after their new rule.
+fn print_messages(
+    store: &mut dyn Store,
+    messages: &[StoredRecord],
+    rule: RecallRule,
+    is_text: bool,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let layout = is_text.then(|| io.layout());
+    let heads = search::heads(store, messages, layout.as_ref())?;
+    for message in messages {
+        match &layout {
+            Some(layout) => {
+                let text = view::led(&format!("{} ", rule.name()), message, &heads, layout);
+                io.out.write(text.as_bytes())?;
+            }
+            None => print_line(message, io)?,
+        }
+    }
+    Ok(Outcome::Yes)
 }
 
-/// Passes lines on once the signals about their memories are stored.
-fn pass_lines(signal: &NewSignal, scopes: &Scopes, settings: &Settings, io: &mut Io) -> Result<Outcome> {
+fn print_line(record: &StoredRecord, io: &mut Io) -> Result<()> {
+    io.out.with(|out| {
+        record.write(out);
+        out.push(b'\n');
+    })
+}
+
+/// Passes lines on once what is said of their records is stored.
+fn pass_lines(statement: &Statement, scopes: &Scopes, settings: &Settings, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
     let mut lines = Reader::new("<stdin>", io.stdin()?, settings.max_line());
     let mut batch: Vec<(Object, Option<String>)> = Vec::new();
@@ -152,7 +254,7 @@ fn pass_lines(signal: &NewSignal, scopes: &Scopes, settings: &Settings, io: &mut
         let next = lines.next();
         let is_last = next.is_none();
         match next {
-            Some(Ok(line)) => match memory_of(&line.object) {
+            Some(Ok(line)) => match statement.id_in(&line.object) {
                 Ok(id) => batch.push((line.object, id)),
                 Err(error) => io.fault(&error.at(line.location)),
             },
@@ -160,7 +262,7 @@ fn pass_lines(signal: &NewSignal, scopes: &Scopes, settings: &Settings, io: &mut
             None => {}
         }
         if is_last || batch.len() >= BATCH {
-            store_batch(&mut *store, std::mem::take(&mut batch), signal, scopes, io)?;
+            store_batch(&mut *store, std::mem::take(&mut batch), statement, scopes, io)?;
         }
         if is_last {
             return Ok(Outcome::Yes);
@@ -168,26 +270,17 @@ fn pass_lines(signal: &NewSignal, scopes: &Scopes, settings: &Settings, io: &mut
     }
 }
 
-/// The id of the memory that a line is of, or about; none for other lines.
-fn memory_of(line: &Object) -> Result<Option<String>> {
-    match (line.text("kind")?.as_deref(), line.text("record")?.as_deref()) {
-        (Some("memory"), _) | (Some("hit"), Some("memory")) => line.text("id"),
-        (Some("signal"), _) => line.text("of"),
-        _ => Ok(None),
-    }
-}
-
 fn store_batch(
     store: &mut dyn Store,
     batch: Vec<(Object, Option<String>)>,
-    signal: &NewSignal,
+    statement: &Statement,
     scopes: &Scopes,
     io: &mut Io,
 ) -> Result<()> {
     let ids: Vec<String> = batch.iter().filter_map(|(_, id)| id.clone()).collect();
-    let stored = memory::store_signals(store, &ids, signal, scopes, &io.clock)?;
-    for (id, _) in ids.iter().zip(&stored).filter(|(_, memory)| memory.is_none()) {
-        io.fault(&not_found(id));
+    let stored = statement.store(store, &ids, scopes, &io.clock)?;
+    for (id, _) in ids.iter().zip(&stored).filter(|(_, record)| record.is_none()) {
+        io.fault(&statement.not_found(id));
     }
     for (line, _) in batch {
         io.out.with(|out| {

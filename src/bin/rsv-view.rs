@@ -6,9 +6,10 @@ use rsv::config::{self, Settings};
 use rsv::enrich;
 use rsv::error::{Error, Result};
 use rsv::memory::{self, PriorRule, State};
+use rsv::recall_rules::RecallRules;
 use rsv::record::{
-    ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes,
-    SessionSummary, StoredRecord, VectorFormat, kinds,
+    ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, ScopeSummary, Scopes, SessionSummary,
+    StoredRecord, VectorFormat, kinds,
 };
 use rsv::search::{self, ScopeSource};
 use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
@@ -52,13 +53,13 @@ struct Args {
     /// Select messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
-    /// Print records of these kinds: message, account, memory, document, signal, title
+    /// Print records of these kinds: message, account, memory, document, signal, title, recall
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind, conflicts_with = "accounts")]
     kind: Vec<&'static RecordKind>,
     /// Print memories in this state: active, archived or all
     #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
-    /// Print the signals about this memory, of any scope unless -p or -i names one
+    /// Print the signals about this memory, or the rules of recall about this message, of any scope unless -p or -i names one
     #[arg(long, value_name = "ID", conflicts_with_all = ["accounts", "trace", "role"])]
     of: Option<String>,
     /// Leave out the last records, as many as this
@@ -151,9 +152,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
-        kinds if args.of.is_some() && kinds.iter().all(|kind| *kind == &SIGNAL) => vec![&SIGNAL],
-        _ if args.of.is_some() => {
-            return Err(Error::new("--of: only signals are about a memory").hint("leave out --kind"));
+        kinds if args.of.is_some() => {
+            if let Some(kind) = kinds.iter().find(|kind| kind.subject.is_none()) {
+                return Err(Error::new(format!("--of: a {} is about no other record", kind.name))
+                    .hint("leave out --kind"));
+            }
+            let about = rsv::record::kinds().into_iter().filter(|kind| kind.subject.is_some());
+            about.filter(|kind| kinds.is_empty() || kinds.contains(kind)).collect()
         }
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
@@ -216,6 +221,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     if is_block {
         let state = State::named(&args.state).unwrap_or(State::Active);
+        let mut which = which;
+        which.except.ids.extend(RecallRules::read(&mut *store, &which.scopes)?.never().cloned());
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
         io.out.write(fence::block(fence::DEFAULT_NOTE, &records.iter().collect::<Vec<_>>()).as_bytes())?;
         return Ok(Outcome::Yes);

@@ -20,12 +20,13 @@ const INDENT: &str = "    ";
 const NAMED_LEFT_OUT: usize = 3;
 
 /// The reasons of accounts for which a message was left out, in words.
-const REASONS: [(&str, &str); 5] = [
+const REASONS: [(&str, &str); 6] = [
     ("threshold", "too little would help"),
     ("budget", "there was no room"),
     ("duplicate", "the same was recalled or empty"),
     ("in_request", "the request contains it"),
     ("fragment", "it is a piece of an earlier recall"),
+    ("never", "it is never to be recalled"),
 ];
 
 /// The records that an account names, by their ids.
@@ -69,11 +70,15 @@ impl AccountText<'_> {
         let Account { recalled, recent, memories, documents, counted, window, .. } = self.account;
         let question =
             question.map_or_else(|| "A request".to_owned(), |text| view::excerpt(text, self.columns));
-        let with = match (recalled.len(), recent.len()) {
-            (0, 0) => "without memory".to_owned(),
-            (related, 0) => format!("with {}", messages(related, "related ")),
-            (0, recent) => format!("with {}", messages(recent, "recent ")),
-            (related, recent) => format!("with {} and {recent} recent", messages(related, "related ")),
+        let pinned = recalled.iter().filter(|part| part.pinned).count();
+        let counts = [(pinned, "pinned"), (recalled.len() - pinned, "related"), (recent.len(), "recent")];
+        let mut sorts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let with = match sorts.next() {
+            None => "without memory".to_owned(),
+            Some((count, sort)) => sorts
+                .fold(format!("with {}", messages(count, &format!("{sort} "))), |with, (count, sort)| {
+                    format!("{with} and {count} {sort}")
+                }),
         };
         let with = [(memories.len(), "memory", "memories"), (documents.len(), "document", "documents")]
             .into_iter()
@@ -103,6 +108,7 @@ impl AccountText<'_> {
             format!("{why}: {} ({} tokens{extent})", self.excerpt_of(&part.id), part.tokens)
         };
         let related = self.account.recalled.iter().map(|part| match part.hop {
+            _ if part.pinned => line(part, "pinned"),
             0 => line(part, "related"),
             _ => line(part, "linked"),
         });

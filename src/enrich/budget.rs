@@ -1,6 +1,6 @@
 //! Limits the recalled messages, and the request itself, to the model's window.
 
-use super::candidate::{Block, Candidate};
+use super::candidate::{Block, Candidate, Recalled};
 use super::options::Options;
 use super::placement::PlacementCost;
 use super::turn::Turn;
@@ -9,6 +9,7 @@ use crate::chat::{self, Request};
 use crate::record::{Account, Dropped, LeftOut, RecalledPart, ShownDocument, StoredRecord, URI};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
+use std::mem::take;
 
 /// A request of at most this many bytes, with all recalled messages, fits into the smallest window that a server is
 /// likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: so the server's window
@@ -21,6 +22,9 @@ const FAR_BEYOND: usize = 2;
 
 /// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
 const RESERVE_DIVISOR: usize = 4;
+
+/// The part of the room for recalled text that messages which are recalled always take at most.
+const PINNED_SHARE: f64 = 0.5;
 
 /// The messages that are sent to the model, and their tokens.
 pub(super) struct Plan {
@@ -90,13 +94,8 @@ impl Count {
 impl Plan {
     /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first, then the
     /// oldest turns of the request; its system messages and the last user's turn stay.
-    pub(super) fn new(
-        request: &Request,
-        found: Vec<Candidate>,
-        left_out: Vec<LeftOut>,
-        turn: &Turn,
-        options: &Options,
-    ) -> Plan {
+    pub(super) fn new(request: &Request, recalled: &mut Recalled, turn: &Turn, options: &Options) -> Plan {
+        let found = take(&mut recalled.candidates);
         let mut counter = Counter::bound(&options.model);
         let is_awaited = turn.is_awaited;
         let bound = Count::new(&PlacementCost { counter: &counter, options, is_awaited }, request, &found);
@@ -128,7 +127,7 @@ impl Plan {
         let count = Count::new(&cost, request, &found);
         let mut plan = Plan {
             kept: Vec::new(),
-            left_out,
+            left_out: take(&mut recalled.left_out),
             dropped: Vec::new(),
             limits,
             counter: count.name,
@@ -136,7 +135,9 @@ impl Plan {
             fence: 0,
             too_long: None,
         };
-        plan.keep(found, &count, share.min(available.saturating_sub(count.request())));
+        // An earlier request of the turn has decided.
+        let pinned = if recalled.is_cached { usize::MAX } else { (share as f64 * PINNED_SHARE) as usize };
+        plan.keep(found, &count, share.min(available.saturating_sub(count.request())), pinned);
         if !plan.kept.is_empty() {
             plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
@@ -146,16 +147,21 @@ impl Plan {
         plan
     }
 
-    /// Keeps the candidates that fit into `room` tokens: leaves out those that are too long alone, then the last ones.
-    fn keep(&mut self, found: Vec<Candidate>, count: &Count, available: usize) {
+    /// Keeps the candidates that fit into `available` tokens, those that are recalled always into `pinned`: leaves out
+    /// those that are too long alone, then the last ones.
+    fn keep(&mut self, found: Vec<Candidate>, count: &Count, available: usize, mut pinned: usize) {
         let available = available.saturating_sub(count.fence);
         let mut left_out = Vec::new();
         for (candidate, tokens) in found.into_iter().zip(&count.candidates) {
-            if *tokens <= available {
-                self.kept.push((candidate, *tokens));
-            } else {
+            let limit = if candidate.pinned { pinned.min(available) } else { available };
+            if *tokens > limit {
                 left_out.push(candidate);
+                continue;
             }
+            if candidate.pinned {
+                pinned -= tokens;
+            }
+            self.kept.push((candidate, *tokens));
         }
         let mut sum: usize = self.kept.iter().map(|(_, tokens)| tokens).sum();
         while sum > available
@@ -241,8 +247,8 @@ impl Plan {
             counter: self.counter.to_owned(),
             request: self.request as u64,
             fence: self.fence as u64,
-            recalled: self.parts(Block::Messages, |candidate| candidate.score.is_some()),
-            recent: self.parts(Block::Messages, |candidate| candidate.score.is_none()),
+            recalled: self.parts(Block::Messages, |candidate| !candidate.is_recent()),
+            recent: self.parts(Block::Messages, Candidate::is_recent),
             memories: self.parts(Block::Memories, |_| true),
             documents: [Block::Archives, Block::Documents].map(|block| self.parts(block, |_| true)).concat(),
             left_out: self.left_out.clone(),
@@ -259,7 +265,7 @@ impl Plan {
 
     fn parts(&self, block: Block, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
         let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == block && wanted(candidate));
-        let part = |(Candidate { record, score, hop, quoted }, tokens): &(Candidate, usize)| {
+        let part = |(Candidate { record, score, hop, pinned, quoted }, tokens): &(Candidate, usize)| {
             let confidence = record.members.get("confidence").filter(|_| block == Block::Memories);
             let document = ShownDocument {
                 uri: record.member_text(URI),
@@ -271,6 +277,7 @@ impl Plan {
                 score: *score,
                 hop: *hop,
                 tokens: *tokens as u64,
+                pinned: *pinned,
                 quoted: quoted.clone(),
                 confidence: confidence.map(str::to_owned),
                 document: [Block::Archives, Block::Documents].contains(&block).then_some(document),

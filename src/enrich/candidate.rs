@@ -17,10 +17,12 @@ const ID_LETTERS: usize = 12;
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) record: StoredRecord,
-    /// The score of the search; `None` for one that is only recent.
+    /// The score of the search; `None` for one that was not found by it.
     pub(super) score: Option<f64>,
     /// The number of links between it and a hit; 0 for a hit.
     pub(super) hop: usize,
+    /// Whether it is recalled always.
+    pub(super) pinned: bool,
     /// The byte ranges of its text that are quoted; `None` if all of it is.
     pub(super) quoted: Option<Vec<Range<usize>>>,
 }
@@ -28,7 +30,17 @@ pub(super) struct Candidate {
 impl Candidate {
     /// A record that is quoted whole.
     pub(super) fn new(record: StoredRecord, score: Option<f64>, hop: usize) -> Candidate {
-        Candidate { record, score, hop, quoted: None }
+        Candidate { record, score, hop, pinned: false, quoted: None }
+    }
+
+    /// A record that is recalled always.
+    pub(super) fn pinned(record: StoredRecord) -> Candidate {
+        Candidate { pinned: true, ..Candidate::new(record, None, 0) }
+    }
+
+    /// Whether it is recalled only because it is recent.
+    pub(super) fn is_recent(&self) -> bool {
+        self.score.is_none() && !self.pinned
     }
 
     /// Quotes only these ranges of its text, with its id, by which the rest is found. What are no ranges of it are
@@ -75,8 +87,8 @@ impl Block {
     }
 }
 
-/// The candidates in the order of their worth: the memories, the last messages, newest first, then the
-/// related ones, best first, then those linked to these, and the documents, which are longest.
+/// The candidates in the order of their worth: the memories, the messages that are recalled always, the last messages,
+/// newest first, then the related ones, best first, then those linked to these, and the documents, which are longest.
 #[derive(Clone, Default)]
 pub struct Recalled {
     pub(super) candidates: Vec<Candidate>,

@@ -30,8 +30,8 @@ impl PlacementCost<'_> {
         let (mut similar, mut recent, mut present) = (false, false, BTreeSet::new());
         for one in recalled {
             let block = one.block();
-            similar |= one.score.is_some() && block == Block::Messages;
-            recent |= one.score.is_none() && block == Block::Messages;
+            similar |= !one.is_recent() && block == Block::Messages;
+            recent |= one.is_recent() && block == Block::Messages;
             present.insert(block);
         }
         if present.is_empty() {
@@ -162,7 +162,7 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     let messages: Vec<&Candidate> =
         recalled.iter().filter(|candidate| candidate.block() == Block::Messages).copied().collect();
     let (similar, mut recent): (Vec<&Candidate>, Vec<&Candidate>) =
-        messages.into_iter().partition(|candidate| candidate.score.is_some());
+        messages.into_iter().partition(|candidate| !candidate.is_recent());
     recent.sort_by_cached_key(|candidate| candidate.record.position());
     let blocks =
         [Block::Memories, Block::Archives, Block::Documents].map(|block| enclosed(block, recalled, options));

@@ -1,5 +1,6 @@
-//! Finds the messages to recall: those related to the question, within the reach of the request, and the last ones of
-//! its instance, each once, and none that the request already holds.
+//! Finds the messages to recall: within the reach of the request, those that are recalled always and those related to
+//! the question, and the last ones of its instance, each once, and none that the request already holds or that is never
+//! recalled.
 
 use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
@@ -12,9 +13,10 @@ use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::ranking::weights;
+use crate::recall_rules::RecallRules;
 use crate::record::{
-    Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord,
-    kinds,
+    Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecallRule, RecalledPart, Role, Scopes,
+    StoredRecord, kinds,
 };
 use crate::search;
 use crate::search::tree::set_passage;
@@ -25,22 +27,26 @@ use std::time::Duration;
 
 /// A question to memory, as far as it needs no search.
 pub(super) struct Question {
+    /// The messages that are recalled always, the last one that was pinned first.
+    pinned: Vec<StoredRecord>,
     /// The last messages of the instance, newest first.
     recent: Vec<StoredRecord>,
+    rules: RecallRules,
     /// Whether there is anything to search for, by the words.
     pub(super) is_open: bool,
 }
 
 impl Question {
-    /// Looks up the last messages. `message` is the user's last one.
+    /// Looks up the pinned and the last messages. `message` is the user's last one.
     pub(super) fn begin(
         store: &mut dyn Store,
         message: &Object,
         turn: &Turn,
         options: &Options,
     ) -> Result<Question> {
-        let mut which = conversation(turn);
-        which.roles = vec![Role::User, Role::Assistant];
+        let rules = RecallRules::read(store, &options.reach.around(turn.scope))?;
+        let mut which = turns(Scopes::One(turn.scope.clone()));
+        which.except.ids.extend(rules.never().cloned());
         // Those of a session are turns of the request already.
         let last = if options.session { 0 } else { options.recent };
         let mut recent = store.last_of(&which, last)?;
@@ -48,20 +54,27 @@ impl Question {
         if options.selective {
             recent.truncate(sitting(&recent, turn.clock.now(), options.recent_gap).max(MIN_RECENT));
         }
+        let pinned = pinned(store, &rules, turn, options)?;
         let is_open = !text_of(message).trim().is_empty() && has_any(store, turn, options)?;
-        Ok(Question { recent, is_open })
+        Ok(Question { pinned, recent, rules, is_open })
     }
 
-    /// The recall without a search: the last messages, and the steps that are missing.
+    /// The recall without a search: the pinned and the last messages, and the steps that are missing.
     pub(super) fn unsearched(&self, request: &Request, options: &Options) -> Recalled {
         let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
-        let known = Recalled { candidates: unscored(self.recent(&duplicates)), ..Recalled::default() };
+        let known = Recalled { candidates: self.known(&duplicates), ..Recalled::default() };
         without(known, &STEPS, options)
     }
 
-    /// The last messages that the request does not hold.
-    fn recent(&self, duplicates: &DuplicateFilter) -> Vec<StoredRecord> {
-        self.recent.iter().filter(|record| duplicates.passes(record)).cloned().collect()
+    /// The pinned and then the last messages that the request does not hold, each once.
+    fn known(&self, duplicates: &DuplicateFilter) -> Vec<Candidate> {
+        let passes = |record: &&StoredRecord| duplicates.passes(record);
+        let mut known: Vec<Candidate> =
+            self.pinned.iter().filter(passes).cloned().map(Candidate::pinned).collect();
+        let is_pinned = |record: &&StoredRecord| self.pinned.iter().any(|pinned| pinned.id == record.id);
+        let recent = self.recent.iter().filter(|record| !is_pinned(record)).filter(passes).cloned();
+        known.extend(recent.map(|record| Candidate::new(record, None, 0)));
+        known
     }
 
     /// Finds what may be recalled for a message of a request, step by step: no step begins after the end of the
@@ -75,7 +88,7 @@ impl Question {
         publish: &dyn Fn(&Recalled),
     ) -> Result<Recalled> {
         let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
-        let (text, recent) = (text_of(message), self.recent(&duplicates));
+        let (text, known) = (text_of(message), self.known(&duplicates));
         let recalled = Recalled {
             degraded: memory.degraded.clone(),
             missing: memory.missing.clone(),
@@ -83,15 +96,15 @@ impl Question {
         };
         let mut recall = Recall {
             text: &text,
-            recent: &recent,
+            known: &known,
+            rules: &self.rules,
             duplicates: &duplicates,
             turn,
             options,
             schedule,
             recalled,
         };
-        recall.recalled.candidates =
-            if self.is_open { recall.messages(memory) } else { unscored(recent.clone()) };
+        recall.recalled.candidates = if self.is_open { recall.messages(memory) } else { known.clone() };
         publish(&recall.without(&STEPS[2..]));
         if options.memories > 0 && self.is_open {
             let found = recall.step(RecallStep::Memories, memory, |_, memory| {
@@ -131,11 +144,6 @@ pub(super) fn text_of(message: &Object) -> String {
     fence::remove(&chat::text(message))
 }
 
-/// Records that were not searched for.
-fn unscored(records: Vec<StoredRecord>) -> Vec<Candidate> {
-    records.into_iter().map(|record| Candidate::new(record, None, 0)).collect()
-}
-
 /// The steps with a search, in their order.
 const STEPS: [RecallStep; 4] =
     [RecallStep::Messages, RecallStep::Links, RecallStep::Memories, RecallStep::Documents];
@@ -155,8 +163,9 @@ fn without(mut known: Recalled, steps: &[RecallStep], options: &Options) -> Reca
 struct Recall<'a> {
     /// The question.
     text: &'a str,
-    /// The last messages, newest first.
-    recent: &'a [StoredRecord],
+    /// The pinned messages, then the last ones, newest first.
+    known: &'a [Candidate],
+    rules: &'a RecallRules,
     duplicates: &'a DuplicateFilter,
     turn: &'a Turn<'a>,
     options: &'a Options,
@@ -202,28 +211,33 @@ impl Recall<'_> {
         is_late
     }
 
-    /// The recent messages and the related ones, in the order of their worth.
+    /// The pinned, the recent and the related messages, in the order of their worth.
     fn messages(&mut self, memory: &mut Memory) -> Vec<Candidate> {
-        let (recent, turn, options) = (self.recent, self.turn, self.options);
+        let (known, turn, options) = (self.known, self.turn, self.options);
         if options.similar == 0 {
-            return unscored(recent.to_vec());
+            return known.to_vec();
         }
         // However late it is: without them, a slow store would leave nothing at all.
         let hits = self.related(memory);
-        let found = self.or_nothing(hits.map(|hits| in_order(recent.to_vec(), hits, turn, options)), memory);
-        if found.is_empty() { unscored(recent.to_vec()) } else { found }
+        let found = self.or_nothing(hits.map(|hits| in_order(known.to_vec(), hits, turn, options)), memory);
+        if found.is_empty() { known.to_vec() } else { found }
     }
 
-    /// The related messages, best first, then those linked to them. Some may be among the recent ones.
+    /// The related messages, best first, then those linked to them. Some may be among the known ones.
     fn related(&mut self, memory: &mut Memory) -> Result<Vec<Hit>> {
         let (options, duplicates) = (self.options, self.duplicates);
-        let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
-        let all = Select::records(recalled_kinds, options.reach.around(self.turn.scope));
-        let which = Select { roles: vec![Role::User, Role::Assistant], ..all.clone() };
+        let which = turns(options.reach.around(self.turn.scope));
+        let all = Select { roles: Vec::new(), ..which.clone() };
         let selective_limit = options.selective.then_some(options.similar);
         let limit = selective_limit
-            .map_or(options.similar + self.recent.len(), |most| most.saturating_mul(CONSIDERED));
-        let admits = |hit: &Hit| duplicates.passes(&hit.record);
+            .map_or(options.similar + self.known.len(), |most| most.saturating_mul(CONSIDERED));
+        let admits = |hit: &Hit| {
+            if self.rules.is_never(&hit.record.id) {
+                duplicates.leave_out(&hit.record, RecallRule::Never.name());
+                return false;
+            }
+            duplicates.passes(&hit.record)
+        };
         let link = !self.schedule.is_over();
         let wanted = search::Options {
             link,
@@ -255,10 +269,29 @@ fn has_any(store: &mut dyn Store, turn: &Turn, options: &Options) -> Result<bool
     Ok(!which.kinds.is_empty() && store.count(&which, 1)? > 0)
 }
 
-/// The messages of the instance.
-fn conversation(turn: &Turn) -> Select {
+/// The turns of the user and the assistant in some scopes.
+fn turns(scopes: Scopes) -> Select {
     let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
-    Select::records(recalled_kinds, Scopes::One(turn.scope.clone()))
+    Select { roles: vec![Role::User, Role::Assistant], ..Select::records(recalled_kinds, scopes) }
+}
+
+/// The greatest number of messages that are recalled always: those that were pinned last.
+const MAX_PINNED: usize = 100;
+
+/// The messages within the reach that are recalled always, the last one that was pinned first.
+fn pinned(
+    store: &mut dyn Store,
+    rules: &RecallRules,
+    turn: &Turn,
+    options: &Options,
+) -> Result<Vec<StoredRecord>> {
+    let ids: Vec<&str> = rules.always().iter().take(MAX_PINNED).map(String::as_str).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = store.get(&ids, &turns(options.reach.around(turn.scope)))?;
+    found.sort_by_key(|record| ids.iter().position(|id| *id == record.id));
+    Ok(found)
 }
 
 /// The greatest number of messages that are counted.
@@ -279,14 +312,14 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
     }
 }
 
-/// Quotes of each long message that was found those passages which answer a question; one that repeats what better
-/// messages say is left out.
+/// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found and
+/// repeats what better messages say is left out.
 pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
     let words = SoughtWords::of(&text_of(question));
     let mut quotations = Quotations::new(&words);
     let Recalled { candidates, left_out, .. } = found;
     candidates.retain_mut(|candidate| {
-        if candidate.block() != Block::Messages || candidate.score.is_none() {
+        if candidate.block() != Block::Messages || candidate.is_recent() {
             return true;
         }
         match quotations.ranges(&candidate.record.text) {
@@ -353,12 +386,12 @@ pub(super) fn recall_cached(
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
     let candidates =
-        parts.iter().filter_map(|RecalledPart { id, score, hop, confidence, quoted, .. }| {
+        parts.iter().filter_map(|RecalledPart { id, score, hop, pinned, confidence, quoted, .. }| {
             let mut record = records.remove(id)?;
             if let Some(confidence) = confidence {
                 record.members.set("confidence", confidence);
             }
-            let mut candidate = Candidate::new(record, *score, *hop);
+            let mut candidate = Candidate { pinned: *pinned, ..Candidate::new(record, *score, *hop) };
             if let Some(ranges) = quoted {
                 candidate.quote(ranges.clone());
             }
@@ -367,12 +400,15 @@ pub(super) fn recall_cached(
     Ok(candidates.collect())
 }
 
-/// The recent messages; then the related ones that are not among them by their priority, `0.7 * similarity +
+/// The known messages; then the related ones that are not among them by their priority, `0.7 * similarity +
 /// 0.3 * recency` (Reservoir's documents): similarity as a part of the best score, recency halved with every
 /// half-life; then those along links.
-fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Options) -> Vec<Candidate> {
-    let mut candidates: Vec<Candidate> =
-        recent.into_iter().map(|record| Candidate::new(record, None, 0)).collect();
+fn in_order(
+    mut candidates: Vec<Candidate>,
+    hits: Vec<Hit>,
+    turn: &Turn,
+    options: &Options,
+) -> Vec<Candidate> {
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let now = turn.clock.now();
     let mut rated: Vec<(f64, Candidate)> = Vec::new();
@@ -380,7 +416,7 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
         let hop = hit.hop();
         let Hit { record, score, .. } = hit;
         if let Some(candidate) = candidates.iter_mut().find(|candidate| candidate.record.id == record.id) {
-            // The message is recent and related: it gets its score.
+            // The message is known and related: it gets its score.
             candidate.score = Some(score).filter(|_| hop == 0);
         } else if rated.len() < options.similar {
             let age = (now - record.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;

@@ -4,11 +4,12 @@ use super::options::Options;
 use super::turn::Turn;
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
+use crate::recall_rules::RecallRules;
 use crate::record::{Object, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 
 /// Puts the last messages of the session before the user's last message, in place of the turns that the request has
-/// there. A session without messages leaves the request as it is.
+/// there. A session without messages leaves the request as it is. Messages that are never recalled are left out.
 pub(super) fn insert_turns(
     store: &mut dyn Store,
     request: &mut Request,
@@ -20,6 +21,7 @@ pub(super) fn insert_turns(
     which.roles = vec![Role::User, Role::Assistant];
     // An earlier attempt at this turn is no earlier turn.
     which.except.traces.extend(turn.trace_id.clone());
+    which.except.ids.extend(RecallRules::read(store, &which.scopes)?.never().cloned());
     let last = store.last_of(&which, options.recent)?;
     let begins = last.iter().position(|record| record.role == Some(Role::User));
     let Some(begins) = begins else { return Ok(()) };

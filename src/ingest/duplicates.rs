@@ -7,7 +7,10 @@
 //! agree.
 
 use crate::error::Result;
-use crate::record::{Fingerprint, Record, Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState};
+use crate::record::{
+    Draft, DraftDefaults, Fingerprint, RECALL, RecallRule, Record, Role, Scope, Scopes, StoredRecord,
+    Tombstone, TombstoneState, id,
+};
 use crate::store::{Forgotten, Removal, Select, Store, Walk, WriteOutcome, WriteRules};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -45,6 +48,8 @@ pub(super) fn remove<'a>(
     if !by_id.is_empty() {
         // An import that is undone leaves what came in another way too.
         store.write(&duplicates.brought_again(&originals), WriteRules::KEEP_OUT)?;
+        let rules = rules_of_originals(store, &by_id)?;
+        store.write(&rules, WriteRules::KEEP_OUT)?;
         store.remove(Removal::Duplicates(&by_id), now)?;
     }
     let forgotten: Vec<&str> = duplicates.forgotten.iter().map(String::as_str).collect();
@@ -60,6 +65,30 @@ pub(super) fn remove<'a>(
         }
     }
     Ok(())
+}
+
+/// The rules of recall that messages get from their copies, by the ids of these. They follow from those of the copies
+/// alone, so that stores that exchange exports get the same.
+fn rules_of_originals(store: &mut dyn Store, originals: &BTreeMap<&str, &str>) -> Result<Vec<Record>> {
+    let all = Select::records(vec![&RECALL], Scopes::All);
+    if store.count(&all, 1)? == 0 {
+        return Ok(Vec::new());
+    }
+    let of_copy = |copy: &&str| Select { key: Some((*copy).to_owned()), ..all.clone() };
+    let newest = store.last(&originals.keys().map(of_copy).collect::<Vec<_>>(), 1)?;
+    let mut rules = Vec::new();
+    for (original, rule) in originals.values().zip(newest) {
+        let Some((rule, scope)) = rule.into_iter().next().zip(store.scope_of(original)?) else { continue };
+        let id = id::derived(rule.timestamp, &[RECALL.name, &rule.id, original]);
+        let draft = Draft::recall_rule(original, RecallRule::of(&rule), rule.timestamp);
+        let fill = DraftDefaults {
+            partition: Some(scope.partition),
+            instance: Some(scope.instance),
+            ..DraftDefaults::default()
+        };
+        rules.push(Record::Stored(Draft { id: Some(id), ..draft }.complete(&fill)?));
+    }
+    Ok(rules)
 }
 
 /// Whether a message gives way to a copy: one in an instance that nobody named gives way to one in a conversation of its

@@ -10,9 +10,10 @@ use crate::embed::{Embedder, Workload};
 use crate::error::{Error, Result};
 use crate::ingest::{self, Ingest};
 use crate::memory::{self, NewSignal, PriorRule};
+use crate::recall_rules::RecallRules;
 use crate::record::{Clock, Hit, MEMORY, Object, Scope, SignalType, StoredRecord};
 use crate::redact::Redactor;
-use crate::search::{Request, Searcher};
+use crate::search::{self, Request, Searcher};
 use crate::store::{self, OpenMode, Store};
 use std::sync::{Mutex, PoisonError};
 
@@ -119,7 +120,8 @@ impl Call<'_> {
         Ok(embedder)
     }
 
-    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted.
+    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted, and none that is never
+    /// recalled.
     pub(super) fn hits(
         &self,
         store: &mut dyn Store,
@@ -129,6 +131,10 @@ impl Call<'_> {
         let Server { settings, diagnostics, .. } = self.server;
         let embedder = if request.is_by_meaning() { self.embedder(store)? } else { None };
         let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder.map(Ok));
+        let rules = RecallRules::read(store, &request.which.scopes)?;
+        let is_recalled = |hit: &Hit| !rules.is_never(&hit.record.id) && (request.options.admits)(hit);
+        let options = search::Options { admits: &is_recalled, ..request.options.clone() };
+        let request = &Request { options, ..request.clone() };
         let mut hits = searcher.run(store, request)?.hits;
         request.describe(store, &mut hits, level, false)?;
         fence::quote_hits(&mut hits);

@@ -7,6 +7,7 @@ use super::recall::found;
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::memory::{self, State};
+use crate::recall_rules::RecallRules;
 use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
 use crate::search::Request;
 use crate::store::{Select, Store};
@@ -67,7 +68,7 @@ pub(super) enum Node {
     Document(Box<StoredRecord>, Vec<StoredRecord>),
     /// Memories: those below the address, or the one that has it.
     Memories(Vec<StoredRecord>),
-    /// The last messages of a session.
+    /// The last messages of a session, except those that are never recalled.
     Session(Vec<StoredRecord>),
     /// An address without a document, and the nearest documents below it.
     Directory(Vec<StoredRecord>),
@@ -91,7 +92,9 @@ pub(super) fn node(call: &Call, store: &mut dyn Store, address: &Address) -> Res
     }
     if let Some(session) = session_of(address).filter(|_| address.depth() == 4) {
         let scope = Scope { partition: partition.clone(), instance: session.to_owned() };
-        let messages = store.last_of(&Select::messages(Scopes::One(scope)), MAX_LISTED)?;
+        let mut which = Select::messages(Scopes::One(scope));
+        which.except.ids.extend(RecallRules::read(store, &which.scopes)?.never().cloned());
+        let messages = store.last_of(&which, MAX_LISTED)?;
         if !messages.is_empty() {
             return Ok(Some(Node::Session(messages)));
         }

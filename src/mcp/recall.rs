@@ -1,4 +1,4 @@
-//! Messages: `remember` as rsv-ingest, `recall` as rsv-search.
+//! Messages: `remember` as rsv-ingest, `recall` as rsv-search, `recall_when` as rsv-signal.
 
 use super::answer::{Answer, Item, Listing, counted};
 use super::arguments::Arguments;
@@ -6,9 +6,10 @@ use super::call::Call;
 use crate::chat::fence;
 use crate::cli;
 use crate::error::{Error, Result};
-use crate::record::{Hit, MEMORY, MESSAGE, Object, RecordKind, Role, StoredRecord, kind_named};
+use crate::recall_rules;
+use crate::record::{Hit, MEMORY, MESSAGE, Object, RecallRule, RecordKind, Role, StoredRecord, kind_named};
 use crate::search::{Ranking, Request};
-use crate::store::Select;
+use crate::store::{self, Select};
 use crate::text::Occur;
 use serde_json::json;
 
@@ -54,6 +55,27 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let request = request(arguments, which)?;
     let hits = call.hits(&mut *call.open_to_read()?, &request, None)?;
     Ok(found(call, "hits", hits, fence::HIT_NOTE, "record"))
+}
+
+/// Says when a message is recalled: `rsv-signal --always ID`, `--never` or `--auto`.
+pub(super) fn recall_when(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    let rule = arguments.text("when").and_then(RecallRule::named).unwrap_or_default();
+    let store = &mut *call.open_to_write()?;
+    let scopes = call.scope.to_read(None)?;
+    let id = store::full_id(store, arguments.words("id")?, &scopes)?;
+    let stored = recall_rules::store_rule(store, &[id], rule, &scopes, &call.server.clock)?;
+    let Some(message) = stored.into_iter().flatten().next() else {
+        return Err(
+            Error::new("id: message not found").hint("recall gives the ids of the messages of this project")
+        );
+    };
+    let when = match rule {
+        RecallRule::Always => "for every request",
+        RecallRule::Never => "for none",
+        RecallRule::Auto => "if it is related or recent",
+    };
+    let json = json!({"id": message.id, "when": rule.name()});
+    Ok(Answer::new(format!("stored that the message is recalled {when}"), json))
 }
 
 /// The request for records of a selection; without the name of a ranking, by the best that there is a model for.

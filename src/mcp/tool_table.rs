@@ -6,6 +6,7 @@ use super::call::Call;
 use super::recall::RANKINGS;
 use super::{consolidate, context, forgetting, memories, recall};
 use crate::error::Result;
+use crate::record::RecallRule;
 
 /// A tool.
 pub(super) struct ToolRow {
@@ -83,6 +84,18 @@ pub(super) const TOOLS: &[ToolRow] = &[
         ],
         effect: Effect::Adds,
         run: recall::remember,
+    },
+    ToolRow {
+        name: "recall_when",
+        title: "Say when a message is recalled",
+        about: "Say when a message is quoted to models: for every request, for none, or if it is related or recent, as \
+                without this. It stays in the store, and the last call holds. Call it only if the user asks for it.",
+        parameters: &[
+            Parameter::required("id", Type::Text, "The id of the message, as recall gives it"),
+            Parameter::required("when", Type::Choice(&RecallRule::NAMES), "When it is recalled"),
+        ],
+        effect: Effect::Adds,
+        run: recall::recall_when,
     },
     ToolRow {
         name: "memory_search",

@@ -33,6 +33,9 @@ const DIGEST_MEMBER: &str = "digest";
 /// The member that says of a turn that its scope is a session.
 const SESSION_MEMBER: &str = "session";
 
+/// The member that says of a part that it is recalled always.
+const PINNED: &str = "pinned";
+
 /// Reads an account line; all of its head must be there.
 fn parse(mut line: Object) -> Result<Draft> {
     let (partition, instance) = (required(&line, "partition")?, required(&line, "instance")?);
@@ -70,7 +73,7 @@ pub struct Account {
     pub request: u64,
     /// The fence around the recalled text.
     pub fence: u64,
-    /// The related records, by score.
+    /// Those that are recalled always, then the related records, by score.
     pub recalled: Vec<RecalledPart>,
     /// The most recent records.
     pub recent: Vec<RecalledPart>,
@@ -102,11 +105,13 @@ pub struct Account {
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecalledPart {
     pub id: String,
-    /// The score of the search; `None` for a message that is only recent.
+    /// The score of the search; `None` for a message that is only recent, or recalled always.
     pub score: Option<f64>,
     /// The number of links between it and a hit.
     pub hop: usize,
     pub tokens: u64,
+    /// Whether it is recalled always.
+    pub pinned: bool,
     /// The byte ranges of a long message's text that were quoted; `None` if all of it was.
     pub quoted: Option<Vec<Range<usize>>>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
@@ -163,7 +168,17 @@ impl Account {
             let quoted =
                 entry.get("quoted").and_then(|json| serde_json::from_str::<Vec<[usize; 2]>>(json).ok());
             let quoted = quoted.map(|ranges| ranges.into_iter().map(|[start, end]| start..end).collect());
-            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens, quoted, confidence, document })
+            let pinned = entry.get(PINNED) == Some("true");
+            Some(RecalledPart {
+                id: text(entry, "id")?,
+                score,
+                hop,
+                tokens,
+                pinned,
+                quoted,
+                confidence,
+                document,
+            })
         };
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
@@ -276,8 +291,9 @@ impl RecalledPart {
         let confidence = confidence.unwrap_or_default();
         let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
         let quoted = self.quoted.as_deref().map_or(String::new(), quoted_member);
+        let pinned = if self.pinned { format!(",\"{PINNED}\":true") } else { String::new() };
         let (id, tokens) = (quote(&self.id), self.tokens);
-        format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{quoted}{confidence}{document}}}")
+        format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{confidence}{document}}}")
     }
 }
 

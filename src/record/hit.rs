@@ -2,6 +2,7 @@
 
 use super::object::{Object, quote};
 use super::query::Query;
+use super::recall_rule::{RULE, RecallRule};
 use super::stored::StoredRecord;
 use std::ops::Range;
 
@@ -33,8 +34,11 @@ pub struct HitEvidence {
     pub via: Option<LinkHop>,
     /// The kinds of the secrets that it holds, where secrets are searched for.
     pub secrets: Vec<String>,
-    /// The byte ranges of a long message's text that answer the question; `None` if all of it may be quoted.
+    /// The byte ranges of a long message's text that answer the question, a member of the hit itself; `None` if all of it
+    /// is quoted.
     pub quoted: Option<Vec<Range<usize>>>,
+    /// Whether it is recalled. A member of the hit itself, unless it is `Auto`.
+    pub rule: RecallRule,
 }
 
 /// The last step on the way from a hit to a record along links.
@@ -47,7 +51,8 @@ pub struct LinkHop {
 }
 
 impl HitEvidence {
-    /// The member `why` of a hit, without `share`, which is for the ranking alone, and `quoted`, a member of its own.
+    /// The member `why` of a hit, without `share`, which is for the ranking alone, and without what are members of the hit
+    /// itself.
     fn to_object(&self) -> Object {
         let mut object = Object::default();
         let numbers = [
@@ -129,8 +134,12 @@ impl Hit {
             }
             why.set("parts", parts.to_json());
         }
+        let rule = match self.why.rule {
+            RecallRule::Auto => String::new(),
+            rule => format!(",\"{RULE}\":{}", quote(rule.name())),
+        };
         let quoted = self.why.quoted.as_deref().map_or(String::new(), quoted_member);
-        let members = format!(",\"rank\":{rank},\"score\":{}{quoted}", self.score);
+        let members = format!("{rule},\"rank\":{rank},\"score\":{}{quoted}", self.score);
         write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
@@ -156,7 +165,7 @@ const DEFAULT_HIT_RECORD: &str = "message";
 
 /// The members that a search adds. Members of the record with these names, from a stored hit of an earlier
 /// search, are left out.
-const SEARCH_MEMBERS: [&str; 5] = ["rank", "score", "quoted", "why", "query"];
+const SEARCH_MEMBERS: [&str; 6] = ["rank", "score", "quoted", "why", "query", RULE];
 
 /// Appends a record that a search found as one line; `members` come first, with a comma in front.
 fn write_found(

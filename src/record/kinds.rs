@@ -4,13 +4,14 @@ use super::account::ACCOUNT;
 use super::document::DOCUMENT;
 use super::memory::MEMORY;
 use super::message::MESSAGE;
+use super::recall_rule::RECALL;
 use super::signal::SIGNAL;
 use super::stored::RecordKind;
 use super::title::TITLE;
 use std::sync::RwLock;
 
 /// Every kind of records that rsv stores.
-const BUILT_IN_KINDS: [&RecordKind; 6] = [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL, &TITLE];
+const BUILT_IN_KINDS: [&RecordKind; 7] = [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL, &TITLE, &RECALL];
 
 /// Kinds that a program which uses the library has added.
 static REGISTERED_KINDS: RwLock<Vec<&RecordKind>> = RwLock::new(Vec::new());

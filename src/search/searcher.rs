@@ -11,7 +11,8 @@ use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
 use crate::error::{Error, Result};
 use crate::memory::PriorRule;
-use crate::record::{Hit, MEMORY, Scopes};
+use crate::recall_rules::RecallRules;
+use crate::record::{Hit, MEMORY, MESSAGE, Scopes};
 use crate::store::{Around, Store};
 use crate::text::{Occur, SoughtWords, Term};
 
@@ -104,8 +105,20 @@ impl<'a> Searcher<'a> {
     }
 
     /// Answers a request by its ranking; by words where no model can be used and words will do, which a note
-    /// says unless there is no model at all.
+    /// says unless there is no model at all. The hits have the rules of recall.
     pub fn run(&mut self, store: &mut dyn Store, request: &Request) -> Result<Answer> {
+        let mut answer = self.find(store, request)?;
+        if answer.hits.iter().any(|hit| hit.record.kind == &MESSAGE) {
+            let rules = RecallRules::read(store, &request.which.scopes)?;
+            for hit in &mut answer.hits {
+                hit.why.rule = rules.of(&hit.record.id);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The same, without the rules of recall.
+    fn find(&mut self, store: &mut dyn Store, request: &Request) -> Result<Answer> {
         let Searcher { settings, diagnostics, .. } = *self;
         let prior = PriorRule::from_settings(settings);
         let link_newest = Some(LinkNewest { settings, diagnostics });
@@ -138,7 +151,15 @@ impl<'a> Searcher<'a> {
         let Request { which, options, .. } = request;
         let has_others = options.link || which.kinds.contains(&&MEMORY);
         if self.is_by_all_words(request) && !has_others {
-            let visit = &mut |hit: &Hit, around: &Around| visit(hit, around, false);
+            let rules = if which.kinds.contains(&&MESSAGE) {
+                RecallRules::read(store, &which.scopes)?
+            } else {
+                RecallRules::default()
+            };
+            let visit = &mut |hit: &mut Hit, around: &Around| {
+                hit.why.rule = rules.of(&hit.record.id);
+                visit(hit, around, false)
+            };
             return visit::visit_by_words(store, request.question(), which, options, (reach, explain), visit);
         }
         let Answer { hits, by_meaning, .. } = self.run(store, request)?;

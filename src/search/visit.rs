@@ -60,11 +60,11 @@ pub(super) fn visit_by_words(
     which: &Select,
     options: &Options,
     (reach, explain): (usize, bool),
-    visit: &mut dyn FnMut(&Hit, &Around) -> Result<()>,
+    visit: &mut dyn FnMut(&mut Hit, &Around) -> Result<()>,
 ) -> Result<()> {
     if reach == 0 {
         let none = Around::default();
-        return visit_alone(store, question, which, options, &mut |hit| visit(&hit, &none));
+        return visit_alone(store, question, which, options, &mut |mut hit| visit(&mut hit, &none));
     }
     // No neighbour is visited that is a hit itself, so all hits must be known first.
     let mut outlines = Vec::new();
@@ -86,9 +86,9 @@ pub(super) fn visit_by_words(
         let hits = page.into_iter().filter_map(|HitOutline { id, score, why, parts }| {
             Some(Hit { record: records.remove(&id)?, score, why, parts })
         });
-        let hits: Vec<Hit> = hits.collect();
+        let mut hits: Vec<Hit> = hits.collect();
         let around = neighbours.read(store, &hits)?;
-        hits.iter().zip(&around).try_for_each(|(hit, around)| visit(hit, around))?;
+        hits.iter_mut().zip(&around).try_for_each(|(hit, around)| visit(hit, around))?;
     }
     Ok(())
 }

@@ -123,6 +123,30 @@ fn keys_copy_the_text_open_the_trace_and_forget_after_a_yes() {
 }
 
 #[test]
+fn keys_pin_a_message_and_keep_it_out_of_recall() {
+    for shell in browsing() {
+        let home = furnished(Home::new());
+        let Some(mut terminal) = browse(&home, shell, 80, "rsv-browse -p garden warm") else { return };
+        terminal.see("1/1");
+        let rules = || {
+            let lines = lines_of(&home.run("rsv-view", &["--of", "m1"], "").ok());
+            lines.iter().map(|line| line["recall"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        for (key, rule) in [("n", "never"), ("n", "auto"), ("p", "always"), ("n", "never")] {
+            terminal.press(&format!("\u{1b}{key}"));
+            terminal.see(&format!("{rule}> "));
+            if rule != "auto" {
+                terminal.see(&format!("{rule} assistant"));
+            }
+            assert_eq!(rules().last().map(String::as_str), Some(rule), "{shell}");
+        }
+        terminal.press("\u{3}");
+        terminal.see("ended 1");
+        assert_eq!(rules(), ["never", "auto", "always", "never"], "{shell}");
+    }
+}
+
+#[test]
 fn a_program_for_the_clipboard_gets_the_text() {
     for shell in browsing() {
         let home = furnished(Home::new().env("WAYLAND_DISPLAY", "wayland-0"));

@@ -61,6 +61,8 @@ fn assert_whole(home: &Home, release: &Path) {
     assert!(consolidated["usage_count"].as_u64() > Some(3), "{consolidated}");
     home.run("rsv-signal", &["-q", "-p", "garden", "--helpful", "y3"], "").ok();
     assert!(home.run("rsv-signal", &["--rebuild"], "").stderr.contains("were right"));
+    home.run("rsv-signal", &["-q", "-p", "garden", "--never", short], "").ok();
+    assert_eq!(lines_of(&home.run("rsv-view", &["--of", short], "").ok())[0]["recall"], "never");
     home.ingest(&["-p", "garden"], "Owls sleep in the warm wall.");
     assert_eq!(home.contents("rsv-search", &["-p", "garden", "wall"]).len(), 3);
     // What was forgotten stays out.

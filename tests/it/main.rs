@@ -114,6 +114,7 @@ mod proxy_storing;
 mod proxy_stream;
 mod ranking;
 mod reach;
+mod recall_rules;
 mod recall_steps;
 mod redact;
 mod redact_inputs;

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use std::process::ExitStatus;
 
 /// The tools in the order in which they are listed, without the one that removes.
-pub(crate) const TOOLS: [&str; 11] = [
+pub(crate) const TOOLS: [&str; 12] = [
     "recall",
     "remember",
+    "recall_when",
     "memory_search",
     "memory_record",
     "memory_feedback",
@@ -355,6 +356,10 @@ fn answers_of_every_tool(home: Home) -> Vec<Value> {
         assert_eq!(call("recall", json!({"query": "lamp", "by": by, "limit": 2}))["count"], 2, "{by}");
         call("memory_search", json!({"query": "feed owls", "by": by}));
     }
+    for when in ["never", "auto"] {
+        call("recall_when", json!({"id": lamp["id"], "when": when}));
+        call("recall", json!({"query": "lamp", "by": "any"}));
+    }
     let made = call("memory_consolidate", json!({"similarity_threshold": 0.7}));
     assert_eq!(made["archived_memories"].as_array().unwrap().len(), 2, "{made}");
     let searched = call("context_search", json!({"query": "where do barn owls live?", "level": 2}));
@@ -362,7 +367,8 @@ fn answers_of_every_tool(home: Home) -> Vec<Value> {
     call("context_read", json!({"uri": "viking://~/sessions/lamp"}));
     call("context_read", json!({"uri": "viking://~/memories"}));
     call("context_list", json!({"depth": 9}));
-    assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 3);
+    // The lamp has two rules of recall.
+    assert_eq!(call("forget", json!({"ids": [lamp["id"], "viking://resources/owls"]}))["removed"], 5);
     call("recall", json!({"query": "lamp", "by": "any"}));
     for uri in ["viking://~/memories/strategy", "viking://~/sessions/owls"] {
         told.push(json!(client.read(uri)));

@@ -100,8 +100,7 @@ fn what_is_repeated_is_recalled_once(home: Home) {
     let line = |id: &str, content: &str| {
         json!({"id": id, "role": "assistant", "content": content, "timestamp": 60_000}).to_string()
     };
-    let other =
-        "The heron does nest there: it was seen in that reed bed at dawn, and once at noon with two young ones.";
+    let other = "The heron does nest there: it was seen in that reed bed at dawn, and once at noon with two young ones.";
     let lines = [
         line("first", &format!("{nest}\n\n{filler}")),
         line("repeated", &format!("{filler}\n\n{nest}\n\n{filler}")),

@@ -45,7 +45,7 @@ impl Machine {
         };
         let (name, n) = (self.name, self.edits);
         self.edits += count;
-        match dice.below(9) {
+        match dice.below(10) {
             0 | 1 => {
                 let mut line = |at| json!({"role": "user", "content": format!("Owl {} of {name}", n + at)});
                 self.home.run("rsv-ingest", &["-q", "-p", "p"], many(&mut line)).ok();
@@ -70,13 +70,18 @@ impl Machine {
                 let how = ["--helpful", "--unhelpful", "--used", "--succeeded"][dice.below(4)];
                 self.home.run("rsv-signal", &["-q", "-p", "p", how, &id], "").ok();
             }
-            5 | 6 => {
+            5 => {
+                let Some(id) = self.chosen("message", dice) else { return };
+                let rule = ["--always", "--never", "--auto"][dice.below(3)];
+                self.home.run("rsv-signal", &["-q", "-p", "p", rule, &id], "").ok();
+            }
+            6 | 7 => {
                 let kind = ["message", "memory", "document"][dice.below(3)];
                 let Some(id) = self.chosen(kind, dice) else { return };
                 let gone = self.home.run("rsv-forget", &["-q", "--all", &id], "");
                 self.forgotten.push(gone.stdout);
             }
-            7 => {
+            8 => {
                 let Some(lines) = (!self.forgotten.is_empty())
                     .then(|| self.forgotten.swap_remove(dice.below(self.forgotten.len())))
                 else {

@@ -50,14 +50,21 @@ impl Source {
         Source { tables: TABLES, counted, collection, time, filter }
     }
 
-    /// Its conditions for each of some collections, or once for all collections of some kinds.
-    pub(super) fn by_collection(&self, within: &Within) -> Vec<Filter> {
+    /// Whether there are no conditions but the collections.
+    pub(super) fn is_whole(&self) -> bool {
+        self.filter.sql.is_empty()
+    }
+
+    /// Its conditions for each of some collections, or once for all collections of some kinds. Of many collections, the
+    /// rows are read in the order of time, unless all of them are wanted.
+    pub(super) fn by_collection(&self, within: &Within, wants_all: bool) -> Vec<Filter> {
         let narrowed = |part: Part| {
             let mut filter = self.filter.clone();
-            // Many collections are read in the order of time.
             let column = match part {
-                Part::One(_) => self.collection.to_owned(),
-                _ => format!("+{}", self.collection.trim_start_matches('+')),
+                Part::Many(_) | Part::OfKinds(_) if !wants_all => {
+                    format!("+{}", self.collection.trim_start_matches('+'))
+                }
+                _ => self.collection.to_owned(),
             };
             filter.add(&part.condition(&column), part.value());
             filter

@@ -8,7 +8,7 @@ use crate::record::StoredRecord;
 use crate::store::select::Select;
 use rusqlite::{Connection, params_from_iter};
 
-/// The last `count` records of a source and some collections, oldest first.
+/// The last `count` records of a source and some collections, oldest first; all of them if it is `usize::MAX`.
 pub(super) fn last(
     connection: &Connection,
     source: &Source,
@@ -19,7 +19,7 @@ pub(super) fn last(
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     // Each collection's index yields its own last records; the last of all are among them.
-    for filter in source.by_collection(within) {
+    for filter in source.by_collection(within, count == usize::MAX) {
         let sql = format!(
             "SELECT {COLUMNS} FROM {tables} WHERE 1{} \
              ORDER BY {time} DESC, record.seq DESC, record.id DESC LIMIT {limit}",
@@ -81,7 +81,7 @@ pub(super) fn count(
     most: Option<usize>,
 ) -> rusqlite::Result<u64> {
     let mut total = 0;
-    for filter in source.by_collection(within) {
+    for filter in source.by_collection(within, source.is_whole()) {
         let (tables, conditions) = (source.counted, filter.sql);
         let sql = match most {
             Some(most) => {
