@@ -36,7 +36,7 @@ pub(super) struct Encoder {
 
 /// The most texts, and the most tokens, that are embedded at once: more is not faster, and needs memory.
 const MAX_BATCH_TEXTS: usize = 32;
-const MAX_BATCH_TOKENS: usize = 8192;
+const MAX_BATCH_TOKENS: usize = 1024;
 
 /// The same where questions come between: none waits for long.
 const MAX_SHARED_BATCH_TOKENS: usize = 512;
