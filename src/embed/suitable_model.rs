@@ -12,37 +12,49 @@ pub struct SuitableModel {
     pub reason: String,
 }
 
-/// The number of texts whose language must be known before they count rather than the locale.
-const MIN_TEXTS: usize = 10;
+/// The characters of a sample, of one text or several: of fewer, the language is often not sure.
+const SAMPLE_CHARS: usize = 300;
 
-/// The share of them in other languages than English from which on a model of English alone does not do.
+/// The characters of a text that count.
+const TEXT_CHARS: usize = 500;
+
+/// The share of samples in other languages than English from which on a model of English alone does not do.
 const MIN_FOREIGN_SHARE: f64 = 0.1;
 
-/// The characters at the beginning of a text by which its language is known.
-const SAMPLE_CHARS: usize = 500;
-
-/// The model that suits some texts; the locale, such as `de_DE.UTF-8`, decides if they are too few.
+/// The model that suits some texts; the locale, such as `de_DE.UTF-8`, decides if the language of none is sure.
 pub fn suitable_model<'a>(texts: impl IntoIterator<Item = &'a str>, locale: Option<&str>) -> SuitableModel {
     let mut languages: BTreeMap<&str, usize> = BTreeMap::new();
-    for language in texts.into_iter().filter_map(language) {
+    for language in samples(texts).iter().filter_map(|sample| language(sample)) {
         *languages.entry(language.eng_name()).or_default() += 1;
     }
-    let known: usize = languages.values().sum();
+    let all: usize = languages.values().sum();
     let english = languages.remove(Lang::Eng.eng_name()).unwrap_or_default();
-    let foreign = languages.into_iter().max_by_key(|(_, count)| *count);
-    match foreign {
-        Some((language, count))
-            if (known - english) as f64 >= known as f64 * MIN_FOREIGN_SHARE && known >= MIN_TEXTS =>
-        {
-            let reason =
-                format!("of the last {known} messages in a known language, {count} are in {language}");
-            SuitableModel { id: packages::MULTILINGUAL_MODEL, reason }
-        }
-        _ if known >= MIN_TEXTS => {
+    let is_foreign = (all - english) as f64 >= all as f64 * MIN_FOREIGN_SHARE;
+    match languages.into_iter().max_by_key(|(_, count)| *count) {
+        Some((language, _)) if is_foreign => SuitableModel {
+            id: packages::MULTILINGUAL_MODEL,
+            reason: format!("stored messages are in {language}"),
+        },
+        _ if all > 0 => {
             SuitableModel { id: english_model(), reason: "the stored messages are in English".to_owned() }
         }
         _ => by_locale(locale),
     }
+}
+
+/// The beginnings of texts, joined to samples of `SAMPLE_CHARS` and more; the last may be shorter.
+fn samples<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut samples = vec![String::new()];
+    for text in texts {
+        if samples.last().is_some_and(|sample| sample.chars().count() >= SAMPLE_CHARS) {
+            samples.push(String::new());
+        }
+        if let Some(sample) = samples.last_mut() {
+            sample.extend(text.chars().take(TEXT_CHARS));
+            sample.push('\n');
+        }
+    }
+    samples
 }
 
 fn by_locale(locale: Option<&str>) -> SuitableModel {
@@ -64,10 +76,9 @@ fn is_foreign(locale: &str) -> bool {
     !["C", "POSIX", "en", ""].contains(&language)
 }
 
-/// The language of a text, if it is sure.
-fn language(text: &str) -> Option<Lang> {
-    let end = text.char_indices().nth(SAMPLE_CHARS).map_or(text.len(), |(at, _)| at);
-    whatlang::detect(&text[..end]).filter(Info::is_reliable).map(|info| info.lang())
+/// The language of a sample, if it is sure.
+fn language(sample: &str) -> Option<Lang> {
+    whatlang::detect(sample).filter(Info::is_reliable).map(|info| info.lang())
 }
 
 /// The model of English: the smaller one of two where pip can download it.

@@ -18,19 +18,16 @@ mod pieces;
 
 use super::chunking::{TokenStart, Tokens};
 use crate::error::{Context, Error, Result};
-use layers::{Layers, Token};
+use layers::{DIM, Layers, Token};
 use model_file::{ModelFile, Table};
 use normalizer::Normalizer;
-use pieces::Pieces;
+use pieces::{Pieces, UNKNOWN};
 use std::path::Path;
 
 pub(super) use convert::{DOWNLOADED_FILES, convert};
 pub(super) use model_file::MODEL_FILE;
 
-/// The dimension of the vectors, of tokens and of texts.
-const DIM: usize = 512;
-/// The ids of the token for an unknown character, and of those before and after each text.
-const UNKNOWN: u32 = 0;
+/// The ids of the tokens before and after each text.
 const BEFORE: u32 = 1;
 const AFTER: u32 = 2;
 
@@ -53,7 +50,7 @@ impl UseMultilingual {
         Ok(UseMultilingual {
             normalizer: Normalizer::new(file.units, file.replacements),
             pieces: Pieces::new(file.trie, file.scores).ok_or_else(damaged)?,
-            layers: Layers::new(&file.layers).ok_or_else(damaged)?,
+            layers: file.layers,
             table: file.table,
         })
     }

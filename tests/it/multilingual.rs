@@ -211,7 +211,7 @@ fn the_language_of_what_is_stored_chooses_the_model() {
     };
     fill(&home, russian);
     let said = fetched(&home, &multilingual_files());
-    let reason = "use-multilingual-v3: of the last 12 messages in a known language, 12 are in Russian\n";
+    let reason = "fetching use-multilingual-v3: stored messages are in Russian\n";
     assert!(said.contains(reason) && said.contains("use-multilingual-v3 is installed\n"), "{said}");
     let home = Home::new().env("LANG", "ru_RU.UTF-8");
     fill(&home, english);

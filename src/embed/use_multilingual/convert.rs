@@ -1,9 +1,8 @@
 //! The file of the model, of the two that are downloaded: the weights as NumPy's arrays, and the vocabulary and the
 //! rules of the normalizer as SentencePiece keeps them.
 
-use super::DIM;
-use super::layers::{self, LAYER_NUMBERS};
-use super::model_file::{MODEL_FILE, Sections, numbers};
+use super::layers::{self, DIM, LAYER_NUMBERS};
+use super::model_file::{MODEL_FILE, Sections, to_numbers};
 use super::npz::Npz;
 use super::pieces::TrieNodes;
 use crate::error::{Context, Error, Result};
@@ -29,7 +28,7 @@ pub(in crate::embed) fn convert(directory: &Path) -> Result<()> {
     let mut archive = Npz::open(&directory.join(WEIGHTS_FILE))?;
     let mut layers = Vec::with_capacity(LAYER_NUMBERS);
     for name in layers::array_names() {
-        layers.extend(numbers(&archive.array(&name, "<f4")?, f32::from_le_bytes));
+        layers.extend(to_numbers(&archive.array(&name, "<f4")?, f32::from_le_bytes));
     }
     let mut table = vec![0; TABLE_PARTS * PART_ROWS * DIM];
     for part in 0..TABLE_PARTS {
@@ -98,7 +97,12 @@ impl<'a> Vocabulary<'a> {
         }
         let (length, rest) = rules?.split_first_chunk()?;
         let (units, replacements) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        Some(Vocabulary { pieces, scores, units: numbers(units, u32::from_le_bytes), replacements })
+        Some(Vocabulary {
+            pieces,
+            scores,
+            units: to_numbers(units, u32::from_le_bytes).collect(),
+            replacements,
+        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! The arithmetic: rows of the table in, vectors of texts out.
 
-use super::DIM;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis, s};
-use std::iter;
+use std::{io, iter};
 
+/// The dimension of the vectors, of tokens and of texts.
+pub(super) const DIM: usize = 512;
 /// The numbers that a convolution makes of each token.
 const BRANCH: usize = 256;
 /// The convolutions: how many neighbouring tokens they see, and how many of these stand before.
@@ -83,33 +84,33 @@ pub(super) fn array_names() -> Vec<String> {
 }
 
 impl Layers {
-    /// The layers of `LAYER_NUMBERS` numbers; `None` if there are too few.
-    pub(super) fn new(numbers: &[f32]) -> Option<Layers> {
-        let mut rest = Numbers(numbers);
-        let (low, step) = (rest.vector(RANGES)?, rest.vector(RANGES)?);
+    /// Takes the layers, `LAYER_NUMBERS` numbers, from a function that reads as many as it is asked for.
+    pub(super) fn read(read: &mut dyn FnMut(usize) -> io::Result<Vec<f32>>) -> io::Result<Layers> {
+        let mut reader = Reader(read);
+        let (low, step) = (reader.vector(RANGES)?, reader.vector(RANGES)?);
         let mut branches = Vec::new();
         for (width, before) in BRANCHES {
             branches.push(Branch {
                 width,
                 before,
-                projection: rest.dense(DIM, BRANCH)?,
-                norm: rest.norm(BRANCH)?,
-                first: rest.dense(width * BRANCH, BRANCH)?,
-                second: rest.dense(width * BRANCH, BRANCH)?,
+                projection: reader.dense(DIM, BRANCH)?,
+                norm: reader.norm(BRANCH)?,
+                first: reader.dense(width * BRANCH, BRANCH)?,
+                second: reader.dense(width * BRANCH, BRANCH)?,
             });
         }
-        Some(Layers {
+        Ok(Layers {
             low,
             step,
             branches,
-            norm: rest.norm(FEATURES)?,
-            sum: rest.dense(FEATURES, DIM)?,
-            d0: rest.matrix(DIM, HIDDEN)?,
-            d1: rest.matrix(HIDDEN, HIDDEN)?,
-            d2: rest.matrix(HIDDEN, DIM)?,
-            d3: rest.matrix(DIM, DIM)?,
-            p1: rest.matrix(DIM, HIDDEN)?,
-            p3: rest.matrix(HIDDEN, DIM)?,
+            norm: reader.norm(FEATURES)?,
+            sum: reader.dense(FEATURES, DIM)?,
+            d0: reader.matrix(DIM, HIDDEN)?,
+            d1: reader.matrix(HIDDEN, HIDDEN)?,
+            d2: reader.matrix(HIDDEN, DIM)?,
+            d3: reader.matrix(DIM, DIM)?,
+            p1: reader.matrix(DIM, HIDDEN)?,
+            p3: reader.matrix(HIDDEN, DIM)?,
         })
     }
 
@@ -219,25 +220,24 @@ fn starts(lengths: &[usize]) -> impl Iterator<Item = usize> {
     }))
 }
 
-/// Numbers that are taken one array after another.
-struct Numbers<'a>(&'a [f32]);
+/// Reads one array after another.
+struct Reader<'a>(&'a mut dyn FnMut(usize) -> io::Result<Vec<f32>>);
 
-impl Numbers<'_> {
-    fn vector(&mut self, length: usize) -> Option<Array1<f32>> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken.to_vec().into())
+impl Reader<'_> {
+    fn vector(&mut self, length: usize) -> io::Result<Array1<f32>> {
+        Ok((self.0)(length)?.into())
     }
 
-    fn matrix(&mut self, rows: usize, columns: usize) -> Option<Array2<f32>> {
-        self.vector(rows * columns)?.into_shape_with_order((rows, columns)).ok()
+    fn matrix(&mut self, rows: usize, columns: usize) -> io::Result<Array2<f32>> {
+        let numbers = self.vector(rows * columns)?;
+        numbers.into_shape_with_order((rows, columns)).map_err(io::Error::other)
     }
 
-    fn dense(&mut self, inputs: usize, outputs: usize) -> Option<Dense> {
-        Some(Dense { weights: self.matrix(inputs, outputs)?, bias: self.vector(outputs)? })
+    fn dense(&mut self, inputs: usize, outputs: usize) -> io::Result<Dense> {
+        Ok(Dense { weights: self.matrix(inputs, outputs)?, bias: self.vector(outputs)? })
     }
 
-    fn norm(&mut self, length: usize) -> Option<Norm> {
-        Some(Norm { scale: self.vector(length)?, shift: self.vector(length)? })
+    fn norm(&mut self, length: usize) -> io::Result<Norm> {
+        Ok(Norm { scale: self.vector(length)?, shift: self.vector(length)? })
     }
 }

@@ -3,8 +3,7 @@
 //! It begins with `MAGIC` and the lengths of its sections in bytes, 64 bits each. The sections follow in the order of
 //! `Sections`, the table last. Numbers are little-endian.
 
-use super::DIM;
-use super::layers::LAYER_NUMBERS;
+use super::layers::{DIM, LAYER_NUMBERS, Layers};
 use super::pieces::TrieNodes;
 use crate::error::{Context, Error, Result};
 use std::fs::File;
@@ -29,7 +28,7 @@ pub(super) struct ModelFile {
     pub(super) trie: TrieNodes,
     /// The score of each token, by id.
     pub(super) scores: Vec<f32>,
-    pub(super) layers: Vec<f32>,
+    pub(super) layers: Layers,
     pub(super) table: Table,
 }
 
@@ -65,24 +64,41 @@ impl ModelFile {
         if end != Some(bytes) {
             return Err(damaged());
         }
-        let mut section = |at: usize| -> Result<Vec<u8>> {
-            let mut section = vec![0; usize::try_from(lengths[at]).map_err(|_| damaged())?];
-            file.read_exact(&mut section).context(&what)?;
-            Ok(section)
-        };
-        let (units, replacements) = (numbers(&section(0)?, u32::from_le_bytes), section(1)?);
-        let labels = section(2)?;
-        let first_child = numbers(&section(3)?, u32::from_le_bytes);
-        let ids = numbers(&section(4)?, u32::from_le_bytes);
-        let scores = numbers(&section(5)?, f32::from_le_bytes);
-        let layers = numbers(&section(6)?, f32::from_le_bytes);
-        let trie = TrieNodes { labels, first_child, ids };
-        let table = Table { file, offset: bytes - lengths[7] };
-        if layers.len() != LAYER_NUMBERS || lengths[7] < (scores.len() * DIM) as u64 {
+        if lengths[6] != 4 * LAYER_NUMBERS as u64 || lengths[7] < lengths[5] / 4 * DIM as u64 {
             return Err(damaged());
         }
+        // None is longer than the file.
+        let length = |at: usize| lengths[at] as usize;
+        let units = read_numbers(&mut file, length(0) / 4, u32::from_le_bytes).context(&what)?;
+        let replacements = read_bytes(&mut file, length(1)).context(&what)?;
+        let labels = read_bytes(&mut file, length(2)).context(&what)?;
+        let first_child = read_numbers(&mut file, length(3) / 4, u32::from_le_bytes).context(&what)?;
+        let ids = read_numbers(&mut file, length(4) / 4, u32::from_le_bytes).context(&what)?;
+        let scores = read_numbers(&mut file, length(5) / 4, f32::from_le_bytes).context(&what)?;
+        let layers = Layers::read(&mut |count| read_numbers(&mut file, count, f32::from_le_bytes));
+        let trie = TrieNodes { labels, first_child, ids };
+        let layers = layers.context(&what)?;
+        let table = Table { file, offset: bytes - lengths[7] };
         Ok(ModelFile { units, replacements, trie, scores, layers, table })
     }
+}
+
+fn read_bytes(file: &mut File, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads numbers of 4 bytes by a small buffer: memory that is used for the first time costs more than the reading.
+fn read_numbers<T>(file: &mut File, count: usize, number: fn([u8; 4]) -> T) -> io::Result<Vec<T>> {
+    let mut numbers = Vec::with_capacity(count);
+    let mut buffer = [0; 1 << 15];
+    while numbers.len() < count {
+        let length = buffer.len().min(4 * (count - numbers.len()));
+        file.read_exact(&mut buffer[..length])?;
+        numbers.extend(to_numbers(&buffer[..length], number));
+    }
+    Ok(numbers)
 }
 
 /// The sections of a file that is written.
@@ -120,7 +136,7 @@ impl Sections<'_> {
     }
 }
 
-/// Numbers of 4 bytes.
-pub(super) fn numbers<T>(bytes: &[u8], number: fn([u8; 4]) -> T) -> Vec<T> {
-    bytes.as_chunks().0.iter().map(|bytes| number(*bytes)).collect()
+/// Numbers of 4 bytes each.
+pub(super) fn to_numbers<T>(bytes: &[u8], number: fn([u8; 4]) -> T) -> impl Iterator<Item = T> {
+    bytes.as_chunks().0.iter().map(move |bytes| number(*bytes))
 }

@@ -1,7 +1,8 @@
 //! Normalized text into the pieces of the vocabulary: of all ways to split it, the one whose pieces have the greatest
 //! sum of scores (the unigram model of SentencePiece, Kudo 2018), found by dynamic programming (Viterbi).
 
-use super::UNKNOWN;
+/// The id of the token for an unknown character.
+pub(super) const UNKNOWN: u32 = 0;
 
 /// The score of an unknown character, below that of the rarest piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
