@@ -13,7 +13,7 @@ mod store;
 mod table;
 mod value;
 
-pub use environment::{EnvironmentPaths, editor, no_proxy, working_directory};
+pub use environment::{EnvironmentPaths, editor, locale, no_proxy, working_directory};
 pub use reservoir_file::ReservoirFile;
 pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use settings::{Layer, Setting, Settings};

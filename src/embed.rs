@@ -23,6 +23,8 @@ mod prepare;
 mod question;
 mod registry;
 mod remote;
+mod suitable_model;
+mod use_multilingual;
 mod vocabulary;
 mod workload;
 
@@ -31,6 +33,7 @@ pub use embedded_text::{set_vector, text_of};
 pub use embedder::Embedder;
 pub use fetch::Report;
 pub use input_type::InputType;
+pub use suitable_model::{SuitableModel, suitable_model};
 pub use workload::Workload;
 
 use crate::config::Settings;
@@ -73,11 +76,6 @@ pub fn download_to(
     report: &mut dyn Report,
 ) -> Result<String> {
     fetch::download_to(settings, name, directory, report)
-}
-
-/// A model that does for most and is small: the smaller one of two where pip can download it.
-pub fn small_model() -> &'static str {
-    if packages::has_pip() { packages::MODEL_ID } else { "all-minilm-l6-v2" }
 }
 
 /// A model as `rsv-embed --models` lists it.

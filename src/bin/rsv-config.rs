@@ -1,10 +1,11 @@
 //! rsv-config: shows, changes and checks the settings, and renames partitions.
 
 use clap::Subcommand;
+use rsv::backfill;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Key, Layer, Setting, Settings};
 use rsv::doctor;
-use rsv::embed;
+use rsv::embed::{self, SuitableModel};
 use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::import;
@@ -100,16 +101,13 @@ struct Init {
     /// Use this model for requests that name none
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Download an embedding model [default: all-minilm-l6-v2]
-    #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = MINILM)]
-    fetch: Option<String>,
+    /// Download an embedding model [default: by the language of what is stored]
+    #[arg(long, value_name = "MODEL", num_args = 0..=1)]
+    fetch: Option<Option<String>>,
     /// Overwrite the model that the settings file has
     #[arg(long)]
     force: bool,
 }
-
-/// The embedding model that does for most, and is small.
-const MINILM: &str = "all-minilm-l6-v2";
 
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
@@ -306,8 +304,8 @@ const SCOPE: &str = "scope";
 struct Choices {
     /// Each setting with its value, in the order in which they are written.
     settings: Vec<(String, String)>,
-    /// The embedding model to fetch.
-    fetch: Option<String>,
+    /// The embedding model to fetch; without a name that which suits the language of what is stored.
+    fetch: Option<Option<String>>,
     /// Whether settings stand without the model that was to be fetched.
     may_lack_model: bool,
 }
@@ -323,8 +321,9 @@ fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
         config::set(&io.common, &Key::parse(key)?, value)?;
     }
     report(&choices.settings, io)?;
-    if let Some(name) = &choices.fetch {
-        match embed::fetch(&settings, name, None, &mut (io.bytes(), io.diagnostics())) {
+    if let Some(name) = choices.fetch {
+        let name = name.map_or_else(|| suitable_model(&settings, io), Ok)?;
+        match embed::fetch(&settings, &name, None, &mut (io.bytes(), io.diagnostics())) {
             Ok(id) => io.note(format_args!("{id} is installed")),
             // All else is set, and rsv searches by words without a model.
             Err(error) if choices.may_lack_model => {
@@ -339,6 +338,13 @@ fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
     mention_other_programs(&settings, io);
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
     Ok(Outcome::Yes)
+}
+
+/// The model that suits the language of what is stored; a note says why.
+fn suitable_model(settings: &Settings, io: &Io) -> Result<String> {
+    let SuitableModel { id, reason } = backfill::suitable_model(settings, io.common.to_cover()?);
+    io.note(format_args!("fetching {id}: {reason}"));
+    Ok(id.to_owned())
 }
 
 /// The first settings by the flags. Errors if the file has another model.
@@ -371,7 +377,7 @@ fn ask(settings: &Settings, io: &Io) -> Result<Choices> {
     let has_none = embed::models(settings)?.iter().all(|model| model.installed.is_none());
     let question = "Download an embedding model (at most 110 MB) to search by meaning?";
     if has_none && io.ask_yes_or_no(question, true)? {
-        choices.fetch = Some(embed::small_model().to_owned());
+        choices.fetch = Some(None);
     }
     let mut set = |key: &str, value: String| choices.settings.push((key.to_owned(), value));
     if let Some(model) = model {

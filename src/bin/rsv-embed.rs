@@ -3,7 +3,7 @@
 use rsv::backfill::{self, Replayed};
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
-use rsv::embed::{self, BatchSizer, Embedder, InputType, Workload};
+use rsv::embed::{self, BatchSizer, Embedder, InputType, SuitableModel, Workload};
 use rsv::error::{Error, Result};
 use rsv::lines::{Feed, FeedEvent, LocatedObject, SourceLocation};
 use rsv::link::synapse::{self, Plan};
@@ -59,9 +59,9 @@ struct Task {
     /// Embed every message again, with this model or the same one
     #[arg(long, value_name = "MODEL", num_args = 0..=1)]
     replay: Option<Option<String>>,
-    /// Download a model, check it and prepare it
-    #[arg(long, value_name = "MODEL")]
-    fetch: Option<String>,
+    /// Download a model, check it and prepare it [default: by the language of what is stored]
+    #[arg(long, value_name = "MODEL", num_args = 0..=1)]
+    fetch: Option<Option<String>>,
     /// List the known and the installed models
     #[arg(long)]
     models: bool,
@@ -77,14 +77,7 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     if let Some(model) = &args.task.fetch {
-        let mut report = (io.bytes(), io.diagnostics());
-        if let Some(directory) = &args.into {
-            let id = embed::download_to(&settings, model, directory, &mut report)?;
-            io.note(format_args!("{id} is in {}", directory.display()));
-        } else {
-            let id = embed::fetch(&settings, model, args.from.as_deref(), &mut report)?;
-            io.note(format_args!("{id} is installed"));
-        }
+        fetch(&args, model.as_deref(), &settings, io)?;
     } else if args.task.models {
         models(&settings, io)?;
     } else if let Some(model) = &args.task.replay {
@@ -95,6 +88,34 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         filter(&args, &settings, io)?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Fetches a model; without a name that which suits the language of what is stored.
+fn fetch(args: &Args, name: Option<&str>, settings: &Settings, io: &mut Io) -> Result<()> {
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => {
+            let SuitableModel { id, reason } = backfill::suitable_model(settings, io.common.to_cover()?);
+            io.note(format_args!("fetching {id}: {reason}"));
+            id.to_owned()
+        }
+    };
+    let mut report = (io.bytes(), io.diagnostics());
+    if let Some(directory) = &args.into {
+        let id = embed::download_to(settings, &name, directory, &mut report)?;
+        io.note(format_args!("{id} is in {}", directory.display()));
+        return Ok(());
+    }
+    let id = embed::fetch(settings, &name, args.from.as_deref(), &mut report)?;
+    io.note(format_args!("{id} is installed"));
+    let used = embed::models(settings)?.into_iter().find(|model| model.in_use);
+    if let Some(used) = used.filter(|used| used.id != id) {
+        io.note(format_args!(
+            "the model in use is {}; to change: rsv-config set embed.model {id}, then: rsv-embed --replay",
+            used.id
+        ));
+    }
+    Ok(())
 }
 
 fn models(settings: &Settings, io: &mut Io) -> Result<()> {

@@ -31,6 +31,11 @@ pub fn editor() -> OsString {
     command.map_or_else(|| "vi".into(), PathBuf::into_os_string)
 }
 
+/// The locale of messages, such as `de_DE.UTF-8`, by the first variable that is set.
+pub fn locale() -> Option<String> {
+    ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| variable(name).ok().flatten())
+}
+
 /// The hosts that are reached without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, separated by commas.
 /// `*` means every host, and must be alone.
 pub fn no_proxy(hosts: [&str; 2]) -> String {

@@ -42,7 +42,7 @@ impl Status {
             (Err(_), ..) => "rsv-config doctor".to_owned(),
             (_, Some(command), _) => command,
             (_, None, None) if !has_model => "rsv-config init".to_owned(),
-            (_, None, None) => "rsv-embed --fetch all-minilm-l6-v2".to_owned(),
+            (_, None, None) => "rsv-embed --fetch".to_owned(),
             (Ok(scopes), ..) if count(scopes) == 0 => {
                 "rsv-ingest -p garden \"The tomatoes stand by the warm wall.\"".to_owned()
             }

@@ -8,6 +8,37 @@
 use crate::error::{Context, Result};
 use tokenizers::Tokenizer;
 
+/// Cuts texts into tokens as a model does.
+pub(super) trait Tokens: Send + Sync {
+    /// The number of tokens of a text, with those that the model adds around it.
+    fn count(&self, text: &str) -> Result<usize>;
+    /// The beginnings of the tokens of a text, in their order, without those around it.
+    fn starts(&self, text: &str) -> Result<Vec<TokenStart>>;
+}
+
+/// The beginning of a token.
+#[derive(Clone, Copy)]
+pub(super) struct TokenStart {
+    /// Its place in the text, in bytes.
+    pub(super) at: usize,
+    /// Whether a word begins there.
+    pub(super) is_word: bool,
+}
+
+impl Tokens for Tokenizer {
+    fn count(&self, text: &str) -> Result<usize> {
+        Ok(self.encode_fast(text, true).context("cannot tokenize the text")?.len())
+    }
+
+    fn starts(&self, text: &str) -> Result<Vec<TokenStart>> {
+        let encoding = self.encode(text, false).context("cannot tokenize the text")?;
+        let (offsets, words) = (encoding.get_offsets(), encoding.get_word_ids());
+        let is_word = |n: usize| n == 0 || words[n] != words[n - 1] || words[n].is_none();
+        let starts = offsets.iter().enumerate();
+        Ok(starts.map(|(n, (at, _))| TokenStart { at: *at, is_word: is_word(n) }).collect())
+    }
+}
+
 /// A text that fits the window, its prefix in front.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct TextChunk {
@@ -17,42 +48,37 @@ pub(super) struct TextChunk {
 
 /// Splits a text into as few chunks as possible, at least one.
 pub(super) fn split(
-    tokenizer: &Tokenizer,
+    tokenizer: &dyn Tokens,
     prefix: &str,
     text: &str,
     window: usize,
 ) -> Result<Vec<TextChunk>> {
     let whole = format!("{prefix}{text}");
-    let count = |text: &str| -> Result<usize> {
-        Ok(tokenizer.encode_fast(text, true).context("cannot tokenize the text")?.len())
-    };
     // No tokenizer makes more tokens than there are bytes, and two around them.
-    let tokens = count(&whole)?;
+    let tokens = tokenizer.count(&whole)?;
     if tokens <= window {
         return Ok(vec![TextChunk { text: whole, tokens }]);
     }
-    let chunk_tokens = (window / 2).saturating_sub(count(prefix)?).max(1);
+    let chunk_tokens = (window / 2).saturating_sub(tokenizer.count(prefix)?).max(1);
     let mut chunks = Vec::new();
     for part in parts(tokenizer, text, chunk_tokens)? {
-        add(&mut chunks, prefix, part, window, &count)?;
+        add(&mut chunks, prefix, part, window, tokenizer)?;
     }
     Ok(chunks)
 }
 
 /// Slices of a text of at most `chunk_tokens` tokens each, as they are counted in the whole.
-fn parts<'a>(tokenizer: &Tokenizer, text: &'a str, chunk_tokens: usize) -> Result<Vec<&'a str>> {
-    let encoding = tokenizer.encode(text, false).context("cannot tokenize the text")?;
-    let (offsets, words) = (encoding.get_offsets(), encoding.get_word_ids());
+fn parts<'a>(tokenizer: &dyn Tokens, text: &'a str, chunk_tokens: usize) -> Result<Vec<&'a str>> {
+    let starts = tokenizer.starts(text)?;
     let mut parts = Vec::new();
     let (mut first, mut begin) = (0, 0);
-    while offsets.len() - first > chunk_tokens {
-        let begins_word = |at: &usize| words[*at] != words[*at - 1] || words[*at].is_none();
+    while starts.len() - first > chunk_tokens {
         // A word longer than a quarter of the chunk is split.
         let next = (first + chunk_tokens - chunk_tokens / 4..=first + chunk_tokens)
             .rev()
-            .find(begins_word)
+            .find(|next| starts[*next].is_word)
             .unwrap_or(first + chunk_tokens);
-        let end = offsets[next].0.max(begin);
+        let end = starts[next].at.max(begin);
         parts.push(&text[begin..char_boundary(text, end)]);
         (first, begin) = (next, char_boundary(text, end));
     }
@@ -70,14 +96,14 @@ fn add(
     prefix: &str,
     part: &str,
     window: usize,
-    count: &dyn Fn(&str) -> Result<usize>,
+    tokenizer: &dyn Tokens,
 ) -> Result<()> {
     let text = format!("{prefix}{part}");
-    let tokens = count(&text)?;
+    let tokens = tokenizer.count(&text)?;
     let middle = char_boundary(part, part.len() / 2);
     if tokens > window && middle > 0 {
-        add(chunks, prefix, &part[..middle], window, count)?;
-        return add(chunks, prefix, &part[middle..], window, count);
+        add(chunks, prefix, &part[..middle], window, tokenizer)?;
+        return add(chunks, prefix, &part[middle..], window, tokenizer);
     }
     if !part.trim().is_empty() {
         chunks.push(TextChunk { text, tokens });

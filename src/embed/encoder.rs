@@ -1,9 +1,10 @@
 //! A model in memory: texts in, vectors out.
 
 use super::input_type::InputType;
-use super::model::Pooling;
+use super::model::{Engine, Model, Pooling};
 use super::model_dir::{InstalledModel, ModelDir, TOKENIZER_FILE};
 use super::model_files::ModelFiles;
+use super::use_multilingual::{MODEL_FILE, UseMultilingual};
 use super::workload::Workload;
 use super::{chunking, onnx_runtime, vocabulary};
 use crate::config::Settings;
@@ -14,15 +15,14 @@ use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
-use tokenizers::Tokenizer;
 
 /// A loaded model.
 pub(super) struct Encoder {
     /// One worker with all threads, or one for each thread.
     workers: Vec<Worker>,
-    tokenizer: Tokenizer,
+    tokenizer: Arc<dyn chunking::Tokens>,
     window: usize,
     dim: Option<usize>,
     query: String,
@@ -45,6 +45,9 @@ const MAX_SHARED_BATCH_TOKENS: usize = 512;
 /// some may be padded by this fraction of their length, which changes the seventh digit.
 const PADDING_SLACK: f64 = 0.1;
 
+/// The same where texts of different lengths are computed together without padding.
+const UNPADDED_SLACK: f64 = 1.0;
+
 /// Each thread may have its own copy of a model of at most this many bytes.
 const MAX_COPIED_WEIGHTS: u64 = 256 << 20;
 
@@ -57,11 +60,17 @@ const DYNAMIC_QUANTIZATION_OPS: [&[u8]; 3] =
 struct Worker {
     /// Held by whoever gets the model next: who embeds a batch after the other lets others come between.
     next: Mutex<()>,
-    model: Mutex<TextEmbedding>,
+    model: Mutex<TextModel>,
+}
+
+/// What makes vectors of texts that fit the window.
+enum TextModel {
+    OnnxRuntime(Box<TextEmbedding>),
+    UseMultilingual(Arc<UseMultilingual>),
 }
 
 impl Worker {
-    fn new(model: TextEmbedding) -> Worker {
+    fn new(model: TextModel) -> Worker {
         Worker { next: Mutex::new(()), model: Mutex::new(model) }
     }
 
@@ -69,7 +78,10 @@ impl Worker {
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         drop(next);
-        model.embed(texts, Some(texts.len())).context("cannot embed")
+        match &mut *model {
+            TextModel::OnnxRuntime(model) => model.embed(texts, Some(texts.len())).context("cannot embed"),
+            TextModel::UseMultilingual(model) => model.embed(texts),
+        }
     }
 }
 
@@ -81,10 +93,29 @@ impl Encoder {
     pub(super) fn load(settings: &Settings, installed: &InstalledModel, work: Workload) -> Result<Encoder> {
         let model_dir = ModelDir::from_settings(settings)?;
         installed.check()?;
+        if installed.model.engine == Engine::UseMultilingual {
+            return Encoder::use_multilingual(settings, installed, work);
+        }
         let environment = onnx_runtime::environment(settings)?;
         let form =
             ModelFiles::prepared(&model_dir, installed)?.unwrap_or_else(|| ModelFiles::plain(installed));
         Encoder::from_files(settings, installed, &form, environment, work)
+    }
+
+    /// Loads a model that runs without ONNX Runtime.
+    pub(super) fn use_multilingual(
+        settings: &Settings,
+        installed: &InstalledModel,
+        work: Workload,
+    ) -> Result<Encoder> {
+        let name = &installed.model.id;
+        let model = UseMultilingual::read(&installed.directory.join(MODEL_FILE)).map_err(|e| {
+            e.at(format_args!("cannot load {name}")).hint(format!("rsv-embed --fetch {name}"))
+        })?;
+        let model = Arc::new(model);
+        let count = if work == Workload::Many { threads(settings) } else { 1 };
+        let workers = (0..count).map(|_| Worker::new(TextModel::UseMultilingual(model.clone()))).collect();
+        Ok(Encoder { slack: UNPADDED_SLACK, ..Encoder::new(&installed.model, workers, model, work) })
     }
 
     /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take
@@ -123,18 +154,29 @@ impl Encoder {
         for worker in &mut workers {
             worker.tokenizer = filled.clone();
         }
-        let model = &installed.model;
-        Ok(Encoder {
-            workers: workers.into_iter().map(Worker::new).collect(),
+        let workers = workers.into_iter().map(|model| Worker::new(TextModel::OnnxRuntime(Box::new(model))));
+        let encoder = Encoder::new(&installed.model, workers.collect(), Arc::new(tokenizer), work);
+        Ok(Encoder { batch: if dynamic { 1 } else { MAX_BATCH_TEXTS }, slack, ..encoder })
+    }
+
+    /// An encoder that pads nothing.
+    fn new(
+        model: &Model,
+        workers: Vec<Worker>,
+        tokenizer: Arc<dyn chunking::Tokens>,
+        work: Workload,
+    ) -> Encoder {
+        Encoder {
+            workers,
             tokenizer,
             window: model.window,
             dim: model.dim,
             query: model.query.clone(),
             passage: model.passage.clone(),
-            batch: if dynamic { 1 } else { MAX_BATCH_TEXTS },
+            batch: MAX_BATCH_TEXTS,
             batch_tokens: if work == Workload::Many { MAX_BATCH_TOKENS } else { MAX_SHARED_BATCH_TOKENS },
-            slack,
-        })
+            slack: 0.0,
+        }
     }
 
     /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1.
@@ -142,7 +184,7 @@ impl Encoder {
         let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());
         for text in texts {
-            split.push(chunking::split(&self.tokenizer, &prefix, text, self.window)?);
+            split.push(chunking::split(&*self.tokenizer, &prefix, text, self.window)?);
         }
         let all: Vec<&chunking::TextChunk> = split.iter().flatten().collect();
         let mut vectors = self.by_length(&all)?.into_iter();
@@ -238,8 +280,7 @@ fn workers(
     let bytes = fs::read(graph).context(format_args!("cannot read {}", graph.display()))?;
     let dynamic = DYNAMIC_QUANTIZATION_OPS.iter().any(|name| memchr::memmem::find(&bytes, name).is_some());
     let directory = graph.parent().unwrap_or(Path::new("."));
-    let threads = settings.integer("embed.threads").and_then(|n| usize::try_from(n).ok());
-    let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+    let threads = threads(settings);
     let per_thread = work == Workload::Many && directory_size(directory) <= MAX_COPIED_WEIGHTS;
     let (count, each) = if per_thread { (threads, 1) } else { (1, threads) };
     let mut options = InitOptionsUserDefined::new()
@@ -262,6 +303,12 @@ fn workers(
     let load = |_| TextEmbedding::try_new_from_user_defined(model.clone(), options.clone());
     let loaded: fastembed::Result<Vec<TextEmbedding>> = (0..count).map(load).collect();
     loaded.map(|loaded| (loaded, dynamic)).map_err(|e| Error::new("the model cannot be used").because(e))
+}
+
+/// The number of threads that may embed.
+fn threads(settings: &Settings) -> usize {
+    let threads = settings.integer("embed.threads").and_then(|n| usize::try_from(n).ok());
+    threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
 }
 
 fn directory_size(directory: &Path) -> u64 {

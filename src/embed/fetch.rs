@@ -1,9 +1,9 @@
 //! Fetches a model from a hub, or a local directory or file, checks and prepares it, and installs it atomically.
 
-use super::model::Model;
-use super::model_dir::{FileChecksum, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
+use super::model::{Engine, GRAPH_FILE, Model};
+use super::model_dir::{FileChecksum, InstalledModel, ModelDir, TOKENIZER_FILE};
 use super::packages::{self, Packages};
-use super::{onnx_runtime, prepare, registry};
+use super::{onnx_runtime, prepare, registry, use_multilingual};
 use crate::cli::{Diagnostics, Progress};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
@@ -37,7 +37,7 @@ impl Report for (Progress, Diagnostics) {
 }
 
 /// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an
-/// `.onnx` file. ONNX Runtime's library is installed too where it is missing. With `from` nothing is
+/// `.onnx` file. ONNX Runtime's library is installed too where the model needs it and it is missing. With `from` nothing is
 /// downloaded: the files, and the library if it is there, come from that directory. An installed model is
 /// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next.
 pub(super) fn fetch(
@@ -49,16 +49,9 @@ pub(super) fn fetch(
     let model_dir = ModelDir::from_settings(settings)?;
     let (model, from) = resolve_model(&model_dir, name, from)?;
     let _lock = lock(&model_dir, report)?;
-    if let Some(directory) = &from {
-        install_library(&model_dir, directory, report)?;
-    }
-    // Checked first, before anything large is fetched that could not be used.
-    if let Err(missing) = onnx_runtime::environment(settings) {
-        if from.is_some() || onnx_runtime::is_there(settings) {
-            return Err(missing);
-        }
-        fetch_library(&model_dir, missing, report)?;
-        onnx_runtime::environment(settings)?;
+    // Before anything large is fetched that could not be used.
+    if model.engine == Engine::OnnxRuntime {
+        ensure_library(settings, &model_dir, from.as_deref(), report)?;
     }
     let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
@@ -71,8 +64,15 @@ pub(super) fn fetch(
             }
             create_private_directory(&stage)?;
             match &from {
+                Some(directory) if model.engine == Engine::UseMultilingual => {
+                    copy_use_multilingual(directory, &stage, report)?;
+                }
                 Some(directory) => copy(directory, &model, &stage, report)?,
                 None => download(settings, &model, &stage, there.as_ref(), report)?,
+            }
+            if model.engine == Engine::UseMultilingual && !stage.join(use_multilingual::MODEL_FILE).exists() {
+                use_multilingual::convert(&stage)
+                    .map_err(|e| e.at(format_args!("cannot convert {}", model.id)))?;
             }
             let pins = there.map(|there| there.files).unwrap_or_default();
             place(settings, &model_dir, model, &stage, &pins)?
@@ -88,7 +88,7 @@ pub(super) fn fetch(
     Ok(installed.model.id)
 }
 
-/// Downloads the files of a model and ONNX Runtime's library into a directory, from which a machine without a network
+/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which a machine without a network
 /// can install them. Returns the canonical id.
 pub(super) fn download_to(
     settings: &Settings,
@@ -100,11 +100,32 @@ pub(super) fn download_to(
     let model = registry::find(name).ok_or_else(unknown).map_err(|e| e.hint("rsv-embed --models"))?;
     fs::create_dir_all(directory).context(format_args!("cannot create {}", directory.display()))?;
     match packages::onnx_runtime() {
+        _ if model.engine != Engine::OnnxRuntime => {}
         Some(library) => download_packages(&library, directory, report)?,
         None => report.note("ONNX Runtime is not downloaded: it has no package for this platform".to_owned()),
     }
     download(settings, &model, directory, None, report)?;
     Ok(model.id)
+}
+
+/// Installs ONNX Runtime's library from a directory that has it; else downloads it where it is missing.
+fn ensure_library(
+    settings: &Settings,
+    model_dir: &ModelDir,
+    from: Option<&Path>,
+    report: &mut dyn Report,
+) -> Result<()> {
+    if let Some(directory) = from {
+        install_library(model_dir, directory, report)?;
+    }
+    if let Err(missing) = onnx_runtime::environment(settings) {
+        if from.is_some() || onnx_runtime::is_there(settings) {
+            return Err(missing);
+        }
+        fetch_library(model_dir, missing, report)?;
+        onnx_runtime::environment(settings)?;
+    }
+    Ok(())
 }
 
 /// Downloads ONNX Runtime and installs it.
@@ -199,7 +220,7 @@ fn place(
             .hint("fetch it again; if that fails too, the hub has another file under this name"))
     };
     for (name, entry) in &staged.files {
-        let expected = if name == GRAPH_FILE { staged.model.sha256.as_ref() } else { None };
+        let expected = if name == staged.model.engine.file() { staged.model.sha256.as_ref() } else { None };
         let pinned = expected.or(pins.get(name).map(|pin| &pin.sha256));
         if let Some(wanted) = pinned.filter(|wanted| **wanted != entry.sha256) {
             return refuse(name, wanted, &entry.sha256);
@@ -256,6 +277,24 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
         if graph_directory.join(&name).is_file() && !stage.join(&name).exists() {
             put(&graph_directory.join(&name), &name)?;
         }
+    }
+    Ok(())
+}
+
+/// Copies the files of a model that runs without ONNX Runtime out of a directory: that of an installation, or those
+/// that were downloaded.
+fn copy_use_multilingual(from: &Path, stage: &Path, report: &mut dyn Report) -> Result<()> {
+    let installed = [use_multilingual::MODEL_FILE];
+    let is_installed = from.join(installed[0]).is_file();
+    let names = if is_installed { &installed[..] } else { &use_multilingual::DOWNLOADED_FILES };
+    for name in names {
+        let source = from.join(name);
+        if !source.is_file() {
+            return Err(Error::new(format!("{}: there is no {name}", from.display())));
+        }
+        let bytes = fs::copy(&source, stage.join(name));
+        let bytes = bytes.context(format_args!("cannot copy {}", source.display()))?;
+        report.progress(name, bytes, Some(bytes));
     }
     Ok(())
 }
@@ -341,11 +380,11 @@ fn download(
 
 /// Adds to the error of a hub that pip has the same model with weights of 8 bits.
 fn name_alternative(error: Error, model: &Model) -> Error {
-    let is_same = packages::MODEL_ID.strip_suffix("-int8") == Some(&model.id);
+    let is_same = packages::ENGLISH_MODEL.strip_suffix("-int8") == Some(&model.id);
     let Some(hint) = error.remedy().filter(|_| is_same && packages::has_pip()).map(str::to_owned) else {
         return error;
     };
-    error.hint(format!("{hint}, or use pip: rsv-embed --fetch {}", packages::MODEL_ID))
+    error.hint(format!("{hint}, or use pip: rsv-embed --fetch {}", packages::ENGLISH_MODEL))
 }
 
 /// Whether an installed file is unchanged.

@@ -1,10 +1,14 @@
 //! The properties of an embedding model: its prompts, its window, its files.
 
+use super::use_multilingual;
 use crate::error::{Context, Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
+
+/// The name of a model's graph, independent of that on the hub.
+pub(super) const GRAPH_FILE: &str = "model.onnx";
 
 /// An embedding model, as it is also described beside its files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -16,6 +20,8 @@ pub(super) struct Model {
     pub(super) files: Option<HubFiles>,
     /// The dimension of its vectors, once it is known.
     pub(super) dim: Option<usize>,
+    #[serde(default)]
+    pub(super) engine: Engine,
     pub(super) pooling: Pooling,
     /// The longest input in tokens, the two around it included.
     pub(super) window: usize,
@@ -28,7 +34,7 @@ pub(super) struct Model {
     pub(super) recall: f32,
     pub(super) synapse: f32,
     pub(super) licence: Option<String>,
-    /// SHA-256 of the graph, in hexadecimal.
+    /// SHA-256 of the engine's file, in hexadecimal.
     pub(super) sha256: Option<String>,
 }
 
@@ -38,6 +44,26 @@ pub(super) struct HubFiles {
     pub(super) repository: String,
     pub(super) graph: String,
     pub(super) weights: Vec<String>,
+}
+
+/// The program that runs a model.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Engine {
+    #[default]
+    OnnxRuntime,
+    /// `use_multilingual`
+    UseMultilingual,
+}
+
+impl Engine {
+    /// The file that it runs.
+    pub(super) fn file(self) -> &'static str {
+        match self {
+            Engine::OnnxRuntime => GRAPH_FILE,
+            Engine::UseMultilingual => use_multilingual::MODEL_FILE,
+        }
+    }
 }
 
 /// How the vectors of a text's tokens become one.
@@ -56,6 +82,7 @@ impl Model {
             id: id.to_owned(),
             files: None,
             dim: None,
+            engine: Engine::OnnxRuntime,
             pooling: Pooling::Mean,
             window: 512,
             query: String::new(),

@@ -1,7 +1,7 @@
 //! The installed models: a directory each in the data directory, and their fast forms in the cache
 //! directory.
 
-use super::model::{self, Model};
+use super::model::{self, GRAPH_FILE, Model};
 use super::registry::{self, normalized_name};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
@@ -14,8 +14,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The names of a model's graph, its tokenizer and its description, independent of the names on the hub.
-pub(super) const GRAPH_FILE: &str = "model.onnx";
+/// The names of a model's tokenizer and its description, independent of the names on the hub.
 pub(super) const TOKENIZER_FILE: &str = "tokenizer.json";
 const DESCRIPTION_FILE: &str = "model.json";
 
@@ -122,9 +121,9 @@ impl InstalledModel {
         let all = model_dir.all()?;
         let best =
             registry::all().into_iter().find_map(|model| all.iter().find(|there| there.model.id == model.id));
-        best.or(all.first()).cloned().ok_or_else(|| {
-            Error::new("no embedding model is installed").hint("rsv-embed --fetch all-minilm-l6-v2")
-        })
+        best.or(all.first())
+            .cloned()
+            .ok_or_else(|| Error::new("no embedding model is installed").hint("rsv-embed --fetch"))
     }
 
     /// Reads a model's directory; `None` if there is no model.

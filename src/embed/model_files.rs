@@ -1,7 +1,8 @@
 //! The forms of an installed model from which it is loaded: its files as they were fetched, or those that start fast.
 
-use super::model_dir::{self, FileChecksum, GRAPH_FILE, InstalledModel, ModelDir};
-use super::{model, onnx_runtime, vocabulary};
+use super::model::{self, GRAPH_FILE};
+use super::model_dir::{self, FileChecksum, InstalledModel, ModelDir};
+use super::{onnx_runtime, vocabulary};
 use crate::error::Result;
 use serde::Deserialize;
 use std::collections::BTreeMap;

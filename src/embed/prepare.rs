@@ -4,7 +4,8 @@
 
 use super::encoder::Encoder;
 use super::input_type::InputType;
-use super::model_dir::{self, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
+use super::model::{Engine, GRAPH_FILE};
+use super::model_dir::{self, InstalledModel, ModelDir, TOKENIZER_FILE};
 use super::model_files::{DESCRIPTION_FILE, ModelFiles};
 use super::workload::Workload;
 use super::{onnx_runtime, vocabulary};
@@ -20,13 +21,17 @@ const WEIGHTS_FILE: &str = "weights.bin";
 /// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
-/// Makes the fast form, unless it exists, tests it, and installs it atomically. Returns the model's dimension. Errors
-/// leave nothing behind.
+/// Makes the fast form, unless it exists or the engine needs none, tests it, and installs it atomically. Returns the
+/// model's dimension. Errors leave nothing behind.
 pub(super) fn prepare(
     settings: &Settings,
     model_dir: &ModelDir,
     installed: &InstalledModel,
 ) -> Result<usize> {
+    if installed.model.engine == Engine::UseMultilingual {
+        let encoder = Encoder::use_multilingual(settings, installed, Workload::Few)?;
+        return Ok(encoder.embed(&[PROBE_TEXT], InputType::Passage)?.swap_remove(0).len());
+    }
     let environment = onnx_runtime::environment(settings)?;
     let place = model_dir.prepared(installed, onnx_runtime::build());
     let probe = |form: &ModelFiles| -> Result<Vec<f32>> {

@@ -1,6 +1,7 @@
 //! The embedding models that are known by name: one table, and after it fastembed's own list.
 
-use super::model::{HubFiles, Model, Pooling};
+use super::model::{Engine, HubFiles, Model, Pooling};
+use Engine::{OnnxRuntime, UseMultilingual};
 use fastembed::{ModelInfo, TextEmbedding};
 
 /// One model.
@@ -13,6 +14,7 @@ struct ModelRow {
     graph: &'static str,
     weights: &'static [&'static str],
     dim: usize,
+    engine: Engine,
     pooling: Pooling,
     /// The longest input in tokens, the two around it included.
     window: usize,
@@ -22,24 +24,25 @@ struct ModelRow {
     recall: f32,
     synapse: f32,
     licence: &'static str,
-    /// SHA-256 of the graph, of files that were really obtained.
+    /// SHA-256 of the graph, or of the engine's own file, of files that were really obtained.
     sha256: Option<&'static str>,
 }
 
 const BGE_QUERY: &str = "Represent this sentence for searching relevant passages: ";
 
 /// The one table, the best first: of several that are installed, the first is used unless the settings name
-/// one. Windows, prefixes and licences are those of the models' own cards. `all-minilm-l6-v2-int8` is in a
-/// package registry only.
+/// one. Windows, prefixes and licences are those of the models' own cards. Those without a repository are in
+/// a package registry only.
 #[rustfmt::skip]
-static MODELS: [ModelRow; 7] = [
-    ModelRow { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
-    ModelRow { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", weights: &["onnx/model.onnx_data", "onnx/Constant_7_attr__value"], dim: 1024, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
-    ModelRow { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 768, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
-    ModelRow { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.76, synapse: 0.92, licence: "MIT", sha256: None },
-    ModelRow { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
-    ModelRow { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
-    ModelRow { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
+static MODELS: [ModelRow; 8] = [
+    ModelRow { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 1024, engine: OnnxRuntime, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    ModelRow { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", weights: &["onnx/model.onnx_data", "onnx/Constant_7_attr__value"], dim: 1024, engine: OnnxRuntime, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
+    ModelRow { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 768, engine: OnnxRuntime, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
+    ModelRow { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", weights: &[], dim: 384, engine: OnnxRuntime, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.76, synapse: 0.92, licence: "MIT", sha256: None },
+    ModelRow { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 384, engine: OnnxRuntime, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    ModelRow { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", weights: &[], dim: 384, engine: OnnxRuntime, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
+    ModelRow { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", weights: &[], dim: 384, engine: OnnxRuntime, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
+    ModelRow { id: "use-multilingual-v3", repository: None, graph: "", weights: &[], dim: 512, engine: UseMultilingual, pooling: Pooling::Mean, window: 512, query: "", passage: "", recall: 0.15, synapse: 0.75, licence: "Apache-2.0", sha256: Some("af25299d11b9821678c5980ff078b97790f8f7c891fae09d17848584c3ec9082") },
 ];
 
 /// The model of a name, ignoring case and punctuation: the documents of Reservoir write `bge-large-en-v15`,
@@ -88,6 +91,7 @@ impl ModelRow {
             id: self.id.to_owned(),
             files,
             dim: Some(self.dim),
+            engine: self.engine,
             pooling: self.pooling,
             window: self.window,
             query: self.query.to_owned(),

@@ -1,6 +1,5 @@
 //! Suggestions where nothing was found: messages in other scopes, scopes with a similar name.
 
-use crate::embed;
 use crate::error::Result;
 use crate::record::{Scope, Scopes};
 use crate::store::{Select, Store};
@@ -99,6 +98,6 @@ pub(super) fn by_meaning_too(has_model: bool) -> String {
     if has_model {
         format!("{first} try --hybrid")
     } else {
-        format!("{first} run: rsv-embed --fetch {}, and try --hybrid", embed::small_model())
+        format!("{first} run: rsv-embed --fetch, and try --hybrid")
     }
 }

@@ -350,7 +350,7 @@ fn the_status_shows_what_there_is_and_what_to_do_next() {
     );
     assert_eq!(next(&home), "rsv-config init --force");
     home.run("rsv-config", &["set", "model", "llama3.2"], "").ok();
-    assert_eq!(next(&home), "rsv-embed --fetch all-minilm-l6-v2");
+    assert_eq!(next(&home), "rsv-embed --fetch");
     let home = home.and_model();
     assert!(next(&home).starts_with("rsv-ingest "));
     for partition in ["a", "b", "b", "c", "d", "e", "f"] {

@@ -91,6 +91,7 @@ mod merge_model;
 mod mirrors;
 mod mixed_load;
 mod models;
+mod multilingual;
 mod mutations;
 mod neo4j;
 mod neo4j_trouble;

@@ -129,6 +129,17 @@ impl Home {
         self.and_models_of(&installed.join("home")).env("RSV_ENRICH_TIMEOUT", "60s")
     }
 
+    /// The same home with the model of many languages alone, which is not to be changed.
+    pub(crate) fn and_multilingual_model(self) -> Home {
+        let files = multilingual_files();
+        let fetch = |home: Home| home.fetch(&[MULTILINGUAL_MODEL, "--from", files.to_str().unwrap()]).ok();
+        let installed = made_once("multilingual", |directory| drop(fetch(Home::kept_in(directory))));
+        let models = ".local/share/rsv/models";
+        std::fs::create_dir_all(self.path(models).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(installed.join("home").join(models), self.path(models)).unwrap();
+        self.env("RSV_ENRICH_TIMEOUT", "60s")
+    }
+
     /// The same home with the models that are installed in another, which are not to be changed.
     pub(crate) fn and_models_of(self, installed: &Path) -> Home {
         for directory in [".local/share/rsv/models", ".local/share/rsv/onnxruntime", ".cache/rsv/models"] {
@@ -288,12 +299,24 @@ pub(crate) fn number_from(variable: &str) -> Option<u64> {
 /// The model of the tests: all-MiniLM-L6-v2 with weights of 8 bits.
 pub(crate) const MODEL: &str = "all-minilm-l6-v2-int8";
 
+/// The model of many languages, which runs without ONNX Runtime.
+pub(crate) const MULTILINGUAL_MODEL: &str = "use-multilingual-v3";
+
 /// Where `scripts/test` puts the model's files and ONNX Runtime.
 pub(crate) fn model_files() -> PathBuf {
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/model");
+    downloaded(MODEL, "model", "model.onnx")
+}
+
+/// Where `scripts/test` puts the files of the model of many languages.
+pub(crate) fn multilingual_files() -> PathBuf {
+    downloaded(MULTILINGUAL_MODEL, "multilingual-model", "weights.npz")
+}
+
+fn downloaded(model: &str, directory: &str, file: &str) -> PathBuf {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(directory);
     assert!(
-        files.join("model.onnx").exists(),
-        "first run: cargo run --bin rsv-embed -- --fetch {MODEL} --into target/model"
+        files.join(file).exists(),
+        "first run: cargo run --bin rsv-embed -- --fetch {model} --into target/{directory}"
     );
     files
 }

@@ -25,7 +25,7 @@ const USAGE_ERRORS: [UsageError; 95] = [
     ("rsv-forward", &["--model", "gpt-4o"], "", "unexpected argument '--model'", "see 'rsv-forward --help'"),
     ("rsv-ingest", &["two", "words"], "", "unexpected argument 'words'", "put quotes around an argument with spaces"),
     ("rsv-ingest", &[], "\n", "there is no text", "as an argument or on standard input"),
-    ("rsv-embed", &["--fetch"], "", "a value is required for '--fetch <MODEL>'", "--help"),
+    ("rsv-embed", &["--field"], "", "a value is required for '--field <NAME>'", "--help"),
     ("rsv-proxy", &["start"], "", "start: command not found", "without a command"),
     ("rsv-proxy", &["--token", "x"], "", "unexpected argument '--token'", "other users can see a command line"),
     ("rsv-proxy", &["--listen", "localhost:3017"], "", "cannot find localhost:3017", "and the port with --port"),

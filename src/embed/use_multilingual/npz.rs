@@ -1,0 +1,38 @@
+//! Arrays in NumPy's archives: a zip with a `.npy` file for each, whose format is
+//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+
+use crate::error::{Context, Error, Result};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use zip::ZipArchive;
+
+const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
+
+/// An archive.
+pub(super) struct Npz(ZipArchive<BufReader<File>>);
+
+impl Npz {
+    pub(super) fn open(path: &Path) -> Result<Npz> {
+        let file = File::open(path).context(format_args!("cannot read {}", path.display()))?;
+        let archive = ZipArchive::new(BufReader::new(file));
+        Ok(Npz(archive.map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?))
+    }
+
+    /// The bytes of an array whose numbers have a type in NumPy's notation, such as `<f4`, row after row.
+    pub(super) fn array(&mut self, name: &str, number_type: &str) -> Result<Vec<u8>> {
+        let damaged = || Error::new(format!("{name} is not an array of {number_type}"));
+        let missing = |e| Error::new(format!("there is no array {name}")).because(e);
+        let mut member = self.0.by_name(&format!("{name}.npy")).map_err(missing)?;
+        let mut bytes = Vec::new();
+        member.read_to_end(&mut bytes).context(format_args!("cannot read the array {name}"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(damaged)?;
+        let (length, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
+        let (header, array) =
+            rest.split_at_checked(u16::from_le_bytes(*length).into()).ok_or_else(damaged)?;
+        let header = String::from_utf8_lossy(header);
+        let is_expected = header.contains(&format!("'descr': '{number_type}'"))
+            && header.contains("'fortran_order': False");
+        if is_expected { Ok(array.to_vec()) } else { Err(damaged()) }
+    }
+}
