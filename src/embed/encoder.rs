@@ -27,19 +27,16 @@ pub(super) struct Encoder {
     dim: Option<usize>,
     query: String,
     passage: String,
-    /// The number of texts and of tokens that are embedded at once.
+    /// The number of texts that are embedded at once.
     batch: usize,
-    batch_tokens: usize,
     /// The fraction by which the texts of a batch may be padded to one length.
     slack: f64,
 }
 
-/// The most texts, and the most tokens, that are embedded at once: more is not faster, and needs memory.
+/// The most texts, and the most tokens, that are embedded at once: more is not faster, needs memory, and lets a question
+/// that comes between wait.
 const MAX_BATCH_TEXTS: usize = 32;
-const MAX_BATCH_TOKENS: usize = 1024;
-
-/// The same where questions come between: none waits for long.
-const MAX_SHARED_BATCH_TOKENS: usize = 512;
+const MAX_BATCH_TOKENS: usize = 512;
 
 /// Texts of exactly one length have the same vector alone and together, to the bit. If many are embedded,
 /// some may be padded by this fraction of their length, which changes the seventh digit.
@@ -174,7 +171,6 @@ impl Encoder {
             query: model.query.clone(),
             passage: model.passage.clone(),
             batch: MAX_BATCH_TEXTS,
-            batch_tokens: if work == Workload::Many { MAX_BATCH_TOKENS } else { MAX_SHARED_BATCH_TOKENS },
             slack: 0.0,
         }
     }
@@ -243,7 +239,7 @@ impl Encoder {
         while let Some(first) = rest.first() {
             let shortest = all[*first].tokens.max(1);
             let longest = (shortest as f64 * (1.0 + self.slack)) as usize;
-            let most = self.batch.min(self.batch_tokens / longest).max(1);
+            let most = self.batch.min(MAX_BATCH_TOKENS / longest).max(1);
             let same_length = rest.iter().take(most).take_while(|at| all[**at].tokens <= longest).count();
             let (batch, others) = rest.split_at(same_length.max(1));
             batches.push(batch.to_vec());
