@@ -18,7 +18,7 @@ mod pieces;
 
 use super::chunking::{TokenStart, Tokens};
 use crate::error::{Context, Error, Result};
-use layers::{DIM, Layers, Token};
+use layers::{Layers, Token};
 use model_file::{ModelFile, Table};
 use normalizer::Normalizer;
 use pieces::{Pieces, UNKNOWN};
@@ -55,7 +55,7 @@ impl UseMultilingual {
         })
     }
 
-    /// The vectors of texts, of `DIM` numbers and length 1 each, in their order. Errors if the table cannot be read.
+    /// The vectors of texts, of 512 numbers and length 1 each, in their order. Errors if the table cannot be read.
     pub(super) fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         let (mut batch, mut tokens) = (Vec::new(), 0);
