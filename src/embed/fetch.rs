@@ -37,7 +37,7 @@ impl Report for (Progress, Diagnostics) {
 }
 
 /// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an
-/// `.onnx` file. ONNX Runtime's library is installed too where the model needs it and it is missing. With `from` nothing is
+/// `.onnx` file. ONNX Runtime's library is installed too where the model needs it. With `from` nothing is
 /// downloaded: the files, and the library if it is there, come from that directory. An installed model is
 /// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next.
 pub(super) fn fetch(
@@ -88,8 +88,8 @@ pub(super) fn fetch(
     Ok(installed.model.id)
 }
 
-/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which a machine without a network
-/// can install them. Returns the canonical id.
+/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which a machine
+/// without a network can install them. Returns the canonical id.
 pub(super) fn download_to(
     settings: &Settings,
     name: &str,

