@@ -112,7 +112,7 @@ impl Encoder {
         let model = Arc::new(model);
         let count = if work == Workload::Many { threads(settings) } else { 1 };
         let workers = (0..count).map(|_| Worker::new(TextModel::UseMultilingual(model.clone()))).collect();
-        Ok(Encoder { slack: UNPADDED_SLACK, ..Encoder::new(&installed.model, workers, model, work) })
+        Ok(Encoder { slack: UNPADDED_SLACK, ..Encoder::new(&installed.model, workers, model) })
     }
 
     /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take
@@ -152,17 +152,12 @@ impl Encoder {
             worker.tokenizer = filled.clone();
         }
         let workers = workers.into_iter().map(|model| Worker::new(TextModel::OnnxRuntime(Box::new(model))));
-        let encoder = Encoder::new(&installed.model, workers.collect(), Arc::new(tokenizer), work);
+        let encoder = Encoder::new(&installed.model, workers.collect(), Arc::new(tokenizer));
         Ok(Encoder { batch: if dynamic { 1 } else { MAX_BATCH_TEXTS }, slack, ..encoder })
     }
 
     /// An encoder that pads nothing.
-    fn new(
-        model: &Model,
-        workers: Vec<Worker>,
-        tokenizer: Arc<dyn chunking::Tokens>,
-        work: Workload,
-    ) -> Encoder {
+    fn new(model: &Model, workers: Vec<Worker>, tokenizer: Arc<dyn chunking::Tokens>) -> Encoder {
         Encoder {
             workers,
             tokenizer,

@@ -23,7 +23,9 @@ pub(super) fn fold(text: &str) -> String {
     // Decomposition reorders nothing across a character of ASCII, so that only the other runs need Unicode's tables.
     for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
         if run[0].is_ascii() {
-            run.iter().for_each(|byte| push(char::from(byte.to_ascii_lowercase())));
+            for byte in run {
+                push(char::from(byte.to_ascii_lowercase()));
+            }
             continue;
         }
         // Small letters first: the capital of ß is SS, that of ẞ is not.

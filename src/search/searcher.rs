@@ -46,7 +46,9 @@ impl Request<'_> {
             find(store, options)?
         };
         let sought = SoughtWords::of(self.question());
-        hits.iter_mut().for_each(|hit| super::quote(hit, &sought));
+        for hit in &mut hits {
+            super::quote(hit, &sought);
+        }
         Ok(Answer { hits, steps: Vec::new(), by_meaning })
     }
 
