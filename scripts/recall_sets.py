@@ -246,7 +246,7 @@ class Set:
         for file in sorted(folder.glob("*.questions.jsonl")):
             beside = scopes_of.get(file.name.replace(".questions.", ".messages."), set())
             for line in read_lines(file):
-                questions += self.questions(line, [self.conversations[scope] for scope in beside])
+                questions += self.questions(line, [self.conversations[scope] for scope in sorted(beside)])
         self.answered = [question for question in questions if question.evidence and not question.is_unanswerable]
         self.unanswerable = [question for question in questions if question.is_unanswerable]
 
