@@ -188,6 +188,8 @@ class GrowingStore(Store):
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
+        # A tool that begins before the file is there would never look for it again.
+        self.do("rsv-import", "--quiet")
         self.length: dict[Conversation, int] = {}
 
     def grow(self, conversation: Conversation, length: int) -> None:
