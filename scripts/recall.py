@@ -114,7 +114,8 @@ def key_sentence(question: Question) -> str:
     digits at most."""
     wanted = words(question.answer or question.text)
     conversation = question.conversation
-    texts = [conversation.text(at) for trace in question.evidence for at in conversation.by_trace.get(trace, [])]
+    places = sorted(at for trace in question.evidence for at in conversation.by_trace.get(trace, []))
+    texts = [conversation.text(at) for at in places]
     pieces = [piece for text in texts for piece in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", text)]
     sentences = [piece for piece in pieces if len(words(piece)) > 2 or len(piece) > 8]
 

@@ -141,6 +141,10 @@ def without_meaning(evidence: Evidence) -> Ranking:
     return ranking(Evidence(evidence.question, evidence.words, {}))
 
 
+def words_alone(evidence: Evidence) -> Ranking:
+    return best(evidence.words)
+
+
 def without_words(evidence: Evidence) -> Ranking:
     return ranking(Evidence(evidence.question, {}, evidence.cosines))
 
@@ -157,6 +161,7 @@ AS_IT_SHIPS, WITH_ALL = "the formula as it ships", "all messages as candidates"
 ABLATIONS: dict[str, Callable[[Evidence], Ranking]] = {
     AS_IT_SHIPS: ranking,
     "without meaning": without_meaning,
+    "  words alone, each message for itself": words_alone,
     "without words": without_words,
     "words by FTS5's BM25 of whole messages": with_bm25,
     "reciprocal rank fusion of the two": functools.partial(ranking, fused=reciprocal),

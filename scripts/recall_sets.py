@@ -188,6 +188,8 @@ class GrowingStore(Store):
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
+        # A tool that begins before the file is there would never look for it again.
+        self.do("rsv-import", "--quiet")
         self.length: dict[Conversation, int] = {}
 
     def grow(self, conversation: Conversation, length: int) -> None:
@@ -246,7 +248,7 @@ class Set:
         for file in sorted(folder.glob("*.questions.jsonl")):
             beside = scopes_of.get(file.name.replace(".questions.", ".messages."), set())
             for line in read_lines(file):
-                questions += self.questions(line, [self.conversations[scope] for scope in beside])
+                questions += self.questions(line, [self.conversations[scope] for scope in sorted(beside)])
         self.answered = [question for question in questions if question.evidence and not question.is_unanswerable]
         self.unanswerable = [question for question in questions if question.is_unanswerable]
 
