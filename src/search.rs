@@ -1,7 +1,8 @@
 //! Search: the hits of a question, best first, by its words, by its meaning, or by both.
 //!
 //! `default_scopes.rs` chooses what a person searches who names no scope.
-//! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits.
+//! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits; `quote.rs`
+//! chooses what is quoted of long ones.
 //! A search below addresses (`tree.rs`) says by steps how it came to its hits.
 
 mod default_scopes;
@@ -11,6 +12,7 @@ mod hybrid;
 mod memories;
 mod nearby;
 mod options;
+mod quote;
 mod request;
 mod searcher;
 mod secrets;
@@ -24,6 +26,7 @@ pub use default_scopes::{
 pub use heads::heads;
 pub use nearby::nothing_found;
 pub use options::{By, CatchUp, LinkNewest, Options};
+pub use quote::{quote, quote_hits};
 pub use request::{Method, Ranking, Request};
 pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;
@@ -33,9 +36,9 @@ use crate::backfill;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
 use crate::link::synapse;
-use crate::record::{Hit, MESSAGE};
+use crate::record::Hit;
 use crate::store::{Evidence, Question, QuestionVector, Select, Store};
-use crate::text::{Occur, SoughtWords, Term, quoted_ranges};
+use crate::text::{Occur, Term};
 use expand::Surroundings;
 use hybrid::Wanted;
 
@@ -94,13 +97,6 @@ impl Found<'_> {
             }
             kept = remaining;
         }
-    }
-}
-
-/// Notes the passages of a long message that hold the words of the question.
-fn quote(hit: &mut Hit, sought: &SoughtWords) {
-    if hit.record.kind == &MESSAGE {
-        hit.why.quoted = quoted_ranges(&hit.record.text, sought);
     }
 }
 

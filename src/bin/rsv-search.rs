@@ -11,9 +11,9 @@ use rsv::plan;
 use rsv::record::{self, Address, Hit, MESSAGE, Query, RecallRule, RecordKind, Scopes};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
-use rsv::store::{self, Around, Except, Select, Store};
+use rsv::store::{self, Around, Except, Question, Select, Store};
 use rsv::structured::Model;
-use rsv::text::Occur;
+use rsv::text::{Occur, Term};
 use rsv::view::{self, Heads, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -379,7 +379,7 @@ impl Search<'_> {
         }
         if self.is_block {
             let mut hits = self.searcher.run(store, &request)?.hits;
-            fence::quote_hits(&mut hits);
+            search::quote_hits(&mut hits);
             self.announcement.print(query, io);
             return print_block(&hits, io);
         }
@@ -394,7 +394,7 @@ impl Search<'_> {
             }
             if rank == 1 {
                 self.announcement.print(query, io);
-                self.format.highlight(question, by_meaning);
+                highlight(&mut self.format, question, by_meaning);
             }
             if for_people {
                 held.push((hit.clone(), around.clone()));
@@ -505,7 +505,7 @@ impl Search<'_> {
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
-        self.format.highlight(question, self.request.is_by_meaning());
+        highlight(&mut self.format, question, self.request.is_by_meaning());
         let Answer { mut hits, steps, .. } = self.searcher.run(store, request)?;
         self.announcement.print(query, io);
         if let Some(format) = &self.picture {
@@ -559,6 +559,16 @@ impl Search<'_> {
         }
         Ok(found)
     }
+}
+
+/// Lets the terms of a question stand out where there is colour: all of them, or, by meaning, those that carry its topic.
+fn highlight(format: &mut HitFormat, question: &str, by_meaning: bool) {
+    format.by_meaning = by_meaning;
+    format.highlighted = match format.layout() {
+        Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
+        Some(layout) if layout.colour => Term::parse(question),
+        _ => Vec::new(),
+    };
 }
 
 /// Prints all hits of a question, each with the messages around it.

@@ -4,18 +4,14 @@
 use super::array;
 pub use super::control_tokens::escape_control_tokens;
 use crate::record::{
-    Content, DOCUMENT, Hit, LINE_ENDS, MAX_ADDRESS_BYTES, MEMORY, Object, RecordKind, Role, SCHEME,
-    StoredRecord, begins_memory_heading, id_digest, time,
+    Content, DOCUMENT, LINE_ENDS, MAX_ADDRESS_BYTES, MEMORY, Object, RecordKind, Role, SCHEME, StoredRecord,
+    begins_memory_heading, time,
 };
-use crate::text::quotation;
-use std::ops::Range;
 
 const FENCE_BEGIN: &str = "<rsv-memory>";
 const FENCE_END: &str = "</rsv-memory>";
 /// The greatest length of a partition's or an instance's name in an entry, in characters.
 const MAX_NAME_CHARS: usize = 40;
-/// The letters of the digest of an id that name a message: as many as no store has twice.
-const ID_LETTERS: usize = 12;
 /// The beginning of each line of a quotation.
 const QUOTE_PREFIX: &str = "> ";
 /// The note to the model about the block, unless the settings have one.
@@ -56,23 +52,6 @@ pub fn enclose(note: &str, recalled: &[&StoredRecord]) -> String {
         block.push_str(&entry(record));
     }
     block + FENCE_END + "\n\n"
-}
-
-/// Leaves of a message's text what is quoted of it, and the first letters of its id's digest, by which the rest is found.
-/// Returns whether the ranges are some of it; otherwise nothing changes.
-pub fn quote(message: &mut StoredRecord, ranges: &[Range<usize>]) -> bool {
-    let Some(quotation) = quotation(&message.text, ranges) else { return false };
-    message.text = format!("{quotation}\n[from message {}]", &id_digest(&message.id)[..ID_LETTERS]);
-    true
-}
-
-/// The same with the long messages among hits.
-pub fn quote_hits(hits: &mut [Hit]) {
-    for Hit { record, why, .. } in hits {
-        if let Some(ranges) = &why.quoted {
-            quote(record, ranges);
-        }
-    }
 }
 
 /// The lines of one recalled record: date (UTC), its kind's heading (a message's role) and scope, then its text.

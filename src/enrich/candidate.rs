@@ -5,13 +5,10 @@ use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
 use crate::error::Error;
-use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord, id_digest};
+use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord};
+use crate::search;
 use crate::search::tree::Step;
-use crate::text::quotation;
 use std::ops::Range;
-
-/// The letters of the digest of an id that name a message: as many as no store has twice.
-const ID_LETTERS: usize = 12;
 
 /// A record that may be recalled.
 #[derive(Clone, Debug)]
@@ -46,10 +43,9 @@ impl Candidate {
     /// Quotes only these ranges of its text, with its id, by which the rest is found. What are no ranges of it are
     /// ignored.
     pub(super) fn quote(&mut self, ranges: Vec<Range<usize>>) {
-        let Some(quotation) = quotation(&self.record.text, &ranges) else { return };
-        let id = &id_digest(&self.record.id)[..ID_LETTERS];
-        self.record.text = format!("{quotation}\n[from message {id}]");
-        self.quoted = Some(ranges);
+        if search::quote(&mut self.record, &ranges) {
+            self.quoted = Some(ranges);
+        }
     }
 
     /// The block in which it is recalled.

@@ -3,7 +3,6 @@
 use super::client_scope::ClientScope;
 use super::options::Options;
 use crate::backfill;
-use crate::chat::fence;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
@@ -137,7 +136,7 @@ impl Call<'_> {
         let request = &Request { options, ..request.clone() };
         let mut hits = searcher.run(store, request)?.hits;
         request.describe(store, &mut hits, level, false)?;
-        fence::quote_hits(&mut hits);
+        search::quote_hits(&mut hits);
         Ok(hits)
     }
 

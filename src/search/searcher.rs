@@ -2,6 +2,7 @@
 
 use super::memories::{MemoryRule, run_with_memories};
 use super::options::{By, CatchUp, LinkNewest, Options};
+use super::quote::note_passages;
 use super::request::{Ranking, Request};
 use super::tree::{self, Step};
 use super::{nearby, visit};
@@ -47,7 +48,7 @@ impl Request<'_> {
         };
         let sought = SoughtWords::of(self.question());
         for hit in &mut hits {
-            super::quote(hit, &sought);
+            note_passages(hit, &sought);
         }
         Ok(Answer { hits, steps: Vec::new(), by_meaning })
     }

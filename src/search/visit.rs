@@ -1,5 +1,6 @@
 //! Visits hits one by one, so that very many need little memory, and the records around them.
 
+use super::quote::note_passages;
 use super::{FETCH_GROWTH, Options, parse_terms};
 use crate::error::Result;
 use crate::record::{Hit, HitEvidence, Scopes, StoredRecord, kinds};
@@ -31,7 +32,7 @@ fn visit_alone(
             // A hit of an earlier, smaller search is a duplicate of itself.
             if visited < options.limit && is_wanted(&hit) {
                 visited += 1;
-                super::quote(&mut hit, &sought);
+                note_passages(&mut hit, &sought);
                 return visit(hit);
             }
             Ok(())

@@ -3,7 +3,6 @@
 use super::{Heads, ReservoirLines, hit, parts, record, visible};
 use crate::cli::Layout;
 use crate::record::{Hit, Query, StoredRecord};
-use crate::store::Question;
 use crate::text::{self, Term};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -51,17 +50,6 @@ impl HitFormat {
             HitStyle::People(layout) => Some(layout),
             _ => None,
         }
-    }
-
-    /// Lets the terms of a question stand out where there is colour: all of them, or, by meaning, those that carry its
-    /// topic.
-    pub fn highlight(&mut self, question: &str, by_meaning: bool) {
-        self.by_meaning = by_meaning;
-        self.highlighted = match self.layout() {
-            Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
-            Some(layout) if layout.colour => Term::parse(question),
-            _ => Vec::new(),
-        };
     }
 
     /// Appends a hit; for people, the first of a query line after its question.

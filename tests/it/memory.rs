@@ -290,7 +290,7 @@ fn use_is_counted_once_a_day_and_the_greater_count_holds(home: Home) {
     let as_text = home.run("rsv-view", &["--of", "m", "--format", "text", "--since", "2026-11-24"], "").ok();
     assert_eq!(without_short_ids(&as_text), "2026-11-24 10:00 signal: usage, positive, once, of m\n");
     let told = home.run("rsv-view", &["--kind", "memory", "--of", "m"], "").trouble();
-    assert!(told.contains("--of: only signals are about a memory"), "{told}");
+    assert!(told.contains("--of: a memory is about no other record"), "{told}");
     // To people, a memory shows its row of the table.
     let shown = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
     let row = "0.83    4 uses  explicit 0:0  usage 2:0  outcome 0:0  success  Owls\n";
