@@ -220,12 +220,15 @@ _rsv_browse_clipboard() {
 
 # Gives a message a rule of recall, or takes back the same rule; prints the prompt that says so.
 _rsv_browse_rule() {
-    local rule=''
-    [[ -n $1 ]] && rule=$(rsv-view --all --of="$(printf '%s' "$1" | jq -r .)" --kind recall --limit 1 --format jsonl |
-        jq -r .recall) || { echo 'not changed> ' && return; }
-    [[ $rule != "$2" ]] || set -- "$1" auto
-    jq -nc --argjson id "$1" '{kind: "message", id: $id}' | rsv-signal --quiet "--$2" >/dev/null 2>&1 && echo "$2> " ||
-        echo 'not changed> '
+    local rule='' prompt='not changed> '
+    if [[ -n $1 ]] && rule=$(rsv-view --all --of="$(printf '%s' "$1" | jq -r .)" --kind recall --limit 1 \
+        --format jsonl | jq -r .recall); then
+        [[ $rule != "$2" ]] || set -- "$1" auto
+        if jq -nc --argjson id "$1" '{kind: "message", id: $id}' | rsv-signal --quiet "--$2" >/dev/null 2>&1; then
+            prompt="$2> "
+        fi
+    fi
+    echo "$prompt"
 }
 
 # Forgets a message after a yes.
