@@ -255,16 +255,22 @@ RECALLED: list[tuple[str, str, Value, str]] = [
 
 
 def print_recalled(title: str, sets: list[Results]) -> None:
-    print(f"\n{title + ', within tokens':<40}{''.join(f'{limit:>14}' for limit in LIMITS)}")
+    # A set of single conversations has no wider reach.
+    with_limit = {limit: [results for results in sets if results.recalled[ANSWERED, limit]] for limit in LIMITS}
+    limits = [limit for limit, some in with_limit.items() if some]
+    print(f"\n{title + ', within tokens':<40}{''.join(f'{limit:>15}' for limit in limits)}")
     for name, asked, value, form in RECALLED:
         cells = []
-        for limit in LIMITS:
-            values = [value(results.recalled[asked, limit]) for results in sets if results.recalled[asked, limit]]
+        for limit in limits:
+            values = [value(r.recalled[asked, limit]) for r in with_limit[limit] if r.recalled[asked, limit]]
             cells.append(format(statistics.mean(values), form) if values else "")
         if any(cells):
-            print(f"{name:<40}{''.join(f'{cell:>14}' for cell in cells)}")
-    pairs = {limit: [(r.sentences(ANSWERED, limit), r.sentences(BY_FTS5, limit)) for r in sets] for limit in LIMITS}
-    print(f"{'the sentence: rsv-enrich from FTS5':<40}{''.join(f'{interval(some):>14}' for some in pairs.values())}")
+            print(f"{name:<40}{''.join(f'{cell:>15}' for cell in cells)}")
+    cells = []
+    for limit in limits:
+        pairs = [(r.sentences(ANSWERED, limit), r.sentences(BY_FTS5, limit)) for r in with_limit[limit]]
+        cells.append(interval(pairs))
+    print(f"{'the sentence: rsv-enrich from FTS5':<40}{''.join(f'{cell:>15}' for cell in cells)}", flush=True)
 
 
 def print_ablations(sets: list[Results]) -> None:
