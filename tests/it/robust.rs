@@ -678,15 +678,10 @@ fn many_messages_are_shown_in_little_memory_and_its_lack_is_an_error_in_words() 
     assert!(around.iter().all(|line| (line["kind"] == "hit") == text(&line["content"]).contains('7')));
     // Links are followed from all hits at once.
     let refused = limited("rsv-search", "--limit 20000 --link owl");
-    assert_eq!(
-        (refused.status, &*refused.stdout, &*refused.stderr),
-        (
-            2,
-            "",
-            "rsv-search: error: out of memory\n\
-             rsv-search: hint: ask for less at a time, or allow more memory (ulimit -v)\n"
-        )
-    );
+    // Wherever it runs out.
+    let said = "out of memory\nrsv-search: hint: ask for less at a time, or allow more memory (ulimit -v)\n";
+    assert_eq!((refused.status, &*refused.stdout), (2, ""));
+    assert!(refused.stderr.starts_with("rsv-search: error: ") && refused.stderr.ends_with(said), "{refused}");
 }
 
 #[test]
