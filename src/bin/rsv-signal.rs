@@ -41,7 +41,7 @@ struct Args {
     format: Option<String>,
 }
 
-/// What is said of the memories or messages.
+/// The statement about the memories or messages.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Signal {

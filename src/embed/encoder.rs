@@ -60,7 +60,7 @@ struct Worker {
     model: Mutex<TextModel>,
 }
 
-/// What makes vectors of texts that fit the window.
+/// A model that makes vectors of texts which fit the window.
 enum TextModel {
     OnnxRuntime(Box<TextEmbedding>),
     UseMultilingual(Arc<UseMultilingual>),

@@ -58,7 +58,7 @@ pub(in crate::embed) fn convert(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a file of SentencePiece has.
+/// The contents of a file of SentencePiece.
 struct Vocabulary<'a> {
     pieces: Vec<&'a [u8]>,
     scores: Vec<f32>,

@@ -50,7 +50,7 @@ pub(super) struct Layers {
     p3: Array2<f32>,
 }
 
-/// What two convolutions add to a token.
+/// Two convolutions, and the layers that prepare a token for them.
 struct Branch {
     width: usize,
     before: usize,
@@ -158,7 +158,7 @@ impl Layers {
 }
 
 impl Branch {
-    /// What the convolutions add to each token, given the numbers of the tokens.
+    /// The numbers that the convolutions add to each token, given those of the tokens.
     fn apply(&self, tokens: ArrayView2<f32>, lengths: &[usize]) -> Array2<f32> {
         let mut x = self.projection.apply(tokens);
         self.norm.apply(&mut x);

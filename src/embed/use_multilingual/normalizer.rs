@@ -78,7 +78,7 @@ impl Normalizer {
         made
     }
 
-    /// What replaces the beginning of a text that is not empty, and how many bytes it replaces: the longest match of
+    /// The replacement of the beginning of a text that is not empty, and how many bytes it replaces: the longest match of
     /// the rules, or one character, which stays.
     fn replace_prefix<'a>(&'a self, text: &'a str) -> (&'a str, usize) {
         let unit = |at: usize| self.units.get(at).copied().map(Unit);
