@@ -33,8 +33,8 @@ pub(super) struct Encoder {
     slack: f64,
 }
 
-/// The most texts, and the most tokens, that are embedded at once: more is not faster, needs memory, and lets a question
-/// that comes between wait.
+/// The most texts, and the most tokens, that are embedded at once: more is not faster, needs memory, and lets a
+/// question that comes between wait.
 const MAX_BATCH_TEXTS: usize = 32;
 const MAX_BATCH_TOKENS: usize = 512;
 

@@ -78,8 +78,8 @@ impl Normalizer {
         made
     }
 
-    /// The replacement of the beginning of a text that is not empty, and how many bytes it replaces: the longest match of
-    /// the rules, or one character, which stays.
+    /// The replacement of the beginning of a text that is not empty, and how many bytes it replaces: the longest match
+    /// of the rules, or one character, which stays.
     fn replace_prefix<'a>(&'a self, text: &'a str) -> (&'a str, usize) {
         let unit = |at: usize| self.units.get(at).copied().map(Unit);
         let mut found = None;
