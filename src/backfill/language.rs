@@ -1,6 +1,7 @@
 //! Which model suits the language of what is stored.
 
 use super::embeddable;
+use crate::cli::Diagnostics;
 use crate::config::{self, Settings};
 use crate::embed::{self, SuitableModel};
 use crate::error::Result;
@@ -10,10 +11,14 @@ use crate::store::{self, OpenMode};
 /// The number of records whose language is looked at.
 const SAMPLE: usize = 200;
 
-/// The model that suits the last records of some scopes, or else the locale. A store that cannot be opened has none.
-pub fn suitable_model(settings: &Settings, scopes: Scopes) -> SuitableModel {
+/// The model to fetch where none is named: that which suits the last records of some scopes, or else the locale. A note
+/// says why. A store that cannot be opened has no records.
+pub fn suitable_model(settings: &Settings, scopes: Scopes, diagnostics: &Diagnostics) -> &'static str {
     let texts = last_texts(settings, scopes).unwrap_or_default();
-    embed::suitable_model(texts.iter().map(String::as_str), config::locale().as_deref())
+    let texts = texts.iter().map(String::as_str);
+    let SuitableModel { id, reason } = embed::suitable_model(texts, config::locale().as_deref());
+    diagnostics.note(format_args!("fetching {id}: {reason}"));
+    id
 }
 
 fn last_texts(settings: &Settings, scopes: Scopes) -> Result<Vec<String>> {

@@ -5,7 +5,7 @@ use rsv::backfill;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Key, Layer, Setting, Settings};
 use rsv::doctor;
-use rsv::embed::{self, SuitableModel};
+use rsv::embed;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::import;
@@ -322,7 +322,10 @@ fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
     }
     report(&choices.settings, io)?;
     if let Some(name) = choices.fetch {
-        let name = name.map_or_else(|| suitable_model(&settings, io), Ok)?;
+        let name = match name {
+            Some(name) => name,
+            None => backfill::suitable_model(&settings, io.common.to_cover()?, &io.diagnostics()).to_owned(),
+        };
         match embed::fetch(&settings, &name, None, &mut (io.bytes(), io.diagnostics())) {
             Ok(id) => io.note(format_args!("{id} is installed")),
             // All else is set, and rsv searches by words without a model.
@@ -338,13 +341,6 @@ fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
     mention_other_programs(&settings, io);
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
     Ok(Outcome::Yes)
-}
-
-/// The model that suits the language of what is stored; a note says why.
-fn suitable_model(settings: &Settings, io: &Io) -> Result<String> {
-    let SuitableModel { id, reason } = backfill::suitable_model(settings, io.common.to_cover()?);
-    io.note(format_args!("fetching {id}: {reason}"));
-    Ok(id.to_owned())
 }
 
 /// The first settings by the flags. Errors if the file has another model.

@@ -3,7 +3,7 @@
 use rsv::backfill::{self, Replayed};
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
-use rsv::embed::{self, BatchSizer, Embedder, InputType, SuitableModel, Workload};
+use rsv::embed::{self, BatchSizer, Embedder, InputType, Workload};
 use rsv::error::{Error, Result};
 use rsv::lines::{Feed, FeedEvent, LocatedObject, SourceLocation};
 use rsv::link::synapse::{self, Plan};
@@ -94,11 +94,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 fn fetch(args: &Args, name: Option<&str>, settings: &Settings, io: &mut Io) -> Result<()> {
     let name = match name {
         Some(name) => name.to_owned(),
-        None => {
-            let SuitableModel { id, reason } = backfill::suitable_model(settings, io.common.to_cover()?);
-            io.note(format_args!("fetching {id}: {reason}"));
-            id.to_owned()
-        }
+        None => backfill::suitable_model(settings, io.common.to_cover()?, &io.diagnostics()).to_owned(),
     };
     let mut report = (io.bytes(), io.diagnostics());
     if let Some(directory) = &args.into {

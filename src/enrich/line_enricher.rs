@@ -13,7 +13,7 @@ use crate::redact::Redactor;
 use crate::search::LinkNewest;
 use crate::store::{self, OpenMode, QuestionVector, Store};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Enriches the requests of a tool.
 pub struct LineEnricher {
@@ -28,9 +28,18 @@ pub struct LineEnricher {
     clock: Clock,
     diagnostics: Diagnostics,
     windows: ServedWindows,
-    memory: std::result::Result<LoadedMemory, Degraded>,
+    memory: std::result::Result<LoadedMemory, MissingMemory>,
     settings: Settings,
     redactor: Option<Redactor>,
+}
+
+/// The times as long as an attempt to open the store took until the next one.
+const RETRY_AFTER: u32 = 10;
+
+/// Why there is no memory, and when to try again.
+struct MissingMemory {
+    why: Error,
+    retry_at: Instant,
 }
 
 /// The store and its embedder.
@@ -41,8 +50,8 @@ struct LoadedMemory {
 }
 
 impl LineEnricher {
-    /// Opens the store; notes report missing parts, and requests continue without them. `trace_id` is for
-    /// every request, instead of its own or a new one.
+    /// Opens the store; notes report missing parts, and requests continue without them; a store that cannot be opened
+    /// is tried again for each. `trace_id` is for every request, instead of its own or a new one.
     pub fn new(
         settings: Settings,
         common: &Common,
@@ -50,6 +59,10 @@ impl LineEnricher {
         clock: Clock,
         diagnostics: Diagnostics,
     ) -> Result<LineEnricher> {
+        let memory = LoadedMemory::open(&settings, &diagnostics);
+        if let Err(MissingMemory { why, .. }) = &memory {
+            diagnostics.note(format_args!("{why}; requests go on without memory"));
+        }
         Ok(LineEnricher {
             scope: common.request_scope()?,
             is_scope_named: common.partition.is_some() || common.instance.is_some(),
@@ -58,7 +71,7 @@ impl LineEnricher {
             trace_id,
             clock,
             windows: ServedWindows::new(&settings)?,
-            memory: LoadedMemory::open(&settings, &diagnostics),
+            memory,
             diagnostics,
             redactor: Redactor::from_settings(&settings)?,
             settings,
@@ -101,6 +114,9 @@ impl LineEnricher {
         };
         let limit = self.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let diagnostics = &self.diagnostics;
+        if self.memory.as_ref().is_err_and(|missing| missing.retry_at <= Instant::now()) {
+            self.memory = LoadedMemory::open(&self.settings, diagnostics);
+        }
         let recalled = match &mut self.memory {
             Ok(loaded) => {
                 let begun = super::begin(Ok(&mut *loaded.store), request, &turn, &options, diagnostics)?;
@@ -121,8 +137,9 @@ impl LineEnricher {
                 let recalled = begun.recall(&mut memory, &turn, &options, &schedule, &|_| {});
                 Arc::new(begun).prepare(recalled, &turn, &options)
             }
-            Err(why) => {
-                let begun = super::begin(Err(why.clone()), request, &turn, &options, diagnostics)?;
+            Err(MissingMemory { why, .. }) => {
+                let why = Degraded::StoreFailed(why.to_string());
+                let begun = super::begin(Err(why), request, &turn, &options, diagnostics)?;
                 let known = begun.known(&options);
                 Arc::new(begun).prepare(known, &turn, &options)
             }
@@ -175,7 +192,11 @@ impl LoadedMemory {
         meaning
     }
 
-    fn open(settings: &Settings, diagnostics: &Diagnostics) -> std::result::Result<LoadedMemory, Degraded> {
+    fn open(
+        settings: &Settings,
+        diagnostics: &Diagnostics,
+    ) -> std::result::Result<LoadedMemory, MissingMemory> {
+        let begin = Instant::now();
         let opened = settings.store().and_then(|place| {
             let mut store = store::open(&place, OpenMode::Existing)?;
             for error in store::unreadable(&mut *store)? {
@@ -183,9 +204,9 @@ impl LoadedMemory {
             }
             Ok(store)
         });
-        let mut store = opened.map_err(|error| {
-            diagnostics.note(format_args!("{error}; requests go on without memory"));
-            Degraded::StoreFailed(error.to_string())
+        let mut store = opened.map_err(|why| {
+            let now = Instant::now();
+            MissingMemory { why, retry_at: now + RETRY_AFTER * now.duration_since(begin) }
         })?;
         let (embedder, degraded) = match backfill::optional(&mut *store, settings, Workload::Few, diagnostics)
         {

@@ -135,20 +135,13 @@ impl WeightedToken {
     }
 }
 
-/// Sets the numbers of the words that occurrences begin, which are in the order of the text.
+/// Sets the numbers of the words that occurrences begin, counted from the first; they are in the order of the text.
 fn number_words(folded: &str, occurrences: &mut [Occurrence]) {
-    let mut left = occurrences.iter_mut().peekable();
-    for (word, start) in terms::word_starts(folded).enumerate() {
-        while let Some(one) = left.next_if(|one| one.at <= start) {
-            one.word = word;
-        }
-        if left.peek().is_none() {
-            return;
-        }
+    let (mut at, mut word) = (occurrences.first().map_or(0, |first| first.at), 0);
+    for one in occurrences {
+        word += terms::count_words(&folded[at..one.at]);
+        (at, one.word) = (one.at, word);
     }
-    // A part of the last word.
-    let last = terms::word_starts(folded).count();
-    left.for_each(|one| one.word = last);
 }
 
 #[cfg(test)]

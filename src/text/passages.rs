@@ -6,6 +6,7 @@
 
 use super::stop_words::is_stop_word;
 use super::terms;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ fn choose(text: &str, question: &SoughtWords, mut is_wanted: impl FnMut(&str) ->
         passages.iter().map(|passage| question.held(&text[passage.clone()])).collect();
     let mut left: Vec<usize> = (0..passages.len()).collect();
     let (mut chosen, mut covered, mut bytes) =
-        (Vec::new(), vec![false; question.stems.len() + question.pieces.len()], 0);
+        (Vec::new(), vec![false; question.words.len() + question.pieces.len()], 0);
     while let Some(best) = (0..left.len()).max_by_key(|at| {
         let held = &held[left[*at]];
         (held.iter().filter(|term| !covered[**term]).count(), held.len(), std::cmp::Reverse(left[*at]))
@@ -107,8 +108,8 @@ fn all_words(text: &str) -> HashSet<String> {
 
 /// The words of a question for which passages are chosen.
 pub struct SoughtWords {
-    /// Stems, except those of stop words.
-    stems: Vec<String>,
+    /// Words, except stop words.
+    words: Vec<SoughtWord>,
     /// The pieces of words in a script without spaces.
     pieces: Vec<String>,
 }
@@ -116,39 +117,45 @@ pub struct SoughtWords {
 impl SoughtWords {
     /// Reads a question, of a long one the beginning.
     pub fn of(question: &str) -> SoughtWords {
-        let mut words = SoughtWords { stems: Vec::new(), pieces: Vec::new() };
+        let mut sought = SoughtWords { words: Vec::new(), pieces: Vec::new() };
         for word in terms::words(&terms::fold(question)).take(MAX_WORDS) {
-            let (all, new) = if word.contains(terms::is_unspaced) {
-                (&mut words.pieces, terms::pieces(word).into_iter().map(str::to_owned).collect())
-            } else if is_stop_word(word) {
-                continue;
-            } else {
-                (&mut words.stems, vec![terms::stem(word).into_owned()])
-            };
-            for one in new {
-                if !all.contains(&one) {
-                    all.push(one);
-                }
+            if word.contains(terms::is_unspaced) {
+                let pieces = terms::pieces(word).into_iter().map(str::to_owned);
+                let new: Vec<String> = pieces.filter(|piece| !sought.pieces.contains(piece)).collect();
+                sought.pieces.extend(new);
+            } else if !is_stop_word(word) && sought.position(word).is_none() {
+                sought.words.push(SoughtWord { word: word.to_owned(), stem: terms::stem(word).into_owned() });
             }
         }
-        words
+        sought
+    }
+
+    /// The position of the sought word with the stem of a word. Most words begin otherwise, and need not be stemmed.
+    fn position(&self, word: &str) -> Option<usize> {
+        let mut own: Option<Cow<str>> = None;
+        self.words.iter().position(|sought| {
+            word == sought.word
+                || word.starts_with(terms::beginning(&sought.stem))
+                    && *own.get_or_insert_with(|| terms::stem(word)) == sought.stem
+        })
     }
 
     /// Those that a passage holds, as numbers.
     fn held(&self, passage: &str) -> Vec<usize> {
         let folded = terms::fold(passage);
-        let mut held: Vec<usize> = terms::words(&folded)
-            .filter_map(|word| {
-                let stem = terms::stem(word);
-                self.stems.iter().position(|own| *own == stem)
-            })
-            .collect();
+        let mut held: Vec<usize> = terms::words(&folded).filter_map(|word| self.position(word)).collect();
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| folded.contains(piece.as_str()));
-        held.extend(pieces.map(|(at, _)| self.stems.len() + at));
+        held.extend(pieces.map(|(at, _)| self.words.len() + at));
         held.sort_unstable();
         held.dedup();
         held
     }
+}
+
+/// A word that is sought, and the stem that makes others the same.
+struct SoughtWord {
+    word: String,
+    stem: String,
 }
 
 /// The text of some ranges of a longer one, with marks where something is left out; `None` if they are none of it.

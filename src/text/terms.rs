@@ -144,22 +144,28 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The places in a folded text where its words begin. In a script without spaces, each character is a word.
-pub(crate) fn word_starts(folded: &str) -> impl Iterator<Item = usize> {
-    let starts_in = |run: &str| {
-        let mut after_spaced = false;
-        let begins = move |(_, c): &(usize, char)| {
-            let (was_spaced, is_spaced) = (after_spaced, !is_unspaced(*c));
-            after_spaced = is_spaced;
-            !(was_spaced && is_spaced || is_within_syllable(*c))
-        };
-        run.char_indices().filter(begins).map(|(at, _)| at).collect::<Vec<_>>()
+/// The number of words that begin in a part of a folded text, which begins with one. In a script without spaces, each
+/// character is a word.
+pub(crate) fn count_words(part: &str) -> usize {
+    if part.is_ascii() {
+        let begins = |pair: &[u8]| !pair[0].is_ascii_alphanumeric() && pair[1].is_ascii_alphanumeric();
+        let first = part.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+        return usize::from(first) + part.as_bytes().windows(2).filter(|pair| begins(pair)).count();
+    }
+    runs(part).map(count_words_of_run).sum()
+}
+
+fn count_words_of_run(run: &str) -> usize {
+    if run.is_ascii() {
+        return 1;
+    }
+    let mut after_spaced = false;
+    let begins = move |c: &char| {
+        let (was_spaced, is_spaced) = (after_spaced, !is_unspaced(*c));
+        after_spaced = is_spaced;
+        !(was_spaced && is_spaced || is_within_syllable(*c))
     };
-    runs(folded).flat_map(move |run| {
-        let begin = run.as_ptr() as usize - folded.as_ptr() as usize;
-        let starts = if run.is_ascii() { vec![0] } else { starts_in(run) };
-        starts.into_iter().map(move |at| begin + at)
-    })
+    run.chars().filter(begins).count()
 }
 
 /// The position of the first character that is a letter or a digit if `wanted`, else of the first other one.
