@@ -12,6 +12,7 @@ use crate::record::{Clock, Object, Reach, RequestScope};
 use crate::redact::Redactor;
 use crate::search::LinkNewest;
 use crate::store::{self, OpenMode, QuestionVector, Store};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ pub struct LineEnricher {
     redactor: Option<Redactor>,
 }
 
-/// The times as long as an attempt to open the store took until the next one.
+/// The next attempt to open the store comes after this many times as long as the last one took.
 const RETRY_AFTER: u32 = 10;
 
 /// Why there is no memory, and when to try again.
@@ -47,11 +48,12 @@ struct LoadedMemory {
     store: Box<dyn Store>,
     embedder: Option<Embedder>,
     degraded: Option<Degraded>,
+    /// The file, if there was none when it was opened: an empty store stands for it.
+    awaited: Option<PathBuf>,
 }
 
 impl LineEnricher {
-    /// Opens the store; notes report missing parts, and requests continue without them; a store that cannot be opened
-    /// is tried again for each. `trace_id` is for every request, instead of its own or a new one.
+    /// Opens the store; notes report missing parts, and requests continue without them until later attempts succeed. `trace_id` is for every request, instead of its own or a new one.
     pub fn new(
         settings: Settings,
         common: &Common,
@@ -114,7 +116,11 @@ impl LineEnricher {
         };
         let limit = self.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let diagnostics = &self.diagnostics;
-        if self.memory.as_ref().is_err_and(|missing| missing.retry_at <= Instant::now()) {
+        let may_open = match &self.memory {
+            Ok(loaded) => loaded.awaited.as_ref().is_some_and(|file| file.exists()),
+            Err(missing) => missing.retry_at <= Instant::now(),
+        };
+        if may_open {
             self.memory = LoadedMemory::open(&self.settings, diagnostics);
         }
         let recalled = match &mut self.memory {
@@ -198,13 +204,14 @@ impl LoadedMemory {
     ) -> std::result::Result<LoadedMemory, MissingMemory> {
         let begin = Instant::now();
         let opened = settings.store().and_then(|place| {
+            let awaited = place.path().filter(|file| !file.exists()).map(Path::to_owned);
             let mut store = store::open(&place, OpenMode::Existing)?;
             for error in store::unreadable(&mut *store)? {
                 diagnostics.note(error);
             }
-            Ok(store)
+            Ok((store, awaited))
         });
-        let mut store = opened.map_err(|why| {
+        let (mut store, awaited) = opened.map_err(|why| {
             let now = Instant::now();
             MissingMemory { why, retry_at: now + RETRY_AFTER * now.duration_since(begin) }
         })?;
@@ -217,6 +224,6 @@ impl LoadedMemory {
                 (None, Some(why))
             }
         };
-        Ok(LoadedMemory { store, embedder, degraded })
+        Ok(LoadedMemory { store, embedder, degraded, awaited })
     }
 }

@@ -7,33 +7,61 @@ use unicode_normalization::UnicodeNormalization;
 /// of the rule would let forgotten records in. Unicode keeps these mappings for every character that it has.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    let mut is_after_blank = false;
-    let mut push = |c: char| {
-        // The dot that Turkish and Lithuanian keep above an i.
-        let is_dot_above = c == '\u{307}' && folded.ends_with('i');
-        if is_blank(c) {
-            is_after_blank = true;
-        } else if !is_unseen(c) && !is_dot_above {
-            if std::mem::take(&mut is_after_blank) && !folded.is_empty() {
-                folded.push(' ');
-            }
-            folded.push(c);
-        }
-    };
+    let (mut rest, mut buffer) = (text, Vec::new());
     // Decomposition reorders nothing across a character of ASCII, so that only the other runs need Unicode's tables.
-    for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
-        if run[0].is_ascii() {
-            for byte in run {
-                push(char::from(byte.to_ascii_lowercase()));
-            }
-            continue;
-        }
+    while !rest.is_empty() {
+        let (ascii, after) = rest.split_at(rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len()));
+        fold_ascii(ascii, &mut buffer, &mut folded);
+        let (other, after) = after.split_at(after.bytes().position(|b| b.is_ascii()).unwrap_or(after.len()));
         // Small letters first: the capital of ß is SS, that of ẞ is not.
-        let small = str::from_utf8(run).unwrap_or_default().nfkd().flat_map(char::to_lowercase);
-        small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(&mut push);
+        let small = other.nfkd().flat_map(char::to_lowercase);
+        small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).for_each(|c| push(c, &mut folded));
+        rest = after;
     }
+    folded.truncate(folded.trim_end_matches(' ').len());
     folded
 }
+
+/// Appends a folded character; a blank only after another character.
+fn push(c: char, folded: &mut String) {
+    // The dot that Turkish and Lithuanian keep above an i.
+    let is_dot_above = c == '\u{307}' && folded.trim_end_matches(' ').ends_with('i');
+    if is_blank(c) {
+        if !folded.is_empty() && !folded.ends_with(' ') {
+            folded.push(' ');
+        }
+    } else if !is_unseen(c) && !is_dot_above {
+        folded.push(c);
+    }
+}
+
+/// Appends a text of ASCII, of which every character is seen, folded.
+fn fold_ascii(text: &str, buffer: &mut Vec<u8>, folded: &mut String) {
+    buffer.resize(text.len().max(buffer.len()), 0);
+    let mut count = 0;
+    let mut is_after_blank = folded.is_empty() || folded.ends_with(' ');
+    // Without a branch, since the ends of words cannot be predicted.
+    for byte in text.bytes() {
+        let byte = ASCII[usize::from(byte)];
+        let is_blank = byte == b' ';
+        buffer[count] = byte;
+        count += usize::from(!(is_blank && is_after_blank));
+        is_after_blank = is_blank;
+    }
+    folded.push_str(&String::from_utf8_lossy(&buffer[..count]));
+}
+
+/// The characters of ASCII, folded.
+static ASCII: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let is_blank = matches!(byte as u8, b'\t'..=b'\r' | 0x1c..=0x1f | b' ');
+        folded[byte] = if is_blank { b' ' } else { (byte as u8).to_ascii_lowercase() };
+        byte += 1;
+    }
+    folded
+};
 
 /// White space, and the separators among the control characters.
 fn is_blank(c: char) -> bool {

@@ -5,9 +5,10 @@ use crate::proxy::Proxy;
 use crate::support::{Home, MODEL, lines_of, text, wait_for};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 const REPLY: &str = r#"{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":{"prompt_tokens":40,"completion_tokens":1,"total_tokens":41}}"#;
 const ASKED: &str = r#"{"model":"llama3.1","messages":[{"role":"user","content":"What do owls do?"}]}"#;
@@ -39,6 +40,51 @@ fn chat(proxy: &Proxy, body: &str) -> (u16, String, String) {
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
+}
+
+/// An rsv-enrich that answers one request after the other.
+struct Coprocess(Child, ChildStdin, Lines<BufReader<ChildStdout>>);
+
+impl Coprocess {
+    fn start(home: &Home) -> Coprocess {
+        let mut command = home.command("rsv-enrich");
+        command.args(["-p", "w"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Coprocess(child, input, BufReader::new(output).lines())
+    }
+
+    /// The parts that are recalled for the request.
+    fn recalled(&mut self) -> Vec<Value> {
+        writeln!(self.1, "{ASKED}").unwrap();
+        let line = self.2.next().unwrap().unwrap();
+        lines_of(&line).remove(0)["rsv"]["account"]["recalled"].as_array().unwrap().clone()
+    }
+
+    fn end(self) {
+        let Coprocess(mut child, input, _) = self;
+        drop(input);
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_store_that_comes_to_be_is_used_by_an_enrichment_that_runs_already() {
+    let home = Home::new();
+    let mut coprocess = Coprocess::start(&home);
+    assert!(coprocess.recalled().is_empty() && !home.store().exists());
+    let home = remembering(home);
+    assert!(!coprocess.recalled().is_empty());
+    coprocess.end();
+    // One that could not be opened is tried again too.
+    let home = Home::new();
+    fs::create_dir_all(home.store()).unwrap();
+    let mut coprocess = Coprocess::start(&home);
+    assert!(coprocess.recalled().is_empty());
+    fs::remove_dir(home.store()).unwrap();
+    let home = remembering(home);
+    wait_for("the store to be opened", || !coprocess.recalled().is_empty());
+    coprocess.end();
 }
 
 /// Fails unless the request went on without memory, by the pipe and the proxy, and both say why.
