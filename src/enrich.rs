@@ -11,6 +11,7 @@ mod degraded;
 mod document_search;
 mod duplicate_filter;
 mod line_enricher;
+mod newer;
 mod options;
 mod placement;
 mod recall;
@@ -38,6 +39,7 @@ use crate::record::{Account, Content, Object, Reach, StoredRecord, id};
 use crate::search::tree::Step;
 use crate::store::Store;
 use budget::Plan;
+use candidate::Candidate;
 use recall::Question;
 use std::sync::Arc;
 
@@ -238,6 +240,7 @@ impl Begun {
             if !found.is_cached {
                 recall::quote_passages(&mut found, question);
             }
+            found.candidates.iter_mut().for_each(Candidate::mark);
         }
         let trace_id = match trace_id {
             Some(trace) => trace,

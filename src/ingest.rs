@@ -20,9 +20,10 @@ use crate::embed;
 use crate::error::{Error, Result};
 use crate::lines::{Feed, FeedEvent, LineContent, LocatedLine, LocatedObject, SourceLocation};
 use crate::record::{
-    Clock, Commit, Content, DOCUMENT, Draft, Line, MEMORY, Object, Record, Role, Scopes, TITLE, quote,
+    CORRECTS, Clock, Commit, Content, DOCUMENT, Draft, Line, Link, MEMORY, Object, Record, Role, Scopes,
+    TITLE, quote,
 };
-use crate::store::{RefusedIds, Store, WriteOutcome, WriteRules, WriteSource};
+use crate::store::{self, RefusedIds, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 use mirror::Mirror;
@@ -151,6 +152,21 @@ impl Ingest {
         self.redaction()(&mut line);
         let memory = self.completion.complete((MEMORY.read)(line)?)?;
         self.add_checked(None, vec![Record::Stored(memory)], None, false)
+    }
+
+    /// Adds the link from the last record of the batch to the message of an id, which it corrects. Errors if that is no
+    /// message of the scope's partition.
+    pub fn add_correction(&mut self, id: &str, store: &mut dyn Store) -> Result<()> {
+        let Some(Record::Stored(last)) = self.records.last() else { return Ok(()) };
+        let scopes = Scopes::Partition(last.scope.partition.clone());
+        let corrected = store::full_id(store, id, &scopes)?;
+        if store.get(&[&corrected], &Select::messages(scopes))?.is_empty() {
+            let error = format!("--corrects: the partition {} has no message {id}", last.scope.partition);
+            return Err(Error::new(error).hint("rsv-search prints the ids of messages"));
+        }
+        let link = Link::plain(CORRECTS, &last.id, &corrected, self.completion.clock.now());
+        self.add(None, vec![Record::Link(link)], None, false);
+        Ok(())
     }
 
     /// Adds an object as its line is added; `source` names where it comes from.

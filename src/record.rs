@@ -47,10 +47,10 @@ pub use digest::hexadecimal;
 pub use document::{BY_RULE, DOCUMENT, PASSAGE, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use fingerprint::{DUPLICATE_WINDOW, Fingerprint};
-pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};
+pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY};
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line, shape};
-pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE, check_relation};
+pub use link::{CONSOLIDATED_INTO, CORRECTS, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE, check_relation};
 pub use members::{time_member, timestamp};
 pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts};
 pub use message::{MESSAGE, reservoir_model};
@@ -62,7 +62,9 @@ pub use role::Role;
 pub use scope::{Reach, RequestScope, Scope, Scopes};
 pub use scope_summary::ScopeSummary;
 pub use session_summary::SessionSummary;
-pub use short_id::{MIN_READ_LETTERS, MIN_SHOWN_LETTERS, digest_number, digest_numbers, id_digest};
+pub use short_id::{
+    MIN_READ_LETTERS, MIN_SHOWN_LETTERS, digest_number, digest_numbers, id_digest, unique_prefix,
+};
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use stored::{
     Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, SameWords, StoredRecord, Subject, Tally,

@@ -2,7 +2,7 @@
 //!
 //! `default_scopes.rs` chooses what a person searches who names no scope.
 //! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits; `quote.rs`
-//! chooses what is quoted of long ones.
+//! chooses what is quoted of long ones; `newer.rs` finds what supersedes them.
 //! A search below addresses (`tree.rs`) says by steps how it came to its hits.
 
 mod default_scopes;
@@ -11,6 +11,7 @@ mod heads;
 mod hybrid;
 mod memories;
 mod nearby;
+mod newer;
 mod options;
 mod quote;
 mod request;
@@ -25,8 +26,9 @@ pub use default_scopes::{
 };
 pub use heads::heads;
 pub use nearby::nothing_found;
+pub use newer::Newer;
 pub use options::{By, CatchUp, LinkNewest, Options};
-pub use quote::{quote, quote_hits};
+pub use quote::{quote, ready_for_model, supersede};
 pub use request::{Method, Ranking, Request};
 pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;

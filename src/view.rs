@@ -18,7 +18,7 @@ pub use tree::{document, tree};
 pub use visible::{date, escape_controls, visible};
 
 use crate::cli::{Layout, Style};
-use crate::record::{Hit, Object, RecallRule, Role, Scope, StoredRecord};
+use crate::record::{Hit, Object, RecallRule, Role, Scope, StoredRecord, unique_prefix};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
@@ -45,6 +45,12 @@ pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], heads: &Heads, layo
         rule => format!("{} ", rule.name()),
     };
     paragraph(&format!("{rank:>2}. {score}{rule}"), &hit.record, matched, heads, layout)
+}
+
+/// What supersedes a hit, for the line under it: `    newer: 1a2b3c4d5e6f`.
+pub fn newer(hit: &Hit) -> String {
+    let ids: Vec<String> = hit.why.newer.iter().map(|newer| unique_prefix(&newer.id)).collect();
+    if ids.is_empty() { String::new() } else { format!("    newer: {}\n", ids.join(", ")) }
 }
 
 /// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for

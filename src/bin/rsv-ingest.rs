@@ -46,12 +46,15 @@ struct Args {
     /// Describe the memory in a sentence
     #[arg(long, value_name = "TEXT", requires = "title")]
     description: Option<String>,
+    /// Store that the text corrects the message with this id; standard input is then text
+    #[arg(long, value_name = "ID", conflicts_with = "title", value_parser = NonEmptyStringValueParser::new())]
+    corrects: Option<String>,
     /// Store system messages too
     #[arg(long)]
     keep_system: bool,
     /// Take away the documents that the trees of the input, as rsv-parse prints them, do not have; without a complete tree
     /// line, none
-    #[arg(long, conflicts_with_all = ["text", "literal", "role", "title"])]
+    #[arg(long, conflicts_with_all = ["text", "literal", "role", "title", "corrects"])]
     mirror: bool,
     /// Store records again that were forgotten
     #[arg(long)]
@@ -103,9 +106,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Some(memory) => ingest.add_memory(memory, text)?,
             None => ingest.add_text(args.role.unwrap_or(Role::User), text)?,
         }
+        let mut store = open()?;
+        if let Some(id) = &args.corrects {
+            ingest.add_correction(id, &mut *store)?;
+        }
         let default = if io.stdout_is_tty() { "text" } else { "jsonl" };
         let format = Format::named(format.unwrap_or(default), io);
-        let done = commit(&mut ingest, &mut *open()?, format, &mut BadLines::default(), io)?;
+        let done = commit(&mut ingest, &mut *store, format, &mut BadLines::default(), io)?;
         if let Some(note) = ingest.redaction_note() {
             io.note(note);
         }
@@ -120,7 +127,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(text) = args.literal {
         return one_text(&text, io);
     }
-    if args.role.is_some() || args.title.is_some() {
+    if args.role.is_some() || args.title.is_some() || args.corrects.is_some() {
         return one_text(&io.text(limit)?, io);
     }
     let (first, input) = io.peek()?;

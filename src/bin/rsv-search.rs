@@ -57,6 +57,12 @@ struct Args {
     context: usize,
     #[command(flatten)]
     filter: Filter,
+    /// Leave out messages that later ones correct
+    #[arg(long, conflicts_with = "Tree")]
+    current: bool,
+    /// Answer as of this time: only what was said by then counts, and what had been corrected by then is left out
+    #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true, conflicts_with_all = ["until", "Tree"])]
+    as_of: Option<i64>,
     /// Leave out messages of this trace; may be repeated
     #[arg(long, value_name = "TRACE")]
     exclude_trace: Vec<String>,
@@ -220,7 +226,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
-        until: args.filter.until,
+        until: args.filter.until.or(args.as_of),
         except,
         ..Select::records(searched, scopes)
     };
@@ -240,6 +246,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     request.ranking = args.by.ranking(&settings, io);
     request.fallback = args.fallback.map(|how| if how == "any" { Occur::Any } else { Occur::All });
     request.min_confidence = args.min_confidence;
+    request.current = args.current || args.as_of.is_some();
     request.method = args.tree.method();
     let finds_titles = args.kind.is_empty()
         && !args.secrets
@@ -379,7 +386,7 @@ impl Search<'_> {
         }
         if self.is_block {
             let mut hits = self.searcher.run(store, &request)?.hits;
-            search::quote_hits(&mut hits);
+            search::ready_for_model(&mut hits);
             self.announcement.print(query, io);
             return print_block(&hits, io);
         }

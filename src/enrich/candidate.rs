@@ -22,12 +22,14 @@ pub(super) struct Candidate {
     pub(super) pinned: bool,
     /// The byte ranges of its text that are quoted; `None` if all of it is.
     pub(super) quoted: Option<Vec<Range<usize>>>,
+    /// The ids of what supersedes it, newest first.
+    pub(super) newer: Vec<String>,
 }
 
 impl Candidate {
     /// A record that is quoted whole.
     pub(super) fn new(record: StoredRecord, score: Option<f64>, hop: usize) -> Candidate {
-        Candidate { record, score, hop, pinned: false, quoted: None }
+        Candidate { record, score, hop, pinned: false, quoted: None, newer: Vec::new() }
     }
 
     /// A record that is recalled always.
@@ -45,6 +47,13 @@ impl Candidate {
     pub(super) fn quote(&mut self, ranges: Vec<Range<usize>>) {
         if search::quote(&mut self.record, &ranges) {
             self.quoted = Some(ranges);
+        }
+    }
+
+    /// Puts a line before its text if it was corrected.
+    pub(super) fn mark(&mut self) {
+        if let Some(newest) = self.newer.first() {
+            search::supersede(&mut self.record, newest);
         }
     }
 

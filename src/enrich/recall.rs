@@ -6,6 +6,7 @@ use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
+use super::newer::with_newer;
 use super::options::Options;
 use super::relevance::Relevance;
 use super::schedule::{RecallStep, Schedule};
@@ -215,12 +216,23 @@ impl Recall<'_> {
     fn messages(&mut self, memory: &mut Memory) -> Vec<Candidate> {
         let (known, turn, options) = (self.known, self.turn, self.options);
         if options.similar == 0 {
-            return known.to_vec();
+            return self.with_newer(known.to_vec(), memory);
         }
         // However late it is: without them, a slow store would leave nothing at all.
         let hits = self.related(memory);
         let found = self.or_nothing(hits.map(|hits| in_order(known.to_vec(), hits, turn, options)), memory);
-        if found.is_empty() { known.to_vec() } else { found }
+        let found = if found.is_empty() { known.to_vec() } else { found };
+        self.with_newer(found, memory)
+    }
+
+    /// Candidates with what supersedes them; if the store fails, the candidates alone.
+    fn with_newer(&mut self, candidates: Vec<Candidate>, memory: &mut Memory) -> Vec<Candidate> {
+        let passes =
+            |record: &StoredRecord| !self.rules.is_never(&record.id) && self.duplicates.passes(record);
+        let which = turns(self.options.reach.around(self.turn.scope));
+        let found = with_newer(candidates.clone(), &which, &mut *memory.store, &passes);
+        let found = self.or_nothing(found, memory);
+        if found.is_empty() { candidates } else { found }
     }
 
     /// The related messages, best first, then those linked to them. Some may be among the known ones.
@@ -385,18 +397,20 @@ pub(super) fn recall_cached(
     let records = store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
-    let candidates =
-        parts.iter().filter_map(|RecalledPart { id, score, hop, pinned, confidence, quoted, .. }| {
+    let candidates = parts.iter().filter_map(
+        |RecalledPart { id, score, hop, pinned, confidence, quoted, newer, .. }| {
             let mut record = records.remove(id)?;
             if let Some(confidence) = confidence {
                 record.members.set("confidence", confidence);
             }
-            let mut candidate = Candidate { pinned: *pinned, ..Candidate::new(record, *score, *hop) };
+            let (pinned, newer) = (*pinned, newer.clone());
+            let mut candidate = Candidate { pinned, newer, ..Candidate::new(record, *score, *hop) };
             if let Some(ranges) = quoted {
                 candidate.quote(ranges.clone());
             }
             Some(candidate)
-        });
+        },
+    );
     Ok(candidates.collect())
 }
 

@@ -136,7 +136,7 @@ impl Call<'_> {
         let request = &Request { options, ..request.clone() };
         let mut hits = searcher.run(store, request)?.hits;
         request.describe(store, &mut hits, level, false)?;
-        search::quote_hits(&mut hits);
+        search::ready_for_model(&mut hits);
         Ok(hits)
     }
 

@@ -35,6 +35,7 @@ const SESSION_MEMBER: &str = "session";
 
 /// The member that says of a part that it is recalled always.
 const PINNED: &str = "pinned";
+const NEWER: &str = "newer";
 
 /// Reads an account line; all of its head must be there.
 fn parse(mut line: Object) -> Result<Draft> {
@@ -114,6 +115,8 @@ pub struct RecalledPart {
     pub pinned: bool,
     /// The byte ranges of a long message's text that were quoted; `None` if all of it was.
     pub quoted: Option<Vec<Range<usize>>>,
+    /// The ids of what supersedes it, newest first, which is recalled with it.
+    pub newer: Vec<String>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
     /// The shown part of a document; `None` for other records.
@@ -169,6 +172,7 @@ impl Account {
                 entry.get("quoted").and_then(|json| serde_json::from_str::<Vec<[usize; 2]>>(json).ok());
             let quoted = quoted.map(|ranges| ranges.into_iter().map(|[start, end]| start..end).collect());
             let pinned = entry.get(PINNED) == Some("true");
+            let newer = entry.get(NEWER).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
             Some(RecalledPart {
                 id: text(entry, "id")?,
                 score,
@@ -176,6 +180,7 @@ impl Account {
                 tokens,
                 pinned,
                 quoted,
+                newer,
                 confidence,
                 document,
             })
@@ -292,8 +297,14 @@ impl RecalledPart {
         let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
         let quoted = self.quoted.as_deref().map_or(String::new(), quoted_member);
         let pinned = if self.pinned { format!(",\"{PINNED}\":true") } else { String::new() };
+        let newer = match &self.newer[..] {
+            [] => String::new(),
+            newer => format!(",\"{NEWER}\":{}", array(newer, |id| quote(id))),
+        };
         let (id, tokens) = (quote(&self.id), self.tokens);
-        format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{confidence}{document}}}")
+        format!(
+            "{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{newer}{confidence}{document}}}"
+        )
     }
 }
 

@@ -39,6 +39,23 @@ pub struct HitEvidence {
     pub quoted: Option<Vec<Range<usize>>>,
     /// Whether it is recalled. A member of the hit itself, unless it is `Auto`.
     pub rule: RecallRule,
+    /// What supersedes it, newest first; a member of the hit itself.
+    pub newer: Vec<NewerStatement>,
+}
+
+/// A later statement that supersedes another one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewerStatement {
+    pub id: String,
+    /// How it is known: `corrected` by a link.
+    pub reason: &'static str,
+}
+
+impl NewerStatement {
+    /// One that a link CORRECTS leads from.
+    pub fn corrected(id: &str) -> NewerStatement {
+        NewerStatement { id: id.to_owned(), reason: "corrected" }
+    }
 }
 
 /// The last step on the way from a hit to a record along links.
@@ -139,7 +156,8 @@ impl Hit {
             rule => format!(",\"{RULE}\":{}", quote(rule.name())),
         };
         let quoted = self.why.quoted.as_deref().map_or(String::new(), quoted_member);
-        let members = format!("{rule},\"rank\":{rank},\"score\":{}{quoted}", self.score);
+        let newer = newer_member(&self.why.newer);
+        let members = format!("{rule}{newer},\"rank\":{rank},\"score\":{}{quoted}", self.score);
         write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
@@ -157,6 +175,18 @@ pub(super) fn quoted_member(ranges: &[Range<usize>]) -> String {
     format!(",\"quoted\":[{}]", ranges.join(","))
 }
 
+/// The member `newer`, with a comma in front; nothing where nothing is newer.
+fn newer_member(newer: &[NewerStatement]) -> String {
+    if newer.is_empty() {
+        return String::new();
+    }
+    let newer: Vec<String> = newer
+        .iter()
+        .map(|NewerStatement { id, reason }| format!("{{\"id\":{},\"reason\":{}}}", quote(id), quote(reason)))
+        .collect();
+    format!(",\"newer\":[{}]", newer.join(","))
+}
+
 /// The kind of the line of a hit.
 const HIT_KIND: &str = "hit";
 
@@ -165,7 +195,7 @@ const DEFAULT_HIT_RECORD: &str = "message";
 
 /// The members that a search adds. Members of the record with these names, from a stored hit of an earlier
 /// search, are left out.
-const SEARCH_MEMBERS: [&str; 6] = ["rank", "score", "quoted", "why", "query", RULE];
+const SEARCH_MEMBERS: [&str; 7] = ["rank", "score", "quoted", "newer", "why", "query", RULE];
 
 /// Appends a record that a search found as one line; `members` come first, with a comma in front.
 fn write_found(

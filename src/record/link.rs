@@ -13,6 +13,9 @@ pub const EXTRACTED_FROM: &str = "EXTRACTED_FROM";
 /// A memory, and the one that it became a part of.
 pub const CONSOLIDATED_INTO: &str = "CONSOLIDATED_INTO";
 
+/// A message, and the earlier one that it corrects.
+pub const CORRECTS: &str = "CORRECTS";
+
 /// A document, and the one above it: derived from their addresses, and no link of its own.
 const CHILD_OF: &str = "CHILD_OF";
 

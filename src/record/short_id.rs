@@ -17,6 +17,16 @@ pub fn id_digest(id: &str) -> String {
     hexadecimal(&Sha256::digest(id.as_bytes()))
 }
 
+/// The letters of the digest of an id that name a record: as many as no store has twice.
+const UNIQUE_LETTERS: usize = 12;
+
+/// The first letters of the digest of an id, by which tools find the record.
+pub fn unique_prefix(id: &str) -> String {
+    let mut digest = id_digest(id);
+    digest.truncate(UNIQUE_LETTERS);
+    digest
+}
+
 /// The first 8 bytes of that digest, as a big-endian number, by which a store finds the record.
 pub fn digest_number(id: &str) -> i64 {
     let digest: [u8; 32] = Sha256::digest(id.as_bytes()).into();

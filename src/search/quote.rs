@@ -1,11 +1,9 @@
-//! Quotes long messages by the passages that answer a question.
+//! Readies messages for a model: long ones are quoted by the passages that answer a question, and those that were
+//! corrected say so.
 
-use crate::record::{Hit, MESSAGE, StoredRecord, id_digest};
+use crate::record::{Hit, MESSAGE, StoredRecord, time, unique_prefix};
 use crate::text::{SoughtWords, quotation, quoted_ranges};
 use std::ops::Range;
-
-/// The letters of the digest of an id that name a message: as many as no store has twice.
-const ID_LETTERS: usize = 12;
 
 /// Notes the passages of a long message that hold the words of the question.
 pub(super) fn note_passages(hit: &mut Hit, sought: &SoughtWords) {
@@ -18,15 +16,25 @@ pub(super) fn note_passages(hit: &mut Hit, sought: &SoughtWords) {
 /// Returns whether the ranges are some of it; otherwise nothing changes.
 pub fn quote(message: &mut StoredRecord, ranges: &[Range<usize>]) -> bool {
     let Some(quotation) = quotation(&message.text, ranges) else { return false };
-    message.text = format!("{quotation}\n[from message {}]", &id_digest(&message.id)[..ID_LETTERS]);
+    message.text = format!("{quotation}\n[from message {}]", unique_prefix(&message.id));
     true
 }
 
-/// The same with the long messages among hits.
-pub fn quote_hits(hits: &mut [Hit]) {
+/// Puts a line before the text of a message that says which one corrects it.
+pub fn supersede(message: &mut StoredRecord, newest: &str) {
+    let time = time::minute(message.timestamp);
+    let (date, newest) = (time.split(' ').next().unwrap_or_default(), unique_prefix(newest));
+    message.text = format!("[of {date}; corrected by message {newest}]\n{}", message.text);
+}
+
+/// Quotes the long messages among hits, and marks those that were corrected.
+pub fn ready_for_model(hits: &mut [Hit]) {
     for Hit { record, why, .. } in hits {
         if let Some(ranges) = &why.quoted {
             quote(record, ranges);
+        }
+        if let Some(newest) = why.newer.first() {
+            supersede(record, &newest.id);
         }
     }
 }

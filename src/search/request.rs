@@ -70,6 +70,8 @@ pub struct Request<'a> {
     pub options: Options<'a>,
     /// The least confidence of memories; `None` for the floor of the memory's origin.
     pub min_confidence: Option<f64>,
+    /// Whether messages that others supersede are left out.
+    pub current: bool,
     /// If there are any, the tree of contexts is searched: the addresses at and below which hits lie. One
     /// that belongs to another partition has none.
     pub targets: Vec<Address>,
@@ -89,6 +91,7 @@ impl<'a> Request<'a> {
             fallback: None,
             options: Options::new(limit),
             min_confidence: None,
+            current: false,
             targets: Vec::new(),
             method: Method::default(),
             context: String::new(),

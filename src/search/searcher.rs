@@ -1,11 +1,12 @@
 //! Answers requests: the one way by which the command line, the proxy, rsv-mcp and enrichment search.
 
 use super::memories::{MemoryRule, run_with_memories};
+use super::newer::Newer;
 use super::options::{By, CatchUp, LinkNewest, Options};
 use super::quote::note_passages;
 use super::request::{Ranking, Request};
 use super::tree::{self, Step};
-use super::{nearby, visit};
+use super::{FETCH_GROWTH, nearby, visit};
 use crate::backfill;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -16,6 +17,9 @@ use crate::recall_rules::RecallRules;
 use crate::record::{Hit, MEMORY, MESSAGE, Scopes};
 use crate::store::{Around, Store};
 use crate::text::{Occur, SoughtWords, Term};
+
+/// The most hits that are asked for at once where what supersedes each is looked for, unless it decides which are hits.
+const MAX_MARKED: usize = 1000;
 
 /// The answer to a request.
 #[derive(Debug, Default)]
@@ -70,6 +74,22 @@ impl Request<'_> {
     }
 }
 
+/// Adds the rules of recall to messages among hits, and what supersedes them.
+fn mark(store: &mut dyn Store, request: &Request, hits: &mut [Hit]) -> Result<()> {
+    let messages = hits.iter().filter(|hit| hit.record.kind == &MESSAGE);
+    let ids: Vec<&str> = messages.map(|hit| hit.record.id.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let rules = RecallRules::read(store, &request.which.scopes)?;
+    let newer = Newer::find(store, &ids, &request.which)?;
+    for hit in hits {
+        hit.why.rule = rules.of(&hit.record.id);
+        hit.why.newer = newer.statements(&hit.record.id);
+    }
+    Ok(())
+}
+
 /// Answers the requests of one process or call. The model is loaded for the first request that goes by meaning; once
 /// words must do instead, they do for the requests after it.
 pub struct Searcher<'a> {
@@ -108,19 +128,25 @@ impl<'a> Searcher<'a> {
     }
 
     /// Answers a request by its ranking; by words where no model can be used and words will do, which a note
-    /// says unless there is no model at all. The hits have the rules of recall.
+    /// says unless there is no model at all. The hits have the rules of recall, and what supersedes them.
     pub fn run(&mut self, store: &mut dyn Store, request: &Request) -> Result<Answer> {
-        let mut answer = self.find(store, request)?;
-        if answer.hits.iter().any(|hit| hit.record.kind == &MESSAGE) {
-            let rules = RecallRules::read(store, &request.which.scopes)?;
-            for hit in &mut answer.hits {
-                hit.why.rule = rules.of(&hit.record.id);
+        let limit = request.options.limit;
+        let mut fetched = limit;
+        loop {
+            let options = Options { limit: fetched, ..request.options.clone() };
+            let mut answer = self.find(store, &Request { options, ..request.clone() })?;
+            let are_all = answer.hits.len() < fetched;
+            mark(store, request, &mut answer.hits)?;
+            answer.hits.retain(|hit| !request.current || hit.why.newer.is_empty());
+            if are_all || !request.current || answer.hits.len() >= limit {
+                answer.hits.truncate(limit);
+                return Ok(answer);
             }
+            fetched = fetched.saturating_mul(FETCH_GROWTH);
         }
-        Ok(answer)
     }
 
-    /// The same, without the rules of recall.
+    /// The same, without the rules of recall and without looking for what is newer.
     fn find(&mut self, store: &mut dyn Store, request: &Request) -> Result<Answer> {
         let Searcher { settings, diagnostics, .. } = *self;
         let prior = PriorRule::from_settings(settings);
@@ -142,8 +168,9 @@ impl<'a> Searcher<'a> {
     }
 
     /// Visits the hits of a request, each with up to `reach` records before and after it, as `around` returns
-    /// them, and whether the search went by meaning. Hits that have all words are visited one by one as far
-    /// as can be, so that very many need little memory. With `explain`, hits have the parts of their scores.
+    /// them, and whether the search went by meaning. Of more than `MAX_MARKED`, those that have all words are visited one
+    /// by one as far as can be, so that very many need little memory, and what supersedes them is not looked for. With
+    /// `explain`, hits have the parts of their scores.
     pub fn visit(
         &mut self,
         store: &mut dyn Store,
@@ -153,7 +180,8 @@ impl<'a> Searcher<'a> {
     ) -> Result<()> {
         let Request { which, options, .. } = request;
         let has_others = options.link || which.kinds.contains(&&MEMORY);
-        if self.is_by_all_words(request) && !has_others {
+        let is_unmarked = !request.current && options.limit > MAX_MARKED;
+        if self.is_by_all_words(request) && !has_others && is_unmarked {
             let rules = if which.kinds.contains(&&MESSAGE) {
                 RecallRules::read(store, &which.scopes)?
             } else {

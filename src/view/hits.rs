@@ -1,6 +1,6 @@
 //! Hits as they are printed: as lines, as text for people, or in the words of Reservoir.
 
-use super::{Heads, ReservoirLines, hit, parts, record, visible};
+use super::{Heads, ReservoirLines, hit, newer, parts, record, visible};
 use crate::cli::Layout;
 use crate::record::{Hit, Query, StoredRecord};
 use crate::text::{self, Term};
@@ -105,6 +105,7 @@ impl HitFormat {
             block.push_str(&record(message, heads, layout));
         }
         block.push_str(&hit(rank, &found, &matched, heads, layout));
+        block.push_str(&newer(&found));
         if self.explain {
             block.push_str(&parts(&found));
         }

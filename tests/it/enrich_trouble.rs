@@ -73,7 +73,7 @@ fn a_store_that_comes_to_be_is_used_by_an_enrichment_that_runs_already() {
     let home = Home::new();
     let mut coprocess = Coprocess::start(&home);
     assert!(coprocess.recalled().is_empty() && !home.store().exists());
-    let home = remembering(home);
+    let _home = remembering(home);
     assert!(!coprocess.recalled().is_empty());
     coprocess.end();
     // One that could not be opened is tried again too.
@@ -82,7 +82,7 @@ fn a_store_that_comes_to_be_is_used_by_an_enrichment_that_runs_already() {
     let mut coprocess = Coprocess::start(&home);
     assert!(coprocess.recalled().is_empty());
     fs::remove_dir(home.store()).unwrap();
-    let home = remembering(home);
+    let _home = remembering(home);
     wait_for("the store to be opened", || !coprocess.recalled().is_empty());
     coprocess.end();
 }

@@ -30,6 +30,7 @@ mod confidence;
 mod config;
 mod consolidate;
 mod conversations;
+mod corrections;
 mod damaged;
 mod disk;
 mod distill;
