@@ -161,7 +161,7 @@ impl Ingest {
         let scopes = Scopes::Partition(last.scope.partition.clone());
         let corrected = store::full_id(store, id, &scopes)?;
         if store.get(&[&corrected], &Select::messages(scopes))?.is_empty() {
-            let error = format!("--corrects: the partition {} has no message {id}", last.scope.partition);
+            let error = format!("corrects: the partition {} has no message {id}", last.scope.partition);
             return Err(Error::new(error).hint("rsv-search prints the ids of messages"));
         }
         let link = Link::plain(CORRECTS, &last.id, &corrected, self.completion.clock.now());

@@ -144,6 +144,7 @@ impl Call<'_> {
     pub(super) fn ingest(
         &self,
         scope: &Scope,
+        corrects: Option<&str>,
         add: &mut dyn FnMut(&mut Ingest) -> Result<()>,
     ) -> Result<Ingested> {
         let options = ingest::Options {
@@ -156,6 +157,9 @@ impl Call<'_> {
         let mut ingest = Ingest::new(options, self.server.clock);
         add(&mut ingest)?;
         let mut store = self.open_to_write()?;
+        if let Some(id) = corrects {
+            ingest.add_correction(id, &mut *store)?;
+        }
         let mut lines = Vec::new();
         for done in ingest.commit(&mut *store)? {
             lines.push(Object::parse_bytes(done.line?.trim_ascii_end())?);

@@ -38,7 +38,7 @@ pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
     };
     let content = arguments.text("content").unwrap_or_default();
     let scope = call.scope.to_write(None)?;
-    let ingested = call.ingest(&scope, &mut |ingest| ingest.add_memory(&memory, content))?;
+    let ingested = call.ingest(&scope, None, &mut |ingest| ingest.add_memory(&memory, content))?;
     let stored = stored_memories(call, &ingested.lines)?;
     let Some(stored) = stored.first() else { return Err(kept_out()) };
     let json = json!({
@@ -139,7 +139,7 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
     }
     let session = Session::parse(&line)?;
     let memories = distill::by_rule(&session, call.server.clock.now());
-    let ingested = call.ingest(&scope, &mut |ingest| {
+    let ingested = call.ingest(&scope, None, &mut |ingest| {
         for memory in &memories {
             for line in distill::with_links(&session, memory.clone())? {
                 ingest.add_object("session_end", line)?;

@@ -18,7 +18,8 @@ pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let role: Role = arguments.text("role").unwrap_or("user").parse().unwrap_or(Role::User);
     let scope = call.scope.to_write(arguments.text("session_id"))?;
     let text = arguments.words("text")?;
-    let ingested = call.ingest(&scope, &mut |ingest| ingest.add_text(role, text))?;
+    let ingested =
+        call.ingest(&scope, arguments.text("corrects"), &mut |ingest| ingest.add_text(role, text))?;
     let Some(stored) = ingested.lines.iter().find(|line| line.get("kind") == Some("\"message\"")) else {
         return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
             .hint("rsv-ingest --allow-return stores it again"));

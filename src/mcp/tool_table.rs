@@ -80,6 +80,11 @@ pub(super) const TOOLS: &[ToolRow] = &[
             Parameter::required("text", Type::Text, "The text, which is understood without its surroundings"),
             Parameter::optional("role", Type::Choice(&["user", "assistant"]), "Who said it")
                 .with_default("\"user\""),
+            Parameter::optional(
+                "corrects",
+                Type::Text,
+                "The id of the message that this one corrects, as recall gives it",
+            ),
             SESSION,
         ],
         effect: Effect::Adds,

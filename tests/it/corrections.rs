@@ -116,7 +116,7 @@ fn a_correction_is_of_a_message_of_its_partition(home: Home) {
     let five = correct(&home, "m1", FIVE);
     for (partition, id) in [("elsewhere", "m1"), ("club", "nothing")] {
         let ran = home.run("rsv-ingest", &["-p", partition, "--corrects", id, "It is not so."], "");
-        let why = format!("rsv-ingest: error: --corrects: the partition {partition} has no message {id}\n");
+        let why = format!("rsv-ingest: error: corrects: the partition {partition} has no message {id}\n");
         assert!(ran.status == 2 && ran.stderr.starts_with(&why), "{ran}");
     }
     assert_eq!(home.contents("rsv-view", &["--all"]), [FOUR, FIVE]);
