@@ -71,9 +71,9 @@ fn a_message_that_was_corrected_is_found_with_its_correction(home: Home) {
     assert_eq!(hits.len(), 1);
     assert_eq!((&hits[0]["content"], hits[0].get("newer")), (&json!(FOUR), None));
     // A correction that is forgotten corrects nothing.
-    home.run("rsv-forget", &[&six], "").ok();
+    home.run("rsv-forget", &["--all", &six], "").ok();
     assert_eq!(newer(&home), Some(json!([{"id": five, "reason": "corrected"}])));
-    home.run("rsv-forget", &[&five], "").ok();
+    home.run("rsv-forget", &["--all", &five], "").ok();
     assert_eq!(newer(&home), None);
     home.check();
 }
