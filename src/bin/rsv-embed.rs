@@ -53,7 +53,7 @@ struct Args {
 #[derive(clap::Args)]
 #[group(multiple = false, conflicts_with_all = ["files", "text", "field", "query", "format"])]
 struct Task {
-    /// Embed every message of the store that has no vector
+    /// Embed every message of the store that has no vector, and update its word index
     #[arg(long)]
     pending: bool,
     /// Embed every message again, with this model or the same one

@@ -57,8 +57,12 @@ fn the_spellings_of_a_word_find_each_other(home: Home) {
             let mut add = |text: &str| {
                 lines += &format!("{}\n", json!({"role": "user", "content": text, "partition": partition}))
             };
-            spellings.iter().for_each(|spelling| add(&format!("they said {spelling} there")));
-            (0..filler).for_each(|n| add(&format!("other text {n}")));
+            for spelling in &spellings {
+                add(&format!("they said {spelling} there"));
+            }
+            for n in 0..filler {
+                add(&format!("other text {n}"));
+            }
             let other = group.checked_sub(SAME.len()).map(|at| OTHERS[at][1]);
             let count = if other.is_some() { 0 } else { spellings.len() };
             for query in other.into_iter().chain(spellings.into_iter().filter(|_| other.is_none())) {

@@ -391,7 +391,9 @@ impl Batch {
             let IndexedText { words, stems, length } = IndexedText::of(collection, &text);
             counted.1 += length;
             let counted = self.new.counts.words.entry((collection, kind.name)).or_default();
-            stems.into_iter().for_each(|stem| *counted.entry(stem).or_default() += 1);
+            for stem in stems {
+                *counted.entry(stem).or_default() += 1;
+            }
             properties = properties.with("words", words).with("length", length);
         }
         properties

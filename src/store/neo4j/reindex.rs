@@ -59,8 +59,12 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
         counts.collections.entry((record.kind.name, record.scope.clone())).or_default().1 +=
             new.length - length.unwrap_or_default();
         let counted = counts.words.entry((collection, record.kind.name)).or_default();
-        stems.into_iter().for_each(|stem| *counted.entry(stem.to_owned()).or_default() -= 1);
-        new.stems.into_iter().for_each(|stem| *counted.entry(stem).or_default() += 1);
+        for stem in stems {
+            *counted.entry(stem.to_owned()).or_default() -= 1;
+        }
+        for stem in new.stems {
+            *counted.entry(stem).or_default() += 1;
+        }
         let row = Params::new().with("id", record.id.as_str()).with("words", new.words);
         changed.push(row.with("length", new.length));
     }

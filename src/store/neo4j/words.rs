@@ -79,7 +79,9 @@ impl Neo4j {
         measure: MeasuringVector,
     ) -> DbResult<FoundByWords> {
         let mut tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
-        tokens.iter_mut().for_each(|token| token.set_outdated(self.is_outdated));
+        for token in &mut tokens {
+            token.set_outdated(self.is_outdated);
+        }
         let unverified =
             |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
         let unverified: Vec<&Term> =

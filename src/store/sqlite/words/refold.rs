@@ -191,10 +191,10 @@ mod tests {
 
     /// Record `n`, of an instance of its own or of one that many share, with some of the words.
     fn record(n: usize) -> Record {
-        let words = (0..WORDS.len()).filter(|at| n % (at + 2) == 0).map(|at| WORDS[at].0);
+        let words = (0..WORDS.len()).filter(|at| n.is_multiple_of(at + 2)).map(|at| WORDS[at].0);
         let text = format!("x{n} {} {}", words.collect::<Vec<_>>().join(" "), "Straße ".repeat(n % 3));
         let draft = NewRecord { id: Some(id(n)), ..NewRecord::message(Role::User, Content::Text(text)) };
-        let instance = if n % 2 == 0 { "many".to_owned() } else { format!("few {}", n % 31) };
+        let instance = if n.is_multiple_of(2) { "many".to_owned() } else { format!("few {}", n % 31) };
         let defaults = DraftDefaults {
             partition: Some("p".to_owned()),
             instance: Some(instance),

@@ -101,8 +101,9 @@ impl Segment {
         let levels: &[&str] = match which.scopes {
             Scopes::One(_) => {
                 for collection in collections::list(connection, which)? {
-                    let all = Segment::list(connection, collection.n)?;
-                    all.into_iter().for_each(|segment| segment.push_parts(&mut segments));
+                    for segment in Segment::list(connection, collection.n)? {
+                        segment.push_parts(&mut segments);
+                    }
                 }
                 return Ok(segments);
             }
