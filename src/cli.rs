@@ -26,7 +26,7 @@ pub use io::{Diagnostics, Io, Source, read_text, to_stderr, yes_or_no};
 pub use main::{Outcome, command, main};
 pub use out::Out;
 pub use progress::Progress;
-pub use silence::{SlowTask, report_lock_wait};
+pub use silence::{SlowTask, report_lock_wait, report_migration};
 pub use stderr::filter_stderr;
 pub use stop::{ignores_hangup, on_stop};
 pub use style::{Layout, Style};

@@ -42,11 +42,11 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
 pub async fn status(common: &Common, settings: &Settings) -> Status {
     let settings_file = config::path(common);
     let (store, proxy) = tokio::join!(
-        spawn_blocking(settings, |settings| Some(status::scopes(settings))),
+        spawn_blocking(settings, |settings| Some(status::StoreSummary::read(settings))),
         network::check_proxy(settings)
     );
-    let scopes = store.unwrap_or_else(|| Err(Error::new("reading the store panicked")));
-    Status::new(settings, settings_file, scopes, proxy)
+    let summary = store.unwrap_or_else(|| Err(Error::new("reading the store panicked")));
+    Status::new(settings, settings_file, summary, proxy)
 }
 
 /// Returns the unused space of the store to the disk.

@@ -73,3 +73,5 @@ pub use stored::{
 pub use time::Clock;
 pub use title::{TITLE, title_id, title_of_question};
 pub use tombstone::{RecordDigests, Tombstone, TombstoneState, identity_digest};
+
+pub(crate) use fold::is_unseen;

@@ -1,12 +1,13 @@
 //! Texts as words: folded, split into tokens and stemmed, in documents and in questions.
 //!
-//! `terms.rs` folds, splits and stems, and reads the words of a question; `stop_words.rs` has those that
+//! `fold.rs` folds; `terms.rs` splits and stems, and reads the words of a question; `stop_words.rs` has those that
 //! carry no topic, and `dates.rs` reads the months and years that a question names. `passages.rs` chooses what is
 //! quoted of a long text. `trigrams.rs` says in a moment that a text cannot hold a word; `occurrences.rs` says where it
 //! does. `phrasing.rs` compares the words and neighbours of a question with those of texts; `topic.rs` has the words
 //! that a text is about.
 
 mod dates;
+pub(crate) mod fold;
 mod occurrences;
 mod passages;
 mod phrasing;

@@ -53,7 +53,7 @@ struct Args {
 #[derive(clap::Args)]
 #[group(multiple = false, conflicts_with_all = ["files", "text", "field", "query", "format"])]
 struct Task {
-    /// Embed every message of the store that has no vector
+    /// Embed every message of the store that has no vector, and update its word index
     #[arg(long)]
     pending: bool,
     /// Embed every message again, with this model or the same one
@@ -139,6 +139,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = backfill::claim(&mut *store, "embed", &io.diagnostics())?;
+    update_words(&mut *store, io)?;
     if !store.repair(Derived::VectorIndexes)?.is_empty() {
         io.note("rebuilt the vector index, which was damaged");
     }
@@ -149,6 +150,17 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     backfill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)?;
     drop(bar);
     link(&mut *store, settings, &which.scopes, false, io)
+}
+
+/// Indexes the words of the records anew that an earlier release has indexed. This needs no model.
+fn update_words(store: &mut dyn Store, io: &Io) -> Result<()> {
+    let mut remaining = store.outdated_words()?;
+    let (total, mut bar) = (remaining, io.progress());
+    while remaining > 0 {
+        bar.set("indexing words", total.saturating_sub(remaining), Some(total));
+        remaining = store.update_words()?;
+    }
+    Ok(())
 }
 
 /// Links newly embedded messages; after a change of the model, all messages that the previous model linked.

@@ -31,6 +31,13 @@ pub fn report_lock_wait(waited: Duration) {
     }
 }
 
+/// Tells a person at a terminal what a store of an earlier release still needs.
+pub fn report_migration(text: impl Display) {
+    if let Some(diagnostics) = OF_TOOL.get().filter(|_| is_terminal(Stream::Stderr)) {
+        diagnostics.note(text);
+    }
+}
+
 /// A task that a person is told of if it takes longer than a second. It ends when this is dropped.
 #[derive(Default)]
 pub struct SlowTask(Option<(Sender<()>, JoinHandle<()>)>);

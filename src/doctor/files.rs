@@ -95,6 +95,7 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
         let unused = check_unused(&mut **store, path);
         found.extend(unused.unwrap_or_else(|error| vec![Finding::trouble("unused", &error)]));
     }
+    found.extend(store.as_mut().and_then(|store| check_words(&mut **store)));
     found.push(model(settings, diagnostics));
     if let Some(mut store) = store {
         let text = check_vectors(&mut *store, settings, diagnostics);
@@ -203,6 +204,18 @@ fn check_unused(store: &mut dyn Store, path: &Path) -> Result<Vec<Finding>> {
         found.push(Finding::advice("removed", &Error::new(text).hint(COMPACT_HINT)));
     }
     Ok(found)
+}
+
+/// The records that the word index has as an earlier release wrote them, if there are some.
+fn check_words(store: &mut dyn Store) -> Option<Finding> {
+    match store.outdated_words() {
+        Ok(0) => None,
+        Ok(records) => Some(Finding::advice(
+            "words",
+            &Error::new(store::outdated_text(records)).hint(store::UPDATE_WORDS),
+        )),
+        Err(error) => Some(Finding::trouble("words", &error.into())),
+    }
 }
 
 /// The command that returns unused space.

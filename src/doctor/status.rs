@@ -17,9 +17,19 @@ const MAX_PARTITIONS: usize = 5;
 /// The lines of the summary: a name and a text each.
 pub struct Status(Vec<(&'static str, String)>);
 
-/// The scopes of the store with their numbers of messages.
-pub(super) fn scopes(settings: &Settings) -> Result<Vec<(Scope, u64)>> {
-    Ok(store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?.scopes(None)?)
+/// The store's part of the summary.
+pub(super) struct StoreSummary {
+    /// The scopes with their numbers of messages.
+    scopes: Vec<(Scope, u64)>,
+    /// The number of records that are indexed as by an earlier release.
+    outdated: u64,
+}
+
+impl StoreSummary {
+    pub(super) fn read(settings: &Settings) -> Result<StoreSummary> {
+        let mut store = store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?;
+        Ok(StoreSummary { scopes: store.scopes(None)?, outdated: store.outdated_words()? })
+    }
 }
 
 impl Status {
@@ -27,7 +37,7 @@ impl Status {
     pub(super) fn new(
         settings: &Settings,
         settings_file: Result<PathBuf>,
-        scopes: Result<Vec<(Scope, u64)>>,
+        summary: Result<StoreSummary>,
         proxy: Result<String>,
     ) -> Status {
         let text = |found: Result<String>| found.unwrap_or_else(|error| error.to_string());
@@ -38,12 +48,12 @@ impl Status {
         let (model, missing_provider) = model(settings);
         let embedding = embedding(settings);
         let has_model = settings.text("model").is_some();
-        let next = match (&scopes, missing_provider, &embedding) {
+        let next = match (&summary, missing_provider, &embedding) {
             (Err(_), ..) => "rsv-config doctor".to_owned(),
             (_, Some(command), _) => command,
             (_, None, None) if !has_model => "rsv-config init".to_owned(),
             (_, None, None) => "rsv-embed --fetch".to_owned(),
-            (Ok(scopes), ..) if count(scopes) == 0 => {
+            (Ok(StoreSummary { scopes, .. }), ..) if count(scopes) == 0 => {
                 "rsv-ingest -p garden \"The tomatoes stand by the warm wall.\"".to_owned()
             }
             // 'init' was answered without one.
@@ -54,10 +64,14 @@ impl Status {
             ("settings", file),
             ("store", text(settings.store().map(|place| place.address.to_string()))),
         ];
-        match &scopes {
-            Ok(scopes) => {
+        match &summary {
+            Ok(StoreSummary { scopes, outdated }) => {
                 lines.push(("messages", count(scopes).to_string()));
                 lines.push(("partitions", partitions(scopes)));
+                if *outdated > 0 {
+                    let text = format!("{}: {}", store::outdated_text(*outdated), store::UPDATE_WORDS);
+                    lines.push(("words", text));
+                }
             }
             Err(error) => lines.push(("messages", error.to_string())),
         }

@@ -3,6 +3,7 @@
 
 use super::weights::{self, Weighting};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
+use crate::text::fold::{FOLDING, fold};
 use crate::text::terms::{self, Occur, Piece, ScannedText, Term};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -20,6 +21,8 @@ pub(crate) struct QueryToken {
     /// Every word that counts contains one of these: the beginning that words of the stem share, and the token itself
     /// if it begins in another way than its stem (`dying`, `die`).
     pub(crate) pieces: Vec<Piece>,
+    /// The same word in an index of the folding before, where that is another.
+    pub(crate) earlier: Option<Box<QueryToken>>,
     /// Documents that hold it: all of them, or those that may be among the best.
     pub(crate) docs: Vec<Doc>,
     /// The number of documents that hold it.
@@ -31,7 +34,21 @@ impl QueryToken {
         let piece = stem.as_deref().map_or(text, terms::beginning);
         let own = (!text.contains(piece)).then_some(text);
         let pieces = std::iter::once(piece).chain(own).map(Piece::new).collect();
-        QueryToken { text: text.to_owned(), stem, pieces, docs: Vec::new(), doc_freq: 0 }
+        QueryToken { text: text.to_owned(), stem, pieces, earlier: None, docs: Vec::new(), doc_freq: 0 }
+    }
+
+    /// Has every token an earlier form, for an index of which that is not known by its folding alone; or none.
+    pub(crate) fn set_outdated(&mut self, is_outdated: bool) {
+        if !is_outdated {
+            self.earlier = None;
+        } else if self.earlier.is_none() {
+            self.earlier = Some(Box::new(QueryToken::new(&self.text, self.stem.clone())));
+        }
+    }
+
+    /// The token as an index has it whose words are of a version of the folding.
+    pub(crate) fn folded_as(&self, folding: i64) -> &QueryToken {
+        self.earlier.as_deref().filter(|_| folding < FOLDING).unwrap_or(self)
     }
 
     /// The weight of a word that contains the piece.
@@ -156,7 +173,11 @@ pub(crate) fn query_tokens<E>(
     mut tells: impl FnMut(&QueryToken) -> Result<bool, E>,
 ) -> Result<Vec<QueryToken>, E> {
     let mut tokens: Vec<QueryToken> = Vec::new();
-    for (text, term) in terms.iter().flat_map(|term| term.tokens.iter().map(move |token| (token, term))) {
+    let all = terms.iter().flat_map(|term| {
+        let texts = term.tokens.iter().zip(&term.earlier_tokens);
+        texts.map(move |(text, earlier)| (text, earlier, term))
+    });
+    for (text, earlier, term) in all {
         if tokens.len() == MAX_TOKENS {
             break;
         }
@@ -169,7 +190,11 @@ pub(crate) fn query_tokens<E>(
         if scrap || tokens.iter().any(is_token) {
             continue;
         }
-        let token = QueryToken::new(text, stem);
+        let mut token = QueryToken::new(text, stem);
+        if earlier != text {
+            let stem = (!term.within).then(|| terms::stem(earlier).into_owned());
+            token.earlier = Some(Box::new(QueryToken::new(earlier, stem)));
+        }
         if tells(&token)? {
             tokens.push(token);
         }
@@ -432,6 +457,6 @@ pub(crate) fn holds_all(wanted: &[&Term], document: &StoredRecord) -> bool {
     if wanted.is_empty() {
         return true;
     }
-    let folded = terms::fold(&document.indexed_text().unwrap_or_default());
+    let folded = fold(&document.indexed_text().unwrap_or_default());
     wanted.iter().all(|term| term.occurs_in(&folded))
 }

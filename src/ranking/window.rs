@@ -7,6 +7,7 @@
 
 use super::bm25::{Corpus, QueryToken};
 use super::weights::{self, Weighting};
+use crate::text::fold::fold;
 use crate::text::terms;
 
 /// The tokens of a question with their weights.
@@ -62,7 +63,7 @@ impl QuestionWords {
 
     /// Scores a text.
     pub(crate) fn score(&self, text: &str) -> WordScore {
-        let folded = terms::fold(text);
+        let folded = fold(text);
         let mut occurrences = Vec::new();
         for (token, one) in self.tokens.iter().enumerate() {
             let add = |at, times| occurrences.push(Occurrence { at, word: 0, token, times });

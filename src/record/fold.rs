@@ -68,8 +68,8 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
-/// Default_Ignorable_Code_Point of Unicode 16.
-fn is_unseen(c: char) -> bool {
+/// Whether a character is not seen: Default_Ignorable_Code_Point of Unicode 16.
+pub(crate) fn is_unseen(c: char) -> bool {
     matches!(
         c,
         '\u{ad}'

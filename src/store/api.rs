@@ -253,6 +253,17 @@ pub trait Maintenance {
         Ok(FileState::default())
     }
 
+    /// Brings some of what the store has for the search by words to the present version, which a release may have changed;
+    /// returns the number of records that are left. Each call takes a moment, so that other writers need not wait.
+    fn update_words(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// The number of records whose words are of an earlier version yet. They are found by that.
+    fn outdated_words(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Rebuilds what follows from the records. Returns in words what was wrong, and what was done.
     fn repair(&mut self, _what: Derived) -> Result<Vec<String>> {
         Ok(Vec::new())

@@ -5,7 +5,7 @@
 //! implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared reads, and `unadopted`
 //! reads messages of other programs. `rename` moves records, as `write` writes a batch: `removal` and `existing` read
 //! the records that exist, and
-//! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `graph` defines the store; `schema`
+//! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `reindex` brings words up to date. `graph` defines the store; `schema`
 //! makes constraints and indexes; `lock` takes the writers' lock; `server` holds the connections, with `selection`,
 //! `changes`, `statements`, `record_node`, `values` and `error`.
 
@@ -23,6 +23,7 @@ mod nearest;
 mod read;
 mod record_node;
 mod records;
+mod reindex;
 mod removal;
 mod rename;
 mod repair;
@@ -43,6 +44,7 @@ mod write;
 
 use super::api::{OpenMode, Store};
 use super::error::{ErrorKind, Result, StoreError};
+use super::outdated::report_outdated;
 use crate::config::StoreLocation;
 use graph::Neo4j;
 use server::Server;
@@ -61,7 +63,11 @@ pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Sto
     }
     let server = Server::for_location(place).and_then(|server| server.reach().map(|()| server));
     let server = server.map_err(|error| error.at("open", place))?;
-    schema::prepare(&server, place)?;
+    let prepared = schema::prepare(&server, place)?;
     let has_irregular = unadopted::has_irregular(&server).map_err(|error| error.at("open", place))?;
-    Ok(Box::new(Neo4j::new(server, place, has_irregular)))
+    let store = Neo4j::new(server, place, has_irregular, prepared.is_outdated);
+    if prepared.is_migrated {
+        report_outdated(store.count_outdated().map_err(|error| error.at("open", place))?);
+    }
+    Ok(Box::new(store))
 }

@@ -1,6 +1,7 @@
 //! The places of a text where the terms of a question occur, to show why it was found.
 
-use super::terms::{Term, fold, stem, words};
+use super::fold;
+use super::terms::{Term, stem, words};
 use std::ops::Range;
 
 /// The parts of a text, in bytes, that match any of the terms: in their order, without overlaps. Case,
@@ -37,18 +38,22 @@ impl Folded {
         let (mut text, mut origins) = (String::new(), Vec::<Range<usize>>::new());
         for (start, c) in original.char_indices() {
             let end = start + c.len_utf8();
-            let folded = if c.is_whitespace() { " ".to_owned() } else { fold(c.encode_utf8(&mut [0; 4])) };
-            let is_repeated_space = c.is_whitespace() && text.ends_with(' ');
-            if folded.is_empty() || is_repeated_space {
-                // An accent belongs to the letter before it.
-                if let Some(last) = origins.last().filter(|_| !is_repeated_space).cloned() {
-                    let letter = origins.iter_mut().rev().take_while(|origin| **origin == last);
-                    letter.for_each(|origin| origin.end = end);
-                }
+            let before = text.len();
+            if !c.is_whitespace() {
+                fold::push(&mut text, c);
+            } else if !text.ends_with(' ') {
+                text.push(' ');
+            } else {
                 continue;
             }
-            origins.extend(std::iter::repeat_n(start..end, folded.len()));
-            text.push_str(&folded);
+            // An accent belongs to the letter before it, and so does what is not seen.
+            if text.len() == before
+                && let Some(last) = origins.last().cloned()
+            {
+                let letter = origins.iter_mut().rev().take_while(|origin| **origin == last);
+                letter.for_each(|origin| origin.end = end);
+            }
+            origins.extend(std::iter::repeat_n(start..end, text.len() - before));
         }
         Folded { text, origins }
     }
@@ -95,6 +100,13 @@ mod tests {
             ("fi", "ﬁn", "[ﬁ]n"),
             ("緑", "緑の茶", "[緑]の茶"),
             ("c++", "c++ or c", "[c++] or c"),
+            ("strasse", "die Straße, STRASSE", "die [Straße], [STRASSE]"),
+            ("teil wort", "Wort\u{ad}teile, Worte", "[Wort\u{ad}teil]e, [Wort]e"),
+            ("wort", " \u{200b}Wort\u{ad}teil", " \u{200b}[Wort\u{ad}]teil"),
+            ("שלום", "אָז שָׁלוֹם.", "אָז [שָׁלוֹם]."),
+            ("чай", "чаи\u{306} чаи", "[чаи\u{306}] чаи"),
+            ("مدرسه", "المَدرسةُ", "ال[مَدرسةُ]"),
+            ("can't", "I can’t", "I [can’t]"),
             ("x", "", ""),
             ("\u{301} x", "x\u{301}\u{302}y", "[x\u{301}\u{302}]y"),
         ] {

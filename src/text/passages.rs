@@ -4,6 +4,7 @@
 //! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179 questions about
 //! long chats, the sentence of the answer reaches the model as often.
 
+use super::fold::fold;
 use super::stop_words::is_stop_word;
 use super::terms;
 use std::borrow::Cow;
@@ -97,7 +98,7 @@ impl Quotations<'_> {
 
 /// The words of a text, each once; in a script without spaces their pieces.
 fn all_words(text: &str) -> HashSet<String> {
-    let folded = terms::fold(text);
+    let folded = fold(text);
     let mut all = HashSet::new();
     for word in terms::words(&folded) {
         let pieces = if word.contains(terms::is_unspaced) { terms::pieces(word) } else { vec![word] };
@@ -118,7 +119,7 @@ impl SoughtWords {
     /// Reads a question, of a long one the beginning.
     pub fn of(question: &str) -> SoughtWords {
         let mut sought = SoughtWords { words: Vec::new(), pieces: Vec::new() };
-        for word in terms::words(&terms::fold(question)).take(MAX_WORDS) {
+        for word in terms::words(&fold(question)).take(MAX_WORDS) {
             if word.contains(terms::is_unspaced) {
                 let pieces = terms::pieces(word).into_iter().map(str::to_owned);
                 let new: Vec<String> = pieces.filter(|piece| !sought.pieces.contains(piece)).collect();
@@ -142,7 +143,7 @@ impl SoughtWords {
 
     /// Those that a passage holds, as numbers.
     fn held(&self, passage: &str) -> Vec<usize> {
-        let folded = terms::fold(passage);
+        let folded = fold(passage);
         let mut held: Vec<usize> = terms::words(&folded).filter_map(|word| self.position(word)).collect();
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| folded.contains(piece.as_str()));
         held.extend(pieces.map(|(at, _)| self.words.len() + at));

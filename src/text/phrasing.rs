@@ -1,8 +1,9 @@
 //! The positions of the words of a question in a text: whether neighbours are neighbours there too. An index
 //! by words does not tell it, so the texts of a few candidates are read.
 
+use super::fold::fold;
 use super::stop_words::is_stop_word;
-use super::terms::{beginning, fold, stem, words};
+use super::terms::{beginning, stem, words};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,12 +1,11 @@
-//! The words of a text and the terms of a question for keyword search. Both are folded in the same way, so that case,
-//! accents and width do not matter.
+//! The words of a text and the terms of a question for keyword search. Both are folded in the same way (`fold.rs`).
 
+use super::fold::{self, FOLDING, fold, fold_as};
 use memchr::memmem::{self, Finder};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::LazyLock;
-use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
 const WINDOW_CHARS: usize = 64;
@@ -16,36 +15,6 @@ const WINDOW_STEP: usize = WINDOW_CHARS / 2;
 /// The bytes at the beginning of a question whose words are looked up: some ten thousand words. Each word costs memory
 /// and a lookup, and longer questions are pasted texts.
 const MAX_QUESTION_BYTES: usize = 64 * 1024;
-
-/// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, with
-/// the final sigma of Greek as any other sigma, and with typographic apostrophes as straight ones.
-pub(crate) fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let mut folded = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        // Decomposition reorders nothing across a character of ASCII, so that only the other runs need it.
-        let (ascii, after) = rest.split_at(rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len()));
-        let begin = folded.len();
-        folded.push_str(ascii);
-        folded[begin..].make_ascii_lowercase();
-        let (other, after) = after.split_at(after.bytes().position(|b| b.is_ascii()).unwrap_or(after.len()));
-        let decomposed = other.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
-        folded.extend(decomposed.flat_map(char::to_lowercase).map(plain));
-        rest = after;
-    }
-    folded
-}
-
-fn plain(c: char) -> char {
-    match c {
-        'ς' => 'σ',
-        '‘' | '’' => '\'',
-        _ => c,
-    }
-}
 
 /// A folded text, and its length in words.
 pub(crate) struct FoldedText {
@@ -280,6 +249,10 @@ pub struct Term {
     pub text: String,
     /// Its runs of letters and digits, each token short enough to lie within one word of the index.
     pub tokens: Vec<String>,
+    /// For each token, the word of the question as an index of the folding before has it, or the longest of several.
+    pub(crate) earlier_tokens: Vec<String>,
+    /// Whether these are in such an index only where the tokens are in the text.
+    pub(crate) are_earlier_exact: bool,
     /// Whether every word that contains a token counts; else the words with its stem.
     pub within: bool,
 }
@@ -288,14 +261,14 @@ impl Term {
     /// The terms of a text for finding related ones, each once, in order: its words, matched whole; in a script without
     /// spaces its `pieces`, matched within words. The end of a very long text is ignored.
     pub fn content(text: &str) -> Vec<Term> {
-        let folded = fold(beginning_of_question(text));
+        let question = FoldedQuestion::of(beginning_of_question(text));
         let mut terms = Vec::new();
-        for word in folded.split_whitespace() {
+        for word in question.folded.split_whitespace() {
             if word.contains(is_unspaced) {
                 let runs = word.split(|c: char| !c.is_alphanumeric());
-                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(piece.to_owned(), true)));
+                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(&question, piece, true)));
             } else {
-                terms.push(Term::new(word.to_owned(), false));
+                terms.push(Term::new(&question, word, false));
             }
         }
         Term::each(terms)
@@ -305,9 +278,9 @@ impl Term {
     /// begins a word, the closing one ends a word. An unpaired quote is literal. The end of a very long
     /// question is ignored.
     pub fn parse(question: &str) -> Vec<Term> {
-        let folded = fold(beginning_of_question(question));
+        let question = FoldedQuestion::of(beginning_of_question(question));
         let mut terms = Vec::new();
-        let mut rest = folded.trim_start();
+        let mut rest = question.folded.trim_start();
         let mut closed = true;
         while !rest.is_empty() {
             let end = if closed && rest.starts_with('"') { quoted(rest) } else { None };
@@ -318,7 +291,10 @@ impl Term {
                 (Some(_), Some(end)) => end + 1,
                 _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
             };
-            terms.push(Term::new(phrase.unwrap_or_else(|| rest[..length].to_owned()), true));
+            terms.push(match phrase {
+                Some(text) => Term { text, ..Term::new(&question, &rest[1..length - 1], true) },
+                None => Term::new(&question, &rest[..length], true),
+            });
             rest = rest[length..].trim_start();
         }
         Term::each(terms)
@@ -330,10 +306,21 @@ impl Term {
         terms
     }
 
-    fn new(text: String, within: bool) -> Term {
+    /// The term of a part of a question.
+    fn new(question: &FoldedQuestion, text: &str, within: bool) -> Term {
         let tokens = text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty());
-        let tokens = tokens.map(|token| token.chars().take(WINDOW_STEP).collect()).collect();
-        Term { text, tokens, within }
+        let tokens: Vec<&str> = tokens.map(beginning_of_token).collect();
+        let earlier_tokens: Vec<String> = tokens.iter().map(|token| question.earlier(token)).collect();
+        Term {
+            text: text.to_owned(),
+            are_earlier_exact: tokens
+                .iter()
+                .zip(&earlier_tokens)
+                .all(|(token, earlier)| token == earlier || fold(earlier).contains(token)),
+            earlier_tokens,
+            tokens: tokens.into_iter().map(str::to_owned).collect(),
+            within,
+        }
     }
 
     /// Whether the index alone proves that the term occurs.
@@ -346,6 +333,55 @@ impl Term {
         let text: Cow<str> = if self.text.contains(' ') { spaced(folded).into() } else { folded.into() };
         memmem::find(text.as_bytes(), self.text.as_bytes()).is_some()
     }
+}
+
+/// A question, and what its folded words were before they were folded.
+struct FoldedQuestion<'a> {
+    original: &'a str,
+    folded: String,
+    /// For each byte of the folded question, the bytes of the character that it comes from; none if the folding before
+    /// gives the same.
+    origins: Vec<(usize, usize)>,
+}
+
+impl FoldedQuestion<'_> {
+    fn of(original: &str) -> FoldedQuestion<'_> {
+        let folded = fold(original);
+        let mut origins = Vec::new();
+        if fold_as(FOLDING - 1, original) != folded {
+            let mut text = String::with_capacity(folded.len());
+            for (start, c) in original.char_indices() {
+                fold::push(&mut text, c);
+                origins.resize(text.len().max(origins.len()), (start, start + c.len_utf8()));
+            }
+            // Characters that decomposition reorders are not worth more.
+            if text != folded {
+                origins.clear();
+            }
+        }
+        FoldedQuestion { original, folded, origins }
+    }
+
+    /// A token, which is a part of the folded question, by the folding before; the longest of several words.
+    fn earlier(&self, token: &str) -> String {
+        let begin = token.as_ptr() as usize - self.folded.as_ptr() as usize;
+        let ends = (self.origins.get(begin), self.origins.get(begin + token.len() - 1));
+        if let (Some((start, _)), Some((_, end))) = ends {
+            let earlier = fold_as(FOLDING - 1, &self.original[*start..*end]);
+            // Of a character that is folded to several words, each is one.
+            if !runs(&earlier).any(|run| run == token)
+                && let Some(longest) = runs(&earlier).max_by_key(|run| run.len())
+            {
+                return beginning_of_token(longest).to_owned();
+            }
+        }
+        token.to_owned()
+    }
+}
+
+/// The part of a run that lies within one word of an index.
+fn beginning_of_token(run: &str) -> &str {
+    run.char_indices().nth(WINDOW_STEP).map_or(run, |(end, _)| &run[..end])
 }
 
 /// The part of a question that is looked up: all of it, or the whole words at its beginning.
@@ -377,10 +413,28 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn case_accents_and_width_do_not_matter() {
-        assert_eq!(fold("Čapek’s ÉTUDE ＡＢＣ Ёж"), "capek's etude abc еж");
-        assert_eq!(fold("がぎ"), fold("がぎ"));
-        assert_ne!(fold("か"), fold("が"));
+    fn words_of_a_question_are_known_by_the_folding_before() {
+        let tokens = |terms: Vec<Term>| -> Vec<(String, String)> {
+            terms.into_iter().flat_map(|term| term.tokens.into_iter().zip(term.earlier_tokens)).collect()
+        };
+        for (question, pairs) in [
+            ("tea Café", &[("tea", "tea"), ("cafe", "cafe")][..]),
+            (
+                "\"Große  Straße\" Fluß-Ufer",
+                &[("grosse", "große"), ("strasse", "straße"), ("fluss", "fluß"), ("ufer", "ufer")],
+            ),
+            // The combining breve belongs to the letter before it.
+            ("чаи\u{306} йод", &[("чай", "чаи"), ("йод", "иод")]),
+            // These were several words.
+            ("car\u{ad}rots ½ ß", &[("carrots", "rots"), ("1", "1"), ("2", "2"), ("ss", "ß")]),
+        ] {
+            let pairs: Vec<_> = pairs.iter().map(|(new, old)| (new.to_string(), old.to_string())).collect();
+            assert_eq!(tokens(Term::parse(question)), pairs, "{question}");
+        }
+        assert_eq!(
+            tokens(Term::content("ſtraße茶の")),
+            [("strasse".into(), "straße".into()), ("茶の".into(), "茶の".into())]
+        );
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! The words of a text that may name its topic.
 
+use super::fold::fold;
 use super::stop_words::is_stop_word;
-use super::terms::{fold, is_unspaced, pieces, stem};
+use super::terms::{is_unspaced, pieces, stem};
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;

@@ -59,6 +59,7 @@ mod export_import;
 mod fake;
 mod first_half_hour;
 mod fixtures;
+mod folding;
 mod foreign_input;
 mod forget;
 mod forget_forms;

@@ -1,4 +1,5 @@
-//! Makes vectors and synapses for the records that have none, in the background.
+//! Makes vectors and synapses for the records that have none, in the background, and indexes the words of those anew that
+//! an earlier release has indexed.
 //!
 //! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to look.
 
@@ -21,6 +22,8 @@ const BATCH_MESSAGES: usize = 8;
 /// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed --pending`
 /// does all.
 const ROUND_MESSAGES: usize = 256;
+/// The number of updates of the word index in a round.
+const ROUND_UPDATES: usize = 32;
 /// The time after which a request has it look for messages of other programs.
 const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 /// The time for which the backfill continues after the last request.
@@ -155,11 +158,14 @@ impl Backfill {
 
     /// Embeds messages without a vector, newest first, and links them.
     fn run_round(&self) -> Result<Round> {
+        // A connection of its own: no turn has to wait for it.
+        let mut store = self.stores.open_to_serve()?;
+        if let Round::OutOfTime = self.update_words(&mut *store)? {
+            return Ok(Round::OutOfTime);
+        }
         if self.embedder.get()?.outage().is_some() {
             return Ok(Round::Done);
         }
-        // A connection of its own: no turn has to wait for it.
-        let mut store = self.stores.open_to_serve()?;
         self.embedder.follow(&mut *store)?;
         let all = backfill::embeddable(Scopes::All);
         for _ in 0..ROUND_MESSAGES / BATCH_MESSAGES {
@@ -173,6 +179,23 @@ impl Backfill {
             }
         }
         self.link(&mut *store)?;
+        Ok(Round::Done)
+    }
+
+    /// Indexes words anew, if some are of an earlier release; the rest in another round.
+    fn update_words(&self, store: &mut dyn Store) -> Result<Round> {
+        let mut remaining = store.outdated_words()?;
+        for _ in 0..ROUND_UPDATES {
+            if remaining == 0 {
+                return Ok(Round::Done);
+            }
+            self.foreground.wait_until_idle();
+            if !self.has_time() {
+                return Ok(Round::OutOfTime);
+            }
+            remaining = store.update_words()?;
+        }
+        self.state().is_wanted |= remaining > 0;
         Ok(Round::Done)
     }
 

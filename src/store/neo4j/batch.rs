@@ -2,7 +2,7 @@
 
 use super::changes::VectorLabels;
 use super::error::{DbError, DbResult};
-use super::fulltext;
+use super::fulltext::{self, IndexedText};
 use super::lock::Models;
 use super::record_node::{self, for_reservoir};
 use super::rows::{as_json, link_row, tombstone_row, vector_row};
@@ -13,7 +13,6 @@ use crate::record::{Embedding, Link, RecordKind, SYNAPSE, Scope, StoredRecord, T
 use crate::store::identity::{NameLimit, is_one_to_one};
 use crate::store::imports::Import;
 use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
-use crate::text::terms;
 use neo4rs::BoltType;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -389,16 +388,13 @@ impl Batch {
         counted.0 += 1;
         let mut properties = record_node::properties(record).with("n", n);
         if let Some(text) = record.indexed_text() {
-            let folded = terms::fold(&text);
-            let words: Vec<&str> = terms::words(&folded).collect();
-            let stems = fulltext::stems(&words);
-            counted.1 += words.len() as i64;
+            let IndexedText { words, stems, length } = IndexedText::of(collection, &text);
+            counted.1 += length;
             let counted = self.new.counts.words.entry((collection, kind.name)).or_default();
-            for stem in &stems {
-                *counted.entry(stem.clone().into_owned()).or_default() += 1;
+            for stem in stems {
+                *counted.entry(stem).or_default() += 1;
             }
-            let indexed = fulltext::indexed(collection, &stems, &words);
-            properties = properties.with("words", indexed).with("length", words.len() as i64);
+            properties = properties.with("words", words).with("length", length);
         }
         properties
     }

@@ -1,5 +1,6 @@
 //! Every statement that changes the graph, and those that read the existing records first.
 
+pub(super) mod reindex;
 pub(super) mod repair;
 
 use super::record_node::{INDEXES, PropertyIndex, listed};
@@ -22,7 +23,8 @@ pub(super) const LOCK: &str = concat!(lock!(), "RETURN n, models");
 pub(super) const STORE: &str = "
     CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
     OPTIONAL MATCH (store:RsvStore {one: true})
-    RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
+    RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds,
+      store.reindex_after IS NOT NULL AS is_outdated";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
 pub(super) const SCHEMA: [&str; 17] = [
@@ -67,7 +69,7 @@ pub(super) const WITHOUT_DIGESTS: usize = 1;
 pub(super) const OLDEST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[]];
+pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN]];
 
 /// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;

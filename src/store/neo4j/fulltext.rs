@@ -4,28 +4,46 @@
 //! of the search.
 
 use crate::ranking::bm25::{Corpus, QueryToken};
+use crate::text::fold::fold;
 use crate::text::terms::{self, Occur};
+use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// The greatest depth of nested clauses in a query, and their greatest number: Lucene takes 1024 (`maxClauseCount`),
-/// and a word and its stem are two.
+/// and a word and its stem in two versions are four.
 const MAX_DEPTH: usize = 3;
-const MAX_CLAUSES: usize = 400;
+const MAX_CLAUSES: usize = 250;
 
-/// The stems of those words that begin with their stem.
-pub(super) fn stems<'a>(words: &[&'a str]) -> BTreeSet<Cow<'a, str>> {
-    let stems = words.iter().map(|word| (word, terms::stem(word)));
-    stems.filter(|(word, stem)| word.starts_with(terms::beginning(stem))).map(|(_, stem)| stem).collect()
+/// What the index has of a record. A change of it, or of what it follows from, brings a migration (`changes/reindex.rs`).
+pub(super) struct IndexedText {
+    /// `@` and the number of its collection, its stems, each preceded by `_`, and its words.
+    pub(super) words: String,
+    pub(super) stems: BTreeSet<String>,
+    /// The number of its words.
+    pub(super) length: i64,
 }
 
-/// The indexed text of a record: `@` and the number of its collection, its words, and their stems, each preceded by
-/// `_`.
-pub(super) fn indexed(collection: i64, stems: &BTreeSet<Cow<str>>, words: &[&str]) -> String {
-    let words: BTreeSet<&str> = words.iter().copied().collect();
-    let stems = stems.iter().map(|stem| format!("_{stem}"));
-    let collection = std::iter::once(format!("@{collection}"));
-    collection.chain(stems).chain(words.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(" ")
+impl IndexedText {
+    /// That of the text of a record of a collection.
+    pub(super) fn of(collection: i64, text: &str) -> IndexedText {
+        let folded = fold(text);
+        let mut length = 0;
+        let words: BTreeSet<&str> = terms::words(&folded).inspect(|_| length += 1).collect();
+        let stems = stems(&words);
+        let all =
+            std::iter::once(format!("@{collection}")).chain(stems.iter().map(|stem| format!("_{stem}")));
+        let all: Vec<String> = all.chain(words.into_iter().map(str::to_owned)).collect();
+        IndexedText { words: all.join(" "), stems, length }
+    }
+}
+
+/// The stems of those words that begin with their stem.
+fn stems(words: &BTreeSet<&str>) -> BTreeSet<String> {
+    let stems = words.iter().map(|word| (word, terms::stem(word)));
+    let stems = stems.filter(|(word, stem)| word.starts_with(terms::beginning(stem)));
+    stems.map(|(_, stem)| stem.into_owned()).collect()
 }
 
 /// The number of the collection and the stems in an indexed text.
@@ -34,17 +52,53 @@ pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
     Some((collection, indexed.split(' ').filter_map(|word| word.strip_prefix('_')).collect()))
 }
 
-/// The stem of a token that begins with it: every record that holds the token holds that stem.
+/// The stem of a token that begins with it: every record that holds the token holds that stem. None for a token whose
+/// earlier form some records have.
 pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
+    match earlier_pattern(token) {
+        Some(_) => None,
+        None => own_stem(token),
+    }
+}
+
+fn own_stem(token: &QueryToken) -> Option<&str> {
     token.stem.as_deref().filter(|stem| token.text.starts_with(terms::beginning(stem)))
 }
 
 /// The clause for a token. It needs no escaping, since tokens consist of letters and digits.
 pub(super) fn pattern(token: &QueryToken) -> String {
-    match &token.stem {
-        Some(stem) if whole_stem(token).is_some() => format!("_{stem}"),
-        Some(stem) => format!("({} _{stem})", token.text),
-        None => format!("*{}*", token.text),
+    let own = own_pattern(token);
+    match earlier_pattern(token) {
+        Some(earlier) => format!("({own} OR {earlier})"),
+        None => own,
+    }
+}
+
+fn own_pattern(token: &QueryToken) -> String {
+    let stem = token.stem.as_deref();
+    pattern_of(&token.text, stem, own_stem(token).is_some())
+}
+
+/// The clause for a token in the records whose words are of the version before, if it is another. That version had the
+/// stems of English.
+fn earlier_pattern(token: &QueryToken) -> Option<String> {
+    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
+    let text = &token.earlier.as_ref()?.text;
+    let stem = token.stem.is_some().then(|| {
+        if text.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(text) } else { Cow::from(text) }
+    });
+    // The last letter of an English stem may differ in the word.
+    let beginning = |stem: &str| stem.len() - usize::from(stem.len() > 3 && stem.is_ascii());
+    let is_whole = stem.as_deref().is_some_and(|stem| text.starts_with(&stem[..beginning(stem)]));
+    Some(pattern_of(text, stem.as_deref(), is_whole)).filter(|earlier| *earlier != own_pattern(token))
+}
+
+/// The clause for a text: its stem, where that stands for it; else the two; without a stem all words that have it.
+fn pattern_of(text: &str, stem: Option<&str>, is_whole: bool) -> String {
+    match stem {
+        Some(stem) if is_whole => format!("_{stem}"),
+        Some(stem) => format!("({text} _{stem})"),
+        None => format!("*{text}*"),
     }
 }
 
@@ -111,10 +165,10 @@ mod tests {
 
     #[test]
     fn the_stems_of_what_is_indexed_are_read_back() {
-        let words = ["two", "owls", "2", "painted", "owl"];
-        let stems = stems(&words);
-        let indexed = indexed(17, &stems, &words);
-        assert_eq!(indexed, "@17 _2 _owl _paint _two 2 owl owls painted two");
-        assert_eq!(indexed_stems(&indexed), Some((17, vec!["2", "owl", "paint", "two"])));
+        let indexed = IndexedText::of(17, "Two owls, 2 painted: owl, owl");
+        assert_eq!(indexed.words, "@17 _2 _owl _paint _two 2 owl owls painted two");
+        assert_eq!(indexed.length, 6);
+        let stems: Vec<&str> = indexed.stems.iter().map(String::as_str).collect();
+        assert_eq!(indexed_stems(&indexed.words), Some((17, stems)));
     }
 }

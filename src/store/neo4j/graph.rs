@@ -16,11 +16,18 @@ pub(super) struct Neo4j {
     pub(super) model_numbers: HashMap<String, i64>,
     /// Whether there were irregular messages when it was opened.
     pub(super) has_irregular: bool,
+    /// Whether there may be records with words of an earlier version (`reindex.rs`).
+    pub(super) is_outdated: bool,
 }
 
 impl Neo4j {
-    pub(super) fn new(server: Server, place: &StoreLocation, has_irregular: bool) -> Neo4j {
-        Neo4j { server, place: place.clone(), model_numbers: HashMap::new(), has_irregular }
+    pub(super) fn new(
+        server: Server,
+        place: &StoreLocation,
+        has_irregular: bool,
+        is_outdated: bool,
+    ) -> Neo4j {
+        Neo4j { server, place: place.clone(), model_numbers: HashMap::new(), has_irregular, is_outdated }
     }
 
     /// The result, with the error of a failed `attempt` (`read`, `write to`) as an error of the store.

@@ -17,13 +17,18 @@ use crate::store::identity::WriteOutcome;
 use crate::store::select::{Select, Walk};
 use neo4rs::BoltType;
 
+/// The number of records whose words a write brings up to date.
+const REINDEXED_BY_WRITE: usize = 50;
+
 /// The parts whose numbers have witnesses, by the columns of `CHANGE_STATE`.
 const RECORDS: &str = "records";
 const TOMBSTONES: &str = "tombstones";
 
 impl Records for Neo4j {
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<WriteOutcome>> {
-        self.or_error("write to", self.write_batch(batch, rules))
+        // First, so that an error is not taken for one of the batch, which is written then.
+        let written = self.reindex(REINDEXED_BY_WRITE).and_then(|()| self.write_batch(batch, rules));
+        self.or_error("write to", written)
     }
 
     fn remove(&mut self, what: Removal, at: i64) -> Result<u64> {

@@ -2,7 +2,7 @@
 //! models and vectors, the marks of unembedded and unlinked records, the relationships of trees, and the sums.
 
 use super::error::DbResult;
-use super::fulltext;
+use super::fulltext::IndexedText;
 use super::graph::Neo4j;
 use super::lock::lock;
 use super::record_node;
@@ -11,10 +11,12 @@ use super::server::Transaction;
 use super::statements::{self, for_model, selected};
 use super::values::Params;
 use super::write::run_over;
-use super::{changes::repair as changes, schema, tallies};
+use super::{
+    changes::{reindex, repair as changes},
+    schema, tallies,
+};
 use crate::record::{RecordKind, Scopes, StoredRecord, digest_number, kinds};
 use crate::store::select::Select;
-use crate::text::terms;
 
 /// The number of records whose words are set by one statement.
 const BATCH: usize = 1000;
@@ -27,14 +29,16 @@ impl Neo4j {
     }
 
     /// Repairs the graph; returns in words what was wrong and what was done.
-    pub(super) fn repair_all(&self) -> DbResult<Vec<String>> {
+    pub(super) fn repair_all(&mut self) -> DbResult<Vec<String>> {
         let mut done = Vec::new();
         schema::make_all(&self.server)?;
         done.push("missing constraints and indexes were made".to_owned());
         let records = self.server.write(|transaction| {
             lock(transaction, 0)?;
+            transaction.run(reindex::END, Params::new())?;
             kinds().into_iter().map(|kind| mend_words(transaction, kind)).sum::<DbResult<u64>>()
         })?;
+        self.is_outdated = false;
         let counts = self.server.write(|transaction| {
             lock(transaction, 0)?;
             count_all(transaction)
@@ -84,13 +88,8 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
             else {
                 continue;
             };
-            let requested = record.indexed_text().map(|text| {
-                let folded = terms::fold(&text);
-                let words: Vec<&str> = terms::words(&folded).collect();
-                (fulltext::indexed(*collection, &fulltext::stems(&words), &words), words.len())
-            });
-            let (words, length) =
-                requested.map_or((None, None), |(words, length)| (Some(words), i64::try_from(length).ok()));
+            let indexed = record.indexed_text().map(|text| IndexedText::of(*collection, &text));
+            let (words, length) = indexed.map(|indexed| (indexed.words, indexed.length)).unzip();
             let digest = Some(digest_number(&record.id));
             if (words.as_ref(), length, digest) != (found.0.as_ref(), found.1, found.2) {
                 wrong += 1;

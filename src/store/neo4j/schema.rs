@@ -21,13 +21,24 @@ const INDEXING_TIMEOUT: u64 = 300;
 /// The number of records that get their digests in one transaction.
 const DIGESTS_AT_ONCE: i64 = 10_000;
 
+/// A graph that is ready for use.
+#[derive(Default)]
+pub(super) struct Prepared {
+    /// Whether it was of an earlier version.
+    pub(super) is_migrated: bool,
+    /// Whether there may be records with words of an earlier version.
+    pub(super) is_outdated: bool,
+}
+
 /// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process knows.
-pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
+pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared> {
     let refused = |kind: ErrorKind, cause: String| {
         Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))
     };
     let failed = |error: DbError| error.at("open", place);
-    let Some(store) = server.row(changes::STORE, Params::new()).map_err(failed)? else { return Ok(()) };
+    let Some(store) = server.row(changes::STORE, Params::new()).map_err(failed)? else {
+        return Ok(Prepared::default());
+    };
     let release: String = store.get("server").map_err(failed)?;
     if release_of(&release).is_some_and(|release| release < OLDEST_SERVER) {
         let cause = format!("the server is Neo4j {release}, which is too old");
@@ -42,7 +53,10 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
         make_indexes(server, &kinds()).and_then(|()| migrate(server, version)).map_err(failed)?;
     }
     let prepared: Vec<String> = store.get("kinds").map_err(failed)?;
-    make_missing(server, version.is_none(), &prepared).map_err(failed)
+    make_missing(server, version.is_none(), &prepared).map_err(failed)?;
+    let is_migrated = version.is_some_and(|version| version != VERSION);
+    let is_outdated = is_migrated || store.get("is_outdated").map_err(failed)?;
+    Ok(Prepared { is_migrated, is_outdated })
 }
 
 /// Brings a graph to the version of this release, all at once but for the digests, which earlier releases pass over.

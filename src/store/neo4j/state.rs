@@ -25,6 +25,9 @@ use std::time::Duration;
 /// A job that cannot be claimed within this time is held by another process.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// The number of records whose words are brought up to date in one transaction.
+const REINDEXED_AT_ONCE: usize = 250;
+
 impl State for Neo4j {
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
@@ -92,10 +95,23 @@ impl Maintenance for Neo4j {
         self.or_error("write to", self.rename_all(rename))
     }
 
+    fn update_words(&mut self) -> Result<u64> {
+        let updated = self.reindex(REINDEXED_AT_ONCE);
+        let updated = updated.and_then(|()| self.count_outdated());
+        self.or_error("write to", updated)
+    }
+
+    fn outdated_words(&mut self) -> Result<u64> {
+        self.or_error("read", self.count_outdated())
+    }
+
     /// The server keeps its vector indexes consistent; a missing one is made.
     fn repair(&mut self, what: Derived) -> Result<Vec<String>> {
         match what {
-            Derived::All => self.or_error("repair", self.repair_all()),
+            Derived::All => {
+                let done = self.repair_all();
+                self.or_error("repair", done)
+            }
             Derived::VectorIndexes => self.or_error("repair", self.index_models().map(|()| Vec::new())),
             Derived::Tallies => self.or_error("write to", self.repair_tallies()),
         }

@@ -78,7 +78,10 @@ impl Neo4j {
         limit: usize,
         measure: MeasuringVector,
     ) -> DbResult<FoundByWords> {
-        let tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
+        let mut tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
+        for token in &mut tokens {
+            token.set_outdated(self.is_outdated);
+        }
         let unverified =
             |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
         let unverified: Vec<&Term> =

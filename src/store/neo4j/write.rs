@@ -261,7 +261,7 @@ pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String
 pub(super) type Step = (String, Vec<Params>);
 
 /// The steps that count records and their words.
-fn collection_steps(collections: &HashMap<CollectionKey, i64>, counts: &mut Counts) -> Vec<Step> {
+pub(super) fn collection_steps(collections: &HashMap<CollectionKey, i64>, counts: &mut Counts) -> Vec<Step> {
     let collection = |(key, (documents, words)): (&CollectionKey, &(i64, i64))| {
         let n = collections.get(key).copied().unwrap_or_default();
         collection_params(key.0, &key.1).with("n", n).with("documents", *documents).with("words", *words)

@@ -7,9 +7,11 @@ use super::migrations;
 use super::record_cache::RecordCache;
 use super::repair;
 use super::vectors::code_cache::CodeCache;
+use super::words::refold;
 use crate::store::api::OpenMode;
 use crate::store::damage::Damage;
 use crate::store::error::{ErrorKind, Result, StoreError};
+use crate::store::outdated::report_outdated;
 use rusqlite::Connection;
 use std::cell::{Cell, RefCell};
 use std::mem::replace;
@@ -110,10 +112,13 @@ impl Sqlite {
     fn connect(path: &Path, mode: OpenMode) -> Result<(Sqlite, bool)> {
         let address = address_of(path);
         let Opened { mut connection, is_exclusive } = connection::open(path, mode, &address)?;
-        migrations::run(&mut connection, repair::index_words).map_err(|error| {
+        let outdated = migrations::run(&mut connection, repair::index_words)
+            .and_then(|is_migrated| if is_migrated { refold::remaining(&connection) } else { Ok(0) });
+        let outdated = outdated.map_err(|error| {
             let (kind, cause) = describe(&error);
             StoreError::new(kind, format!("cannot bring store {address} up to date"), cause)
         })?;
+        report_outdated(outdated);
         Ok((Sqlite::of(connection, path, mode), is_exclusive))
     }
 

@@ -17,7 +17,7 @@ type IndexWords = fn(&Connection) -> rusqlite::Result<i64>;
 pub(super) const OLDEST: i32 = 10;
 
 /// The first is that from `OLDEST`.
-const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded, m013_digests, m014_fingerprints];
+const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded, m013_digests, m014_fingerprints, m015_folding];
 
 /// The `user_version` of a file that has the tables of this release.
 pub(super) const VERSION: i32 = OLDEST + MIGRATIONS.len() as i32;
@@ -97,16 +97,27 @@ fn m014_fingerprints(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Brings a file to the version of this release, all at once; another process may have done so meanwhile.
-pub(super) fn run(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<()> {
+/// Segments know by which folding they have their words: those that are there by the first. They are brought to the
+/// present one afterwards, some documents at a time.
+fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "ALTER TABLE segment ADD COLUMN folding INTEGER NOT NULL DEFAULT 1;
+         ALTER TABLE segment ADD COLUMN refolded INTEGER NOT NULL DEFAULT 0;
+         INSERT OR REPLACE INTO fact (name, value) SELECT 'refold_from', '0' WHERE EXISTS (SELECT 1 FROM segment);",
+    )
+}
+
+/// Brings a file to the version of this release, all at once; another process may have done so meanwhile. Returns whether
+/// it had another one.
+pub(super) fn run(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<bool> {
     if version(connection)? == VERSION {
-        return Ok(());
+        return Ok(false);
     }
     // A table that others refer to can be replaced then. This is not possible within a transaction.
     connection.pragma_update(None, "foreign_keys", false)?;
     let migrated = migrate(connection, index_words);
     connection.pragma_update(None, "foreign_keys", true)?;
-    migrated
+    migrated.map(|()| true)
 }
 
 fn migrate(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<()> {

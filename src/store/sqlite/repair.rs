@@ -4,10 +4,12 @@
 use super::collections::{self, CollectionRow};
 use super::record_columns::{self, AFTER, COLUMNS, TABLES};
 use super::vectors::{code_pool, embedding};
+use super::words::refold::{self, REFOLD_FROM};
 use super::words::segment_draft::Draft;
 use super::words::word_index;
-use super::{digests, tallies, wal};
+use super::{digests, facts, tallies, wal};
 use rusqlite::{Connection, params_from_iter};
+use std::time::Duration;
 
 /// The references of the tables that hold what users stored, by column, to a table and its key.
 const REFERENCES: [[&str; 4]; 4] = [
@@ -24,6 +26,19 @@ const VECTORS: [&str; 5] = ["unembedded", "unlinked", "pending_code", "code_page
 pub(super) fn vector_indexes(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     let rebuilt = embedding::repair(connection)?;
     Ok(if rebuilt > 0 { vec![format!("{rebuilt} vector indexes were rebuilt")] } else { Vec::new() })
+}
+
+/// Brings words in the index from an earlier folding to the present one until `time` is over, at least a few; returns the
+/// number of documents that are left.
+pub(super) fn words(connection: &mut Connection, time: Duration) -> rusqlite::Result<u64> {
+    if refold::remaining(connection)? == 0 {
+        return Ok(0);
+    }
+    let transaction = wal::begin_write(connection)?;
+    refold::go_on(&transaction, time)?;
+    let remaining = refold::remaining(&transaction)?;
+    transaction.commit()?;
+    Ok(remaining)
 }
 
 /// Rebuilds the sums; returns in words what was wrong.
@@ -119,6 +134,7 @@ pub(super) fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
     for table in WORDS {
         connection.execute(&format!("DELETE FROM {table}"), [])?;
     }
+    facts::set(connection, REFOLD_FROM, None)?;
     connection.execute("UPDATE collection SET indexed_up_to = 0, unindexed = 0", [])?;
     collections::mend_pools(connection)?;
     let (mut all, mut small) = (0, Vec::new());

@@ -45,7 +45,8 @@ const DIGESTS: &str = "
 const WORDS: &str = "
     CREATE TABLE segment (
       n INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL REFERENCES collection,
-      slots INTEGER NOT NULL, docs INTEGER NOT NULL, length INTEGER NOT NULL
+      slots INTEGER NOT NULL, docs INTEGER NOT NULL, length INTEGER NOT NULL,
+      folding INTEGER NOT NULL DEFAULT 1, refolded INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX segment_collection ON segment (collection);
     CREATE TABLE segment_words (n INTEGER PRIMARY KEY, words BLOB NOT NULL) STRICT;

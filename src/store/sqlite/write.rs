@@ -10,6 +10,7 @@ use super::record_row::{self, DocMeta, RecordRow, numbers};
 use super::removal::{self, RemovedRecords};
 use super::vectors::embedding::{self, IndexUpdate};
 use super::vectors::unembedded;
+use super::words::refold;
 use super::words::segment_draft::DraftBuilder;
 use super::words::word_index;
 use super::{digests, tallies, tombstones, wal};
@@ -23,6 +24,10 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The time that each write gives to the words of an earlier folding: with what begins before its end, less than 50 ms.
+const REFOLD_TIME: Duration = Duration::from_millis(20);
 
 /// Writes a batch; returns the outcome of each record.
 pub(super) fn write(
@@ -40,6 +45,7 @@ pub(super) fn write(
     let written = write_plan::write(&mut writer, batch, rules, &received, &mut RefusedIds::default())?;
     let brought = std::mem::take(&mut writer.brought);
     writer.flush()?;
+    refold::go_on(&transaction, REFOLD_TIME)?;
     imports::note(rules.import, brought, &mut &*transaction)?;
     transaction.commit()?;
     Ok(written)

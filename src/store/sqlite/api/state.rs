@@ -10,11 +10,13 @@ use crate::store::rename::{Obstacle, Rename};
 use crate::store::sqlite::connection::open_private;
 use crate::store::sqlite::database::Sqlite;
 use crate::store::sqlite::error::kind_of;
+use crate::store::sqlite::words::refold;
 use crate::store::sqlite::{changes, erase, facts, rename, repair, tallies};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 use std::fs::TryLockError;
 use std::path::Path;
+use std::time::Duration;
 
 impl State for Sqlite {
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
@@ -93,6 +95,17 @@ impl Maintenance for Sqlite {
         examine(&self.connection).map_err(|e| self.failed("read", e))
     }
 
+    fn update_words(&mut self) -> Result<u64> {
+        self.durably(|store| {
+            let updated = repair::words(&mut store.connection, UPDATE_TIME);
+            updated.map_err(|e| store.failed("write to", e))
+        })
+    }
+
+    fn outdated_words(&mut self) -> Result<u64> {
+        refold::remaining(&self.connection).map_err(|e| self.failed("read", e))
+    }
+
     fn repair(&mut self, what: Derived) -> Result<Vec<String>> {
         let connection = &mut self.connection;
         let (attempt, done) = match what {
@@ -103,6 +116,9 @@ impl Maintenance for Sqlite {
         done.map_err(|e| self.failed(attempt, e))
     }
 }
+
+/// The time for which words are updated in one transaction: other writers wait so long.
+const UPDATE_TIME: Duration = Duration::from_millis(30);
 
 /// The scopes in a file, if they can be read at once.
 pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {

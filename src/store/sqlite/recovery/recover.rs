@@ -39,6 +39,9 @@ fn skip(types: impl Into<String>) -> Shape {
 const SCHEMA: &str = "tttiT";
 const NAMES: &str = "ti";
 
+/// The columns of the segments that earlier releases have made.
+const SEGMENT_COLUMNS: usize = 5;
+
 /// The rows of tables with row numbers; those of records come first.
 static TABLE_ROWS: LazyLock<[Shape; 10]> = LazyLock::new(|| {
     [
@@ -59,7 +62,7 @@ static TABLE_ROWS: LazyLock<[Shape; 10]> = LazyLock::new(|| {
         ),
         skip(SCHEMA),
         skip(NAMES),
-        skip("niiii"),
+        Shape { least: SEGMENT_COLUMNS, ..skip("niiiiii") },
         skip("nb"),
         skip("niiiibb"),
     ]

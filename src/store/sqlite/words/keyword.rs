@@ -51,7 +51,9 @@ impl KeywordSearch<'_> {
         let mut measure = Measure::by(connection, kept, vector)?;
         let segments = Segment::of_selection(connection, self.which)?;
         let (tokens, words_of_tokens) = self.query_tokens(connection, &segments)?;
-        let has_token = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
+        let are_current = segments.iter().all(Segment::is_current);
+        let proves = |term: &Term| term.is_plain() && (are_current || term.are_earlier_exact);
+        let has_token = |term: &Term| proves(term) && tokens.iter().any(|token| token.text == term.text);
         let unsure: Vec<&Term> = match self.occur {
             Occur::All => self.terms.iter().filter(|term| !has_token(term)).collect(),
             Occur::Any => Vec::new(),
@@ -128,6 +130,7 @@ impl KeywordSearch<'_> {
             |token| -> rusqlite::Result<bool> {
                 let mut words: SegmentWords = vec![Vec::new(); segments.len()];
                 for (segment, words) in segments.iter().zip(&mut words) {
+                    let token = token.folded_as(segment.folding);
                     for Piece { text: piece, .. } in &token.pieces {
                         words.append(&mut match token.stem {
                             Some(_) => segment.words_from(connection, piece, MAX_WORDS)?,
@@ -137,7 +140,8 @@ impl KeywordSearch<'_> {
                 }
                 let too_many = words.iter().any(|words| words.len() > MAX_WORDS);
                 if too_many && self.occur == Occur::Any {
-                    words = segments.iter().map(|_| vec![token.text.as_bytes().into()]).collect();
+                    let whole = |segment: &Segment| token.folded_as(segment.folding).text.as_bytes().into();
+                    words = segments.iter().map(|segment| vec![whole(segment)]).collect();
                 }
                 let tells = !too_many || self.occur == Occur::Any;
                 if tells {
@@ -246,12 +250,15 @@ impl<'a> Lookup<'a> {
         mut token: QueryToken,
         words: SegmentWords,
     ) -> rusqlite::Result<(QueryToken, Occurrences)> {
-        let counts = |word: Box<[u8]>| {
-            let weight = token.weight(std::str::from_utf8(&word).unwrap_or_default());
-            (weight > 0.0).then_some((word, weight))
+        let counts = |(segment, words): (&Segment, Vec<Box<[u8]>>)| {
+            let token = token.folded_as(segment.folding);
+            let weighted = words.into_iter().map(|word| {
+                let weight = token.weight(std::str::from_utf8(&word).unwrap_or_default());
+                (word, weight)
+            });
+            weighted.filter(|(_, weight)| *weight > 0.0).collect()
         };
-        let words: Vec<Vec<_>> =
-            words.into_iter().map(|words| words.into_iter().filter_map(counts).collect()).collect();
+        let words: Vec<Vec<_>> = self.segments.iter().zip(words).map(counts).collect();
         let mut holders = Vec::new();
         for (segment, words) in self.segments.iter().zip(&words) {
             if let [(word, _)] = &words[..] {

@@ -13,10 +13,13 @@ use crate::store::select::Select;
 use crate::store::sqlite::collections::{self, POOLS, scope_condition};
 use crate::store::sqlite::connection::PAGE_PAYLOAD;
 use crate::store::sqlite::record_row::DocMeta;
+use crate::text::fold::FOLDING;
 use memchr::memmem::Finder;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// The number of documents in a block, of about eight bytes each.
 const BLOCK_DOCS: usize = 2000;
@@ -32,32 +35,75 @@ pub(crate) struct Segment {
     pub(crate) docs: usize,
     /// The length of all documents together, in words.
     pub(crate) length: i64,
+    /// The version of the folding of its words, and the number of its first slots whose words are of the next one
+    /// already (`refold.rs`).
+    pub(crate) folding: i64,
+    pub(crate) refolded: usize,
     /// A bit for each slot whose postings do not count; empty if all do.
     retired: Vec<u64>,
 }
+
+/// The columns that `Segment::read` reads.
+const COLUMNS: &str = "segment.n, slots, docs, length, folding, refolded";
 
 impl Segment {
     fn read(row: &rusqlite::Row) -> rusqlite::Result<Segment> {
         let count =
             |column| row.get::<_, i64>(column).map(|count| usize::try_from(count).unwrap_or_default());
-        let (slots, docs) = (count(1)?, count(2)?);
-        Ok(Segment { n: row.get(0)?, slots, docs, length: row.get(3)?, retired: Vec::new() })
+        Ok(Segment {
+            n: row.get(0)?,
+            slots: count(1)?,
+            docs: count(2)?,
+            length: row.get(3)?,
+            folding: row.get(4)?,
+            refolded: count(5)?,
+            retired: Vec::new(),
+        })
+    }
+
+    /// The first segment from a number on whose words are of an earlier folding, with its collection or pool.
+    pub(crate) fn outdated(connection: &Connection, from: i64) -> rusqlite::Result<Option<(Segment, i64)>> {
+        let sql = format!(
+            "SELECT {COLUMNS}, collection FROM segment WHERE n >= ? AND folding < ? ORDER BY n LIMIT 1"
+        );
+        let read = |row: &rusqlite::Row| Ok((Segment::read(row)?, row.get(6)?));
+        connection.prepare_cached(&sql)?.query_row([from, FOLDING], read).optional()
+    }
+
+    /// The number of slots from a segment on whose words are of an earlier folding.
+    pub(crate) fn outdated_slots(connection: &Connection, from: i64) -> rusqlite::Result<u64> {
+        let sql = "SELECT ifnull(sum(slots - refolded), 0) FROM segment WHERE n >= ? AND folding < ?";
+        let slots: i64 = connection.prepare_cached(sql)?.query_row([from, FOLDING], |row| row.get(0))?;
+        Ok(slots.unsigned_abs())
+    }
+
+    /// Whether all its words are of the present folding.
+    pub(crate) fn is_current(&self) -> bool {
+        self.folding >= FOLDING
+    }
+
+    /// The version of the folding of the words of a slot.
+    pub(crate) fn folding_of(&self, slot: u64) -> i64 {
+        self.folding + i64::from(slot < self.refolded as u64)
     }
 
     /// The segments of a collection or a pool, in the order of their documents.
     pub(crate) fn list(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
-        let sql = "SELECT n, slots, docs, length FROM segment WHERE collection = ? ORDER BY n";
-        connection.prepare_cached(sql)?.query_map([collection], Segment::read)?.collect()
+        let sql = format!("SELECT {COLUMNS} FROM segment WHERE collection = ? ORDER BY n");
+        connection.prepare_cached(&sql)?.query_map([collection], Segment::read)?.collect()
     }
 
-    /// The segments that a search in a selection reads.
+    /// The segments that a search in a selection reads. One with words of two foldings is two of them, each with the
+    /// slots of one.
     pub(crate) fn of_selection(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<Segment>> {
         let mut segments = Vec::new();
         let (condition, names) = scope_condition(&which.scopes);
         let levels: &[&str] = match which.scopes {
             Scopes::One(_) => {
                 for collection in collections::list(connection, which)? {
-                    segments.append(&mut Segment::list(connection, collection.n)?);
+                    for segment in Segment::list(connection, collection.n)? {
+                        segment.push_parts(&mut segments);
+                    }
                 }
                 return Ok(segments);
             }
@@ -67,7 +113,7 @@ impl Segment {
         let kinds = which.kinds.iter().flat_map(|kind| levels.iter().map(|end| [kind.name, end].concat()));
         let kinds: Vec<String> = kinds.map(|name| quote(&name)).collect();
         let sql = format!(
-            "SELECT segment.n, slots, docs, length, kind FROM segment \
+            "SELECT {COLUMNS}, kind FROM segment \
              CROSS JOIN collection ON collection.n = segment.collection \
              WHERE {condition} AND kind IN (SELECT value FROM json_each(?)) ORDER BY segment.n"
         );
@@ -78,21 +124,35 @@ impl Segment {
         while let Some(row) = rows.next()? {
             let mut segment = Segment::read(row)?;
             if segment.docs < segment.slots && POOLS.iter().any(|end| is_pool(row, end)) {
-                segment.read_retired(connection)?;
+                let retired = segment.removed_slots(connection)?;
+                segment.pass_over(retired.into_iter().filter_map(|slot| slot.try_into().ok()));
             }
-            segments.push(segment);
+            segment.push_parts(&mut segments);
         }
         Ok(segments)
     }
 
-    fn read_retired(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        self.retired = vec![0; self.slots.div_ceil(64)];
-        for slot in self.removed_slots(connection)? {
-            if let Some(bits) = self.retired.get_mut(slot as usize / 64) {
+    /// Adds the segment to those that a search reads, in a part for each folding; the first has the statistics.
+    fn push_parts(mut self, parts: &mut Vec<Segment>) {
+        if self.refolded > 0 {
+            let (refolded, slots) = (self.refolded, self.slots);
+            let mut rest = Segment { docs: 0, length: 0, retired: self.retired.clone(), ..self };
+            rest.pass_over(0..refolded);
+            parts.push(rest);
+            self.pass_over(refolded..slots);
+            self.folding += 1;
+        }
+        parts.push(self);
+    }
+
+    /// Has the postings of some slots not count.
+    fn pass_over(&mut self, slots: impl Iterator<Item = usize>) {
+        self.retired.resize(self.slots.div_ceil(64), 0);
+        for slot in slots {
+            if let Some(bits) = self.retired.get_mut(slot / 64) {
                 *bits |= 1 << (slot % 64);
             }
         }
-        Ok(())
     }
 
     /// Whether the postings of a slot count.
@@ -231,7 +291,16 @@ impl Segment {
 
     /// The documents of all slots, including removed ones.
     pub(crate) fn all_docs(&self, connection: &Connection) -> rusqlite::Result<Vec<DocMeta>> {
-        let slots: Vec<_> = (0..self.slots as u32).map(|slot| (slot, 0.0)).collect();
+        self.docs_in(connection, 0..self.slots)
+    }
+
+    /// The documents of some slots, including removed ones.
+    pub(crate) fn docs_in(
+        &self,
+        connection: &Connection,
+        slots: Range<usize>,
+    ) -> rusqlite::Result<Vec<DocMeta>> {
+        let slots: Vec<_> = slots.map(|slot| (slot as u32, 0.0)).collect();
         let mut docs = Vec::new();
         self.docs(connection, &slots, |_, _, doc| docs.push(doc))?;
         Ok(docs)
@@ -316,41 +385,117 @@ impl Segment {
         Ok(left > 0)
     }
 
-    /// Removes documents: `slots` with the lengths of the documents, and `words` with the slots from which each word is
-    /// removed.
+    /// Removes documents: `slots` with the lengths of the documents, and their words.
     pub(crate) fn remove(
         &self,
         connection: &Connection,
         slots: &BTreeMap<u64, i64>,
-        words: &BTreeMap<Vec<u8>, BTreeSet<u64>>,
+        words: ChangedWords,
     ) -> rusqlite::Result<()> {
         if !self.retire(connection, slots)? {
             return Ok(());
         }
-        let mut removed_words: BTreeSet<&[u8]> = BTreeSet::new();
-        for (word, slots) in words {
-            let without = |bytes: &[u8]| {
-                let mut rest = Postings::default();
-                for (slot, times) in Postings::each(bytes).filter(|(slot, _)| !slots.contains(slot)) {
-                    rest.push(slot, times);
-                }
-                rest
+        let mut balance = WordBalance::default();
+        self.change_postings(connection, words, &mut balance)?;
+        self.change_words(connection, &balance)
+    }
+
+    /// Changes the posting lists of words. The rows of words stay as they are: those that no document held before, and
+    /// those that none holds any more, are noted in `balance`.
+    pub(crate) fn change_postings(
+        &self,
+        connection: &Connection,
+        words: ChangedWords,
+        balance: &mut WordBalance,
+    ) -> rusqlite::Result<()> {
+        for (word, changes) in words {
+            let changed = self.posting_list(connection, &word, |bytes| changed_postings(bytes, &changes))?;
+            let is_new = changed.is_none();
+            let changed = changed.unwrap_or_else(|| changed_postings(&[], &changes));
+            let sql = match (is_new, changed.bytes().is_empty()) {
+                (true, true) => continue,
+                (false, true) => "DELETE FROM posting WHERE ?1 IS NOT NULL AND segment = ?2 AND word = ?3",
+                (true, false) => "INSERT INTO posting (docs, segment, word) VALUES (?1, ?2, ?3)",
+                (false, false) => "UPDATE posting SET docs = ?1 WHERE segment = ?2 AND word = ?3",
             };
-            let Some(rest) = self.posting_list(connection, word, without)? else { continue };
-            if rest.bytes().is_empty() {
-                removed_words.insert(word);
-                let sql = "DELETE FROM posting WHERE segment = ? AND word = ?";
-                connection.prepare_cached(sql)?.execute(params![self.n, word])?;
-            } else {
-                let sql = "UPDATE posting SET docs = ? WHERE segment = ? AND word = ?";
-                connection.prepare_cached(sql)?.execute(params![rest.bytes(), self.n, word])?;
+            connection.prepare_cached(sql)?.execute(params![changed, self.n, word])?;
+            if is_new || changed.bytes().is_empty() {
+                balance.note(word, is_new);
             }
         }
-        self.forget_words(connection, &removed_words)
+        Ok(())
+    }
+
+    /// Brings the rows of words up to date.
+    pub(crate) fn change_words(
+        &self,
+        connection: &Connection,
+        balance: &WordBalance,
+    ) -> rusqlite::Result<()> {
+        self.forget_words(connection, &balance.removed)?;
+        self.add_words(connection, &balance.added)
+    }
+
+    /// Adds words to the last row of words, and to new ones.
+    fn add_words(&self, connection: &Connection, new_words: &BTreeSet<Vec<u8>>) -> rusqlite::Result<()> {
+        if new_words.is_empty() {
+            return Ok(());
+        }
+        let sql = "SELECT n, words FROM segment_words WHERE n >= ? AND n < ? ORDER BY n DESC LIMIT 1";
+        let last = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        let last = connection.prepare_cached(sql)?.query_row(self.row_numbers(), last).optional()?;
+        let (mut n, mut words): (i64, Vec<u8>) = last.unwrap_or((self.row_numbers()[0], vec![b'\n']));
+        let sql = "INSERT OR REPLACE INTO segment_words (n, words) VALUES (?, ?)";
+        let mut write = connection.prepare_cached(sql)?;
+        for word in new_words {
+            if words.len() + word.len() >= PAGE_PAYLOAD {
+                write.execute(params![n, words])?;
+                (n, words) = (n + 1, vec![b'\n']);
+            }
+            words.extend_from_slice(word);
+            words.push(b'\n');
+        }
+        write.execute(params![n, words]).map(drop)
+    }
+
+    /// Changes the lengths of documents, by their slots.
+    pub(crate) fn set_lengths(
+        &self,
+        connection: &Connection,
+        lengths: &BTreeMap<usize, u32>,
+    ) -> rusqlite::Result<()> {
+        let blocks: BTreeSet<usize> = lengths.keys().map(|slot| slot / BLOCK_DOCS).collect();
+        for block in blocks {
+            let slots = block * BLOCK_DOCS..self.slots.min((block + 1) * BLOCK_DOCS);
+            let mut docs = self.docs_in(connection, slots.clone())?;
+            for (slot, doc) in slots.zip(&mut docs) {
+                doc.length = lengths.get(&slot).copied().unwrap_or(doc.length);
+            }
+            let sql = "UPDATE segment_docs SET docs = ? WHERE n = ?";
+            let row = self.n * ROW_NUMBERS + block as i64;
+            connection.prepare_cached(sql)?.execute(params![DocBlock::pack(&docs), row])?;
+        }
+        Ok(())
+    }
+
+    /// Notes the version of the folding of its words, the number of its first slots that are of the next one, and by how
+    /// much its length changes.
+    pub(crate) fn set_folding(
+        &self,
+        connection: &Connection,
+        (folding, refolded): (i64, usize),
+        length: i64,
+    ) -> rusqlite::Result<()> {
+        let sql = "UPDATE segment SET folding = ?, refolded = ?, length = length + ? WHERE n = ?";
+        connection.prepare_cached(sql)?.execute([folding, refolded as i64, length, self.n]).map(drop)
     }
 
     /// Removes words that no document holds any more from the rows of words.
-    fn forget_words(&self, connection: &Connection, removed_words: &BTreeSet<&[u8]>) -> rusqlite::Result<()> {
+    fn forget_words(
+        &self,
+        connection: &Connection,
+        removed_words: &FxHashSet<Vec<u8>>,
+    ) -> rusqlite::Result<()> {
         if removed_words.is_empty() {
             return Ok(());
         }
@@ -362,7 +507,7 @@ impl Segment {
             let mut kept = vec![b'\n'];
             for word in words
                 .split(|byte| *byte == b'\n')
-                .filter(|word| !word.is_empty() && !removed_words.contains(word))
+                .filter(|word| !word.is_empty() && !removed_words.contains(*word))
             {
                 kept.extend_from_slice(word);
                 kept.push(b'\n');
@@ -379,9 +524,50 @@ impl Segment {
     }
 }
 
+/// How often each of some documents holds a word from now on, by words and slots; 0 for one that does not.
+pub(crate) type ChangedWords = BTreeMap<Vec<u8>, BTreeMap<u64, u64>>;
+
+/// The words that the rows of words lack, and those that no posting list has any more.
+#[derive(Default)]
+pub(crate) struct WordBalance {
+    added: BTreeSet<Vec<u8>>,
+    removed: FxHashSet<Vec<u8>>,
+}
+
+impl WordBalance {
+    /// Notes that a word was added, or else removed; both together are nothing.
+    fn note(&mut self, word: Vec<u8>, is_new: bool) {
+        if is_new {
+            if !self.removed.remove(&word) {
+                self.added.insert(word);
+            }
+        } else if !self.added.remove(&word) {
+            self.removed.insert(word);
+        }
+    }
+}
+
+/// A posting list with changes.
+fn changed_postings(bytes: &[u8], changes: &BTreeMap<u64, u64>) -> Postings {
+    let (mut changed, mut changes) = (Postings::default(), changes.iter().peekable());
+    let mut push = |slot, times| {
+        if times > 0 {
+            changed.push(slot, times);
+        }
+    };
+    for (slot, times) in Postings::each(bytes) {
+        while let Some((before, times)) = changes.next_if(|(changed, _)| **changed < slot) {
+            push(*before, *times);
+        }
+        push(slot, changes.next_if(|(changed, _)| **changed == slot).map_or(times, |(_, times)| *times));
+    }
+    changes.for_each(|(slot, times)| push(*slot, *times));
+    changed
+}
+
 /// Whether a row is of a pool, by the end of the name of its kind.
 fn is_pool(row: &rusqlite::Row, end: &str) -> bool {
-    row.get_ref(4).is_ok_and(|kind| kind.as_str().is_ok_and(|kind| kind.ends_with(end)))
+    row.get_ref(6).is_ok_and(|kind| kind.as_str().is_ok_and(|kind| kind.ends_with(end)))
 }
 
 /// The rows of words, and those of documents, of a segment.
@@ -415,8 +601,10 @@ impl<'a> SegmentWriter<'a> {
         docs: &[DocMeta],
     ) -> rusqlite::Result<SegmentWriter<'a>> {
         let length: i64 = docs.iter().map(|doc| i64::from(doc.length)).sum();
-        let sql = "INSERT INTO segment (collection, slots, docs, length) VALUES (?1, ?2, ?2, ?3)";
-        let segment = connection.prepare_cached(sql)?.insert([collection, docs.len() as i64, length])?;
+        let sql =
+            "INSERT INTO segment (collection, slots, docs, length, folding) VALUES (?1, ?2, ?2, ?3, ?4)";
+        let values = [collection, docs.len() as i64, length, FOLDING];
+        let segment = connection.prepare_cached(sql)?.insert(values)?;
         let blocks = docs.chunks(BLOCK_DOCS).map(DocBlock::pack);
         insert_rows(connection, "INSERT INTO segment_docs (n, docs) VALUES (?, ?)", segment, blocks)?;
         Ok(SegmentWriter { connection, segment, pending: Vec::new(), pending_bytes: 0, words: Vec::new() })

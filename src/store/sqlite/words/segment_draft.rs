@@ -4,6 +4,7 @@
 use super::postings::Postings;
 use super::segment::SegmentWriter;
 use crate::store::sqlite::record_row::DocMeta;
+use crate::text::fold::fold;
 use crate::text::terms;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -173,7 +174,7 @@ impl DraftBuilder {
         let build = move || {
             let mut draft = Draft::default();
             for QueuedDoc { collection, doc, text } in received.into_iter().flatten() {
-                draft.add(collection, doc, &terms::fold(&text));
+                draft.add(collection, doc, &fold(&text));
             }
             draft
         };

@@ -9,7 +9,7 @@
 //! segment of its partition's does not in those of the store's.
 
 use super::postings::Postings;
-use super::segment::{Segment, SegmentWriter};
+use super::segment::{ChangedWords, Segment, SegmentWriter};
 use super::segment_draft::{Draft, DraftDoc};
 use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::sqlite::collections::{CollectionRow, scope_condition};
@@ -17,9 +17,10 @@ use crate::store::sqlite::filter::role_bit;
 use crate::store::sqlite::record_cache::RecordCache;
 use crate::store::sqlite::record_columns::{self, COLUMNS, TABLES, record};
 use crate::store::sqlite::record_row::DocMeta;
+use crate::text::fold::{fold, fold_as};
 use crate::text::terms::{self, FoldedText, ScannedText};
 use rusqlite::{Connection, Rows, params_from_iter};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The number of unindexed records of a collection or a pool that become a segment. Every search reads fewer whole.
 pub(crate) const MAX_UNINDEXED: i64 = 200;
@@ -242,9 +243,14 @@ fn tidy(connection: &Connection, collection: i64) -> rusqlite::Result<()> {
 
 /// The segments to merge. If more than half of the slots of one have no document, it and those after it; if there are
 /// too many, the newest, and those before it, as long as each is no larger than all after it together. So a record is
-/// rewritten only O(log n) times, and the segments stay in the order of their records.
+/// rewritten only O(log n) times, and the segments stay in the order of their records. Those up to the last one with words
+/// of an earlier folding stay as they are.
 fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
     let mut segments = Segment::list(connection, collection)?;
+    // Words of different foldings cannot be merged.
+    if let Some(last) = segments.iter().rposition(|segment| !segment.is_current()) {
+        segments.drain(..=last);
+    }
     if let Some(first) = segments.iter().position(|segment| segment.docs < segment.slots / 2) {
         return Ok(segments.split_off(first));
     }
@@ -314,7 +320,7 @@ fn visit_between(
                     role: role_bit(row.get(2)?),
                     length: 0,
                 };
-                visit(doc, terms::fold(row.get_ref(3)?.as_str()?));
+                visit(doc, fold(row.get_ref(3)?.as_str()?));
             }
             Ok(())
         }
@@ -327,7 +333,7 @@ fn visit_between(
                 let (n, timestamp, role) =
                     (row.get(record_columns::AFTER)?, record.timestamp, role_bit(record.role));
                 let text = record.indexed_text().unwrap_or_default();
-                visit(DocMeta { n, timestamp, role, length: 0 }, terms::fold(&text));
+                visit(DocMeta { n, timestamp, role, length: 0 }, fold(&text));
             }
             Ok(())
         }
@@ -440,14 +446,14 @@ pub(crate) fn remove(
         unindexed = &unindexed[unindexed.partition_point(is_indexed)..];
         level.subtract(connection, unindexed.len())?;
         for (segment, docs) in locate(connection, level.n, &numbers[..numbers.partition_point(is_indexed)])? {
-            let mut words: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
+            let mut words = ChangedWords::new();
             for (n, (slot, _)) in &docs {
-                for word in terms::words(&terms::fold(texts[n])) {
-                    words.entry(word.as_bytes().to_vec()).or_default().insert(*slot);
+                for word in terms::words(&fold_as(segment.folding_of(*slot), texts[n])) {
+                    words.entry(word.as_bytes().to_vec()).or_default().insert(*slot, 0);
                 }
             }
             let lengths = docs.values().map(|(slot, doc)| (*slot, i64::from(doc.length)));
-            segment.remove(connection, &lengths.collect(), &words)?;
+            segment.remove(connection, &lengths.collect(), words)?;
         }
     }
     Ok(())
