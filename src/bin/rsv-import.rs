@@ -14,7 +14,6 @@ use rsv::store::{self, Import, OpenMode, Store};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -111,7 +110,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return watch(&args, options, &settings, io);
     }
     let sources = sources(&args, &settings, redactor.as_ref(), io)?;
-    let skipped = sources.skipped();
+    let files = sources.files();
     let mut ingest = Ingest::new(options, io.clock);
     let mut feed = Feed::lines_of(sources, ingest.redaction())?;
     let (_copied_to, mut store) = open_store(&args, &settings)?;
@@ -135,7 +134,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     {
         io.fault(&error);
     }
-    for note in report.notes(skipped.load(Ordering::Relaxed)) {
+    for note in report.note().into_iter().chain(files.notes(io.diagnostics().is_verbose())) {
         io.note(note);
     }
     for line in report.summary() {
@@ -152,7 +151,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     if let Some(file) = &args.report {
         let context = format!("cannot write {}", file.display());
-        std::fs::write(file, report.to_json()).context(context)?;
+        std::fs::write(file, report.to_json(&files.to_json())).context(context)?;
     }
     Ok(Outcome::Yes)
 }
@@ -306,6 +305,7 @@ fn sources(args: &Args, settings: &Settings, redactor: Option<&Redactor>, io: &I
     let format = args.from.as_deref().map(import::named).transpose()?;
     let options = import_options(args, settings, redactor, io)?;
     let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
+    operands.iter().try_for_each(|path| import::check_link(path))?;
     let no_streams = operands.is_empty() && !args.files.is_empty();
     let mut streams = if no_streams { Vec::new() } else { io.sources(&operands)? }.into_iter();
     let mut stream = |path: Option<&PathBuf>| {

@@ -83,6 +83,47 @@ impl ImportedMessage {
     }
 }
 
+/// Messages that later entries of their conversation may change or take back.
+#[derive(Default)]
+pub(super) struct PendingMessages(Vec<ImportedMessage>);
+
+impl PendingMessages {
+    pub(super) fn push(&mut self, message: ImportedMessage) {
+        self.0.push(message);
+    }
+
+    /// Puts the messages of an entry in the place of those of earlier entries with its id, or at the end.
+    pub(super) fn replace(&mut self, id: Option<&str>, messages: Vec<ImportedMessage>) {
+        let first = id.and_then(|id| self.0.iter().position(|message| message.id.as_deref() == Some(id)));
+        let Some(first) = first else { return self.0.extend(messages) };
+        let end = first + self.0[first..].iter().take_while(|message| message.id.as_deref() == id).count();
+        self.0.splice(first..end, messages);
+    }
+
+    /// Takes back a message and those after it; all if it is unknown.
+    pub(super) fn take_back_to(&mut self, id: &str) {
+        let first = self.0.iter().position(|message| message.id.as_deref() == Some(id));
+        self.0.truncate(first.unwrap_or_default());
+    }
+
+    /// Takes back the last questions, which `is_question` knows, with their answers.
+    pub(super) fn take_back_turns(&mut self, count: usize, is_question: impl Fn(&ImportedMessage) -> bool) {
+        for _ in 0..count.min(self.0.len()) {
+            let last = self.0.iter().rposition(&is_question);
+            self.0.truncate(last.unwrap_or_default());
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The messages, which are pending no longer.
+    pub(super) fn take(&mut self) -> Vec<ImportedMessage> {
+        std::mem::take(&mut self.0)
+    }
+}
+
 impl ImportOptions {
     /// Appends the line of a message; none if the message says nothing. `program` is the name of the format.
     pub(super) fn add(
