@@ -1,7 +1,7 @@
 //! The log of aichat, `~/.config/aichat/messages.md`, as `save_message` of version 0.30.0 writes it: a heading with the
 //! beginning of the question and the time, the question, a line of hyphens, the answer, and such a line.
 
-use super::blocks::{BlockFormat, Blocks};
+use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use crate::api::without_elements;
@@ -23,7 +23,7 @@ const RULE: &str = "--------";
 
 const TURNS: BlockFormat = BlockFormat {
     heading,
-    lines: |options, turn, text, lines| {
+    lines: |options, Block { heading: turn, text, .. }, lines| {
         let rule = format!("\n{RULE}\n");
         let text = text.replace("\r\n", "\n");
         let (question, answer) = text.split_once(&rule).unwrap_or((&text, ""));

@@ -4,7 +4,7 @@ use super::account::{MessageTree, millis};
 use super::citations::with_sources;
 use super::contents::tool_call;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
-use super::format::{ImportFormat, ReadFormat};
+use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
 use super::objects::Convert;
 use crate::error::{Error, Result};
 use crate::record::{Object, Role, quote};
@@ -17,7 +17,7 @@ const NAME: &str = "chatgpt";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the account export of ChatGPT: the zip archive, or conversations.json",
-    places: &[],
+    places: &[DOWNLOADS],
     timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| object.has("mapping")),
     read: ReadFormat::Objects(|options, _| Box::new(ChatGptExport { options: options.clone() })),

@@ -3,7 +3,7 @@
 use super::account::MessageTree;
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
-use super::format::{ImportFormat, ReadFormat};
+use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::times;
 use crate::error::Result;
@@ -15,7 +15,7 @@ const NAME: &str = "claude";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the account export of Claude: the zip archive, or conversations.json",
-    places: &[],
+    places: &[DOWNLOADS],
     timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| object.has("chat_messages")),
     read: ReadFormat::Objects(|options, _| Box::new(ClaudeExport { options: options.clone() })),

@@ -172,7 +172,7 @@ impl ClaudeCodeSession {
                 None => self.directories.entry(id.clone()).or_insert_with(|| here.clone()).clone(),
             });
         }
-        let conversation = Conversation { id, title: self.title.clone(), directory, changed: None };
+        let conversation = Conversation { id, title: self.title.clone(), directory, ..Conversation::default() };
         let (time, id) = (times::member(entry, "timestamp")?, entry.text("uuid")?);
         let trace_id = self.question.clone();
         self.options.add(NAME, &conversation, ImportedMessage { time, id, trace_id, ..message }, lines)

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::project::Projects;
 use crate::record::{Object, Role, TITLE};
 use crate::redact::Redactor;
+use jiff::tz::TimeZone;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +26,8 @@ pub struct ImportOptions {
     /// The longest line or object, in bytes.
     pub max_line: usize,
     pub projects: Arc<Mutex<Projects>>,
+    /// The time zone of times without one; UTC if there is none.
+    pub zone: Option<TimeZone>,
     /// Replaces the secrets of records that keep their ids.
     pub redactor: Option<Redactor>,
     /// The titles of the conversations that were read, by partition and instance.
@@ -42,6 +45,8 @@ pub(super) struct Conversation {
     pub(super) title: Option<String>,
     /// The directory of the project that it is about.
     pub(super) directory: Option<String>,
+    /// The partition of one that is about no directory; none if that has the name of the program.
+    pub(super) partition: Option<String>,
     /// The time of its last change, in milliseconds since 1970 (UTC).
     pub(super) changed: Option<i64>,
 }
@@ -181,6 +186,26 @@ impl ImportOptions {
         Ok(())
     }
 
+    /// Appends the lines of the messages of a conversation, each of which belongs to the question before it unless it
+    /// names its turn.
+    pub(super) fn add_all(
+        &self,
+        program: &str,
+        conversation: &Conversation,
+        messages: Vec<ImportedMessage>,
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
+        let mut question = None;
+        for message in messages {
+            if message.role == Role::User && !message.text.trim().is_empty() {
+                question.clone_from(&message.id);
+            }
+            let trace_id = message.trace_id.clone().or_else(|| question.clone());
+            self.add(program, conversation, ImportedMessage { trace_id, ..message }, lines)?;
+        }
+        Ok(())
+    }
+
     /// The line of the title of a conversation, unless it was read before. It has no time, since it holds from now on.
     fn title(&self, partition: &str, instance: &str, conversation: &Conversation) -> Option<Object> {
         let title = conversation.title.as_ref().filter(|title| !title.trim().is_empty())?;
@@ -208,7 +233,7 @@ impl ImportOptions {
             (None, None, Some(directory)) if !directory.is_empty() => {
                 self.projects.lock().unwrap_or_else(PoisonError::into_inner).partition(directory)
             }
-            _ => Ok(program.to_owned()),
+            _ => Ok(conversation.partition.clone().unwrap_or_else(|| program.to_owned())),
         }
     }
 }

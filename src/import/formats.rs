@@ -3,8 +3,9 @@
 use super::format::{ImportFormat, ReadFormat};
 use super::sample::{SAMPLE_BYTES, Sample, has_all};
 use super::{
-    aichat, aichat_session, cgip, chatgpt, claude, claude_code, codex, gemini, llm, markdown, memory_lists,
-    ollama, openai, opencode, table,
+    aichat, aichat_session, aider, cgip, chat_backend, chatgpt, claude, claude_code, cline, codex, copilot_chat,
+    cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists, ollama, open_webui, openai, opencode,
+    opencode_tree, qwen_code, slack, table, whatsapp, zed,
 };
 use crate::error::{Error, Result};
 use crate::record::{Object, kind_named, shape};
@@ -22,6 +23,8 @@ static FORMATS: &[ImportFormat] = &[
         },
         read: ReadFormat::Lines,
     },
+    // Before others, whose signs it has too.
+    qwen_code::FORMAT,
     claude_code::FORMAT,
     codex::FORMAT,
     chatgpt::FORMAT,
@@ -29,7 +32,22 @@ static FORMATS: &[ImportFormat] = &[
     llm::FORMAT,
     opencode::DATABASE,
     opencode::EXPORT,
+    opencode_tree::FORMAT,
     gemini::FORMAT,
+    cline::FORMAT,
+    copilot_chat::FORMAT,
+    cursor::FORMAT,
+    goose::DATABASE,
+    goose::SESSION,
+    zed::FORMAT,
+    aider::FORMAT,
+    lm_studio::FORMAT,
+    open_webui::EXPORT,
+    open_webui::DATABASE,
+    librechat::FORMAT,
+    slack::FORMAT,
+    whatsapp::FORMAT,
+    chat_backend::FORMAT,
     memory_lists::MEM0,
     memory_lists::CONTEXTD,
     openai::FORMAT,

@@ -24,10 +24,10 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
                 || has_all(object, &["sessionId", "startTime", "lastUpdated"])
         })
     },
-    read: ReadFormat::Objects(|options, path| {
+    read: ReadFormat::Objects(|options, origin| {
         Box::new(GeminiSession {
             options: options.clone(),
-            about: Conversation { directory: path.and_then(project), ..Conversation::default() },
+            about: Conversation { directory: origin.path.and_then(project), ..Conversation::default() },
             is_subagent: false,
             pending: PendingMessages::default(),
         })

@@ -1,7 +1,7 @@
 //! A session file that a program is still writing: reads its complete lines since the last read.
 
 use super::conversation::ImportOptions;
-use super::format::{ImportFormat, ReadFormat};
+use super::format::{ImportFormat, Origin, ReadFormat};
 use super::formats::recognize;
 use super::objects::{Convert, ConvertedObjects};
 use super::own_lines::OwnLines;
@@ -151,7 +151,10 @@ impl GrowingFile {
         }
         match &format.read {
             ReadFormat::Lines => Some(Box::new(OwnLines)),
-            ReadFormat::Objects(converter) => Some(converter(options, Some(&self.path))),
+            ReadFormat::Objects(converter) => {
+                let name = self.path.display().to_string();
+                Some(converter(options, &Origin { name: &name, path: Some(&self.path) }))
+            }
             ReadFormat::Text(_) | ReadFormat::Database(_) => None,
         }
     }

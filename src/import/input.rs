@@ -3,7 +3,7 @@
 use super::conversation::ImportOptions;
 use super::database::{self, Database};
 use super::file_log::{FileLog, UNKNOWN};
-use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
+use super::format::{Bytes, ImportFormat, Origin, ReadFormat, TextInput};
 use super::formats::{formats, is_record, names, recognize, unreadable};
 use super::objects::ConvertedObjects;
 use super::own_lines::OwnLines;
@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 pub enum Input {
     /// A stream with its name for messages, and its path if it is a file.
     Stream { name: String, path: Option<PathBuf>, bytes: Box<dyn Read + Send> },
+    /// A file that is opened when it is its turn.
+    File(PathBuf),
     /// A folder, of which all files in a known format are read.
     Folder(PathBuf),
 }
@@ -51,6 +53,11 @@ impl Sources {
         Sources { waiting, options, format, files: FileLog::default() }
     }
 
+    /// The same sources, whose outcome is noted in a log that others note theirs in too.
+    pub fn with_log(self, files: FileLog) -> Sources {
+        Sources { files, ..self }
+    }
+
     /// The outcome of the files so far.
     pub fn files(&self) -> FileLog {
         self.files.clone()
@@ -67,16 +74,19 @@ impl Sources {
             Waiting::Operand(Input::Stream { name, path, bytes }) => {
                 self.open_bytes(name, path.as_deref(), bytes, true)
             }
-            Waiting::File(path) => {
-                let name = path.display().to_string();
-                let file = File::open(&path).context(format_args!("cannot open {name}"))?;
-                self.open_bytes(name, Some(&path), Box::new(file), false)
-            }
+            Waiting::Operand(Input::File(path)) => self.open_file(&path, true),
+            Waiting::File(path) => self.open_file(&path, false),
             Waiting::Entry(entry) => {
                 let bytes = entry.open()?;
                 self.open_bytes(entry.name(), None, bytes, false)
             }
         }
+    }
+
+    fn open_file(&mut self, path: &Path, is_operand: bool) -> Result<Option<Box<dyn ObjectSource>>> {
+        let name = path.display().to_string();
+        let file = File::open(path).context(format_args!("cannot open {name}"))?;
+        self.open_bytes(name, Some(path), Box::new(file), is_operand)
     }
 
     /// Puts the files of a folder, by path, before the waiting inputs.
@@ -149,7 +159,7 @@ impl Sources {
         let lines: Box<dyn ObjectSource> = match &format.read {
             ReadFormat::Lines => Box::new(ConvertedObjects::new(objects(bytes), Box::new(OwnLines))),
             ReadFormat::Objects(converter) => {
-                Box::new(ConvertedObjects::new(objects(bytes), converter(&self.options, path)))
+                Box::new(ConvertedObjects::new(objects(bytes), converter(&self.options, &Origin { name: &name, path })))
             }
             ReadFormat::Text(read) => read(TextInput { name: &name, bytes, options: &self.options }),
             ReadFormat::Database(_) => {
@@ -192,6 +202,13 @@ fn unknown(name: &str, sample: &Sample) -> Error {
     let looks = if sample.is_json() { "JSON with other members" } else { describe(text.as_bytes()) };
     let error = Error::new(format!("has no known format; it looks like {looks}")).at(name);
     error.hint(format!("name its format with --from, or the columns of a table with --map: {}", names()))
+}
+
+/// An operand of a path, which is opened when it is its turn.
+impl Input {
+    pub fn path(path: PathBuf) -> Input {
+        if path.is_dir() { Input::Folder(path) } else { Input::File(path) }
+    }
 }
 
 /// Errors if a path is a link to something that is no file and no folder: reading it may never end.

@@ -43,7 +43,7 @@ pub(super) const EXPORT: ImportFormat = ImportFormat {
     read: ReadFormat::Objects(|options, _| Box::new(Sessions::new(options, false))),
 };
 
-struct Sessions {
+pub(super) struct Sessions {
     options: ImportOptions,
     /// Whether the sessions of the database say from where on they were reverted.
     has_revert: bool,
@@ -78,7 +78,7 @@ impl ReadTurn for Sessions {
 fn conversation(connection: &Connection, id: &str) -> rusqlite::Result<Conversation> {
     let sql = "SELECT id, title, directory FROM session WHERE id = ?";
     connection.prepare_cached(sql)?.query_row([id], |row| {
-        Ok(Conversation { id: row.get(0)?, title: row.get(1)?, directory: row.get(2)?, changed: None })
+        Ok(Conversation { id: row.get(0)?, title: row.get(1)?, directory: row.get(2)?, ..Conversation::default() })
     })
 }
 
@@ -163,7 +163,7 @@ impl Convert for Sessions {
             id: session.text("id")?,
             title: session.text("title")?,
             directory: session.text("directory")?,
-            changed: None,
+            ..Conversation::default()
         };
         let mut revert = Revert::of(session.object("revert").ok().flatten().as_ref());
         for message in export.objects("messages")?.unwrap_or_default() {
@@ -182,7 +182,7 @@ impl Convert for Sessions {
 }
 
 impl Sessions {
-    fn new(options: &ImportOptions, has_revert: bool) -> Sessions {
+    pub(super) fn new(options: &ImportOptions, has_revert: bool) -> Sessions {
         Sessions { options: options.clone(), has_revert, has_subagent: false }
     }
 

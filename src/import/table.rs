@@ -2,9 +2,9 @@
 
 use super::conversation::ImportOptions;
 use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
+use super::times;
 use crate::error::{Error, Result};
 use crate::lines::{LocatedObject, ObjectSource, SourceLocation};
-use super::times;
 use crate::record::{Object, invalid_utf8, quote, time};
 use std::io::{Cursor, Read};
 use std::sync::Arc;

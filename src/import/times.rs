@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::record::{Object, time};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 /// The number from which on numbers count seconds: a time of March 1973. What is smaller may be of any unit.
 const FIRST_SECOND: f64 = 1e8;
@@ -26,6 +28,12 @@ pub(super) fn from_text(text: &str) -> Result<i64> {
         Ok(number) => from_number(number),
         Err(_) => time::parse(text),
     }
+}
+
+/// A date and a time of day in a zone, in milliseconds since 1970 (UTC); none if it is no such time.
+pub(super) fn local(date: DateTime, zone: Option<&TimeZone>) -> Option<i64> {
+    let zone = zone.cloned().unwrap_or(TimeZone::UTC);
+    Some(date.to_zoned(zone).ok()?.timestamp().as_millisecond())
 }
 
 /// The time in a member, in milliseconds since 1970 (UTC), whether it is a text or a number.
