@@ -78,7 +78,8 @@ const ANY_END: &str = "*";
 const FORWARDED: &str = "Another Claude session sent a message:";
 
 /// The elements of which the call of a command consists, of which the last has the words of the user.
-const COMMAND_ELEMENTS: [&str; 4] = ["command-name", "command-message", "skill-format", "command-args"];
+const COMMAND_ELEMENTS: [&str; 5] =
+    ["command-name", "command-message", "command-contents", "skill-format", "command-args"];
 
 /// The beginnings of the descriptions that an editor puts before a request to Codex, and the heading of the request.
 const EDITOR_CONTEXTS: [&str; 3] =
@@ -160,8 +161,7 @@ fn is_program_text(text: &str) -> bool {
 
 /// Whether a text is nothing but elements of a program.
 fn consists_of_elements(text: &str) -> bool {
-    let is_program =
-        |name: &str| PROGRAM_ELEMENTS.contains(&name) || name.starts_with(EXTERNAL_ELEMENT);
+    let is_program = |name: &str| PROGRAM_ELEMENTS.contains(&name) || name.starts_with(EXTERNAL_ELEMENT);
     let mut rest = text;
     while let Some((name, length)) = element(rest).filter(|(name, _)| is_program(name)) {
         // What an element quotes may have its end too.
@@ -231,28 +231,58 @@ mod tests {
             ("Hello\n\n<system-reminder>Be short.</system-reminder>", Some("Hello")),
             ("<ide_selection>x</ide_selection>Rename it.", Some("Rename it.")),
             ("What is a <system-reminder> tag?", Some("What is a <system-reminder> tag?")),
-            ("Is <system-reminder>x</system-reminder> yours?", Some("Is <system-reminder>x</system-reminder> yours?")),
-            ("<system-reminder>x</system-reminder> is what I see.", Some("<system-reminder>x</system-reminder> is what I see.")),
+            (
+                "Is <system-reminder>x</system-reminder> yours?",
+                Some("Is <system-reminder>x</system-reminder> yours?"),
+            ),
+            (
+                "<system-reminder>x</system-reminder> is what I see.",
+                Some("<system-reminder>x</system-reminder> is what I see."),
+            ),
             ("<bash-input>ls</bash-input>", None),
             ("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>", None),
             ("<bash-completion> is broken.", Some("<bash-completion> is broken.")),
             ("<bash-input>ls</bash-input> fails, why?", Some("<bash-input>ls</bash-input> fails, why?")),
             ("[Request interrupted by user for tool use]", None),
-            ("[Request interrupted by user] is in my log.", Some("[Request interrupted by user] is in my log.")),
-            ("Another Claude session sent a message:\n<teammate-message teammate_id=\"a\">\nHi\n</teammate-message>", None),
+            (
+                "[Request interrupted by user] is in my log.",
+                Some("[Request interrupted by user] is in my log."),
+            ),
+            (
+                "Another Claude session sent a message:\n<teammate-message teammate_id=\"a\">\nHi\n</teammate-message>",
+                None,
+            ),
             ("# AGENTS.md instructions for /a\n\n<INSTRUCTIONS>\nBe short.\n</INSTRUCTIONS>", None),
             ("# AGENTS.md instructions are ignored.", Some("# AGENTS.md instructions are ignored.")),
             ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>", None),
             ("<my_config>1</my_config>", Some("<my_config>1</my_config>")),
-            ("<command-message>fix</command-message>\n<command-name>/fix</command-name>\n<command-args>all of it</command-args>", Some("/fix all of it")),
-            ("<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>", None),
+            (
+                "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n<command-args>all of it</command-args>",
+                Some("/fix all of it"),
+            ),
+            (
+                "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>",
+                None,
+            ),
             ("<command-name> is a tag, is it not?", Some("<command-name> is a tag, is it not?")),
-            ("# Context from my IDE setup:\n\n## Active file: a.rs\n\n## My request for Codex:\nWhy?\n", Some("Why?")),
-            ("Warning: apply_patch was requested via shell. Use the apply_patch tool instead of exec_command.", None),
-            ("Warning: apply_patch was requested via what?", Some("Warning: apply_patch was requested via what?")),
+            (
+                "# Context from my IDE setup:\n\n## Active file: a.rs\n\n## My request for Codex:\nWhy?\n",
+                Some("Why?"),
+            ),
+            (
+                "Warning: apply_patch was requested via shell. Use the apply_patch tool instead of exec_command.",
+                None,
+            ),
+            (
+                "Warning: apply_patch was requested via what?",
+                Some("Warning: apply_patch was requested via what?"),
+            ),
         ] {
             assert_eq!(own_words(text).as_deref(), own, "{text}");
         }
-        assert_eq!(typed_words("<bash-input>ls</bash-input>").as_deref(), Some("<bash-input>ls</bash-input>"));
+        assert_eq!(
+            typed_words("<bash-input>ls</bash-input>").as_deref(),
+            Some("<bash-input>ls</bash-input>")
+        );
     }
 }

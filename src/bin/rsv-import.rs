@@ -293,7 +293,8 @@ fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     let files: usize = found.iter().map(|found| found.files).sum();
     let unit = if files == 1 { "file" } else { "files" };
     io.confirm(&format!("Import {files} {unit}?"))?.ok_or_else(|| {
-        Error::new("cannot ask whether to import: there is no terminal").hint("run the commands that --find prints")
+        Error::new("cannot ask whether to import: there is no terminal")
+            .hint("run the commands that --find prints")
     })
 }
 
@@ -386,6 +387,7 @@ fn import_options(
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
         at: args.at,
+        now: io.clock.now(),
         map: args.map.clone(),
         max_line: settings.max_line(),
         projects: Arc::new(Mutex::new(projects)),

@@ -151,7 +151,8 @@ fn downloads() -> Vec<PathBuf> {
         None => PathBuf::from(value),
     });
     let usual = home.join("Downloads");
-    let mut all: Vec<PathBuf> = named.into_iter().filter(|path| path.is_absolute() && *path != home).collect();
+    let mut all: Vec<PathBuf> =
+        named.into_iter().filter(|path| path.is_absolute() && *path != home).collect();
     if !all.contains(&usual) {
         all.push(usual);
     }

@@ -60,7 +60,9 @@ const CHATS: BlockFormat = BlockFormat {
         let folder = Path::new(input).canonicalize().ok();
         let directory = folder.and_then(|file| Some(file.parent()?.to_str()?.to_owned()));
         let about = Conversation { id: Some(began), directory, ..Conversation::default() };
-        let messages = (0..).zip(messages(text)).map(|(at, message)| ImportedMessage { time: Some(time + at), ..message });
+        let messages = (0..)
+            .zip(messages(text))
+            .map(|(at, message)| ImportedMessage { time: Some(time + at), ..message });
         options.add_all(NAME, &about, messages.collect(), lines)
     },
 };

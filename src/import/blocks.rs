@@ -86,8 +86,7 @@ impl Blocks {
             let location = SourceLocation::new(self.name.clone(), line);
             let mut lines = Vec::new();
             let block = Block { input: &self.name, heading, text: &text };
-            (self.format.lines)(&self.options, block, &mut lines)
-                .map_err(|error| error.at(&location))?;
+            (self.format.lines)(&self.options, block, &mut lines).map_err(|error| error.at(&location))?;
             let located = |object| LocatedObject { location: location.clone(), object };
             self.ready.extend(lines.into_iter().map(located));
             return Ok(());

@@ -8,6 +8,7 @@ use crate::error::{Context, Result};
 use crate::lines::ObjectSource;
 use crate::record::{Address, DOCUMENT, Object, Role};
 use rusqlite::Connection;
+use std::time::UNIX_EPOCH;
 
 const NAME: &str = "chat-backend";
 
@@ -26,11 +27,14 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 struct Sessions {
     options: ImportOptions,
     chunks: Option<Chunks>,
+    /// The time of the documents, in milliseconds since 1970 (UTC).
+    time: i64,
 }
 
 fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
     // Messages may have a session that is not there.
-    let sql = "SELECT session_id FROM (SELECT CAST(session_id AS TEXT) AS session_id, MIN(created_at) AS began
+    let sql =
+        "SELECT session_id FROM (SELECT CAST(session_id AS TEXT) AS session_id, MIN(created_at) AS began
                FROM chat_messages GROUP BY session_id) ORDER BY began, session_id";
     let keys = turns(&database.connection, "chat_sessions", sql)?;
     let mut keys = keys;
@@ -39,7 +43,12 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
         let sql = format!("SELECT DISTINCT CAST({} AS TEXT) FROM {CHUNKS} ORDER BY 1", chunks.document);
         keys.extend(turns(&database.connection, CHUNKS, &sql)?);
     }
-    let sessions = Sessions { options: options.clone(), chunks };
+    // Documents have no time but that of the file, so that the same file has the same versions.
+    let modified = std::fs::metadata(name).and_then(|metadata| metadata.modified()).ok();
+    let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+    let time =
+        options.at.or(since.and_then(|since| i64::try_from(since.as_millis()).ok())).unwrap_or(options.now);
+    let sessions = Sessions { options: options.clone(), chunks, time };
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(sessions))))
 }
 
@@ -58,7 +67,8 @@ struct Chunks {
 impl Chunks {
     /// The columns in a database; none if it has no documents, or they have no text.
     fn of(database: &Database) -> Option<Chunks> {
-        let column = |names: &[&'static str]| names.iter().copied().find(|name| database.has_column(CHUNKS, name));
+        let column =
+            |names: &[&'static str]| names.iter().copied().find(|name| database.has_column(CHUNKS, name));
         Some(Chunks {
             document: column(&["document_id", "doc_id", "file_id"])?,
             content: column(&["content", "text", "chunk_text", "chunk"])?,
@@ -102,7 +112,9 @@ type Row = [Option<String>; 5];
 impl ReadTurn for Sessions {
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()> {
         if let Some(chunks) = self.chunks.as_ref().filter(|_| key.table == CHUNKS) {
-            lines.push(chunks.read(connection, &key.id, &self.options)?);
+            let mut line = chunks.read(connection, &key.id, &self.options)?;
+            line.set("timestamp", self.time.to_string());
+            lines.push(line);
             return Ok(());
         }
         let read = || {
@@ -110,7 +122,8 @@ impl ReadTurn for Sessions {
             let mut query = connection.prepare_cached(sql)?;
             let session: Option<(Option<String>, Option<String>)> =
                 query.query_map([&key.id], |row| Ok((row.get(0)?, row.get(1)?)))?.next().transpose()?;
-            let sql = "SELECT CAST(id AS TEXT), CAST(user_id AS TEXT), role, content, CAST(created_at AS TEXT)
+            let sql =
+                "SELECT CAST(id AS TEXT), CAST(user_id AS TEXT), role, content, CAST(created_at AS TEXT)
                        FROM chat_messages WHERE CAST(session_id AS TEXT) = ? ORDER BY created_at, rowid";
             let mut query = connection.prepare_cached(sql)?;
             let rows = query.query_map([&key.id], |row| {

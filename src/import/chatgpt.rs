@@ -147,5 +147,8 @@ fn canvas(arguments: String) -> String {
         Some(texts.collect::<Vec<_>>().join("\n"))
     };
     let document = call.get("content").and_then(Value::as_str).map(str::to_owned);
-    document.or_else(|| of("updates", "replacement")).or_else(|| of("comments", "comment")).unwrap_or(arguments)
+    document
+        .or_else(|| of("updates", "replacement"))
+        .or_else(|| of("comments", "comment"))
+        .unwrap_or(arguments)
 }

@@ -42,7 +42,9 @@ fn with_ranges(text: String, metadata: &Value) -> String {
     places.sort_unstable();
     let mut characters: Vec<char> = text.chars().collect();
     for (begin, end, source) in places.into_iter().rev() {
-        if begin < end && characters.get(begin..end).is_some_and(|mark| [BEGIN, OLD_MARK[0]].contains(&mark[0])) {
+        if begin < end
+            && characters.get(begin..end).is_some_and(|mark| [BEGIN, OLD_MARK[0]].contains(&mark[0]))
+        {
             characters.splice(begin..end, source.chars());
         }
     }
@@ -63,9 +65,11 @@ fn source(reference: &Value) -> String {
     }
     let items = list(reference, "items");
     let items = if items.is_empty() { std::slice::from_ref(reference) } else { items };
-    let links = items.iter().filter_map(|item| match (text(item, "title").or(text(item, "name")), text(item, "url")) {
-        (Some(title), Some(url)) => Some(format!("[{title}]({url})")),
-        (title, url) => url.or(title),
+    let links = items.iter().filter_map(|item| {
+        match (text(item, "title").or(text(item, "name")), text(item, "url")) {
+            (Some(title), Some(url)) => Some(format!("[{title}]({url})")),
+            (title, url) => url.or(title),
+        }
     });
     let links: Vec<String> = links.collect();
     if links.is_empty() { String::new() } else { format!("({})", links.join(", ")) }
@@ -107,8 +111,12 @@ mod tests {
         let mark = "\u{e200}cite\u{e202}turn0search1\u{e201}";
         let item = json!({"title": "Owls", "url": "https://owl.example/a"});
         let told = |text: &str, metadata: Value| with_sources(text.to_owned(), &metadata);
-        let references = json!({"content_references": [{"matched_text": mark, "alt": null, "items": [item]}]});
-        assert_eq!(told(&format!("At night {mark}."), references), "At night ([Owls](https://owl.example/a)).");
+        let references =
+            json!({"content_references": [{"matched_text": mark, "alt": null, "items": [item]}]});
+        assert_eq!(
+            told(&format!("At night {mark}."), references),
+            "At night ([Owls](https://owl.example/a))."
+        );
         let shown = json!({"content_references": [{"matched_text": mark, "alt": "(owl.example)"}]});
         assert_eq!(told(&format!("At night {mark}."), shown), "At night (owl.example).");
         assert_eq!(told(&format!("At night{mark}."), Value::Null), "At night.");

@@ -5,7 +5,7 @@ use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
-use super::sample::has_all;
+use super::sample::{first_has_all, has_all};
 use super::times;
 use crate::api::{own_words, typed_words};
 use crate::error::Result;
@@ -22,14 +22,25 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     recognize: |sample| {
         // Gemini CLI's list of prompts has ids of messages.
         sample.any(|object| {
-            has_all(object, &["type", "sessionId"]) && !object.has("messageId")
+            is_entry(object) && !object.has("messageId")
                 || has_all(object, &["type", "leafUuid"])
+                || first_has_all(object, LOG, &["type", "timestamp"])
         })
     },
-    read: ReadFormat::Objects(|options, _| {
-        Box::new(ClaudeCodeSession { options: options.clone(), ..ClaudeCodeSession::default() })
+    read: ReadFormat::Objects(|options, origin| {
+        let file = origin.stem();
+        Box::new(ClaudeCodeSession { options: options.clone(), file, ..ClaudeCodeSession::default() })
     }),
 };
+
+/// The member in which the entries of a session in the cloud are.
+const LOG: &str = "loglines";
+
+/// Whether an object is an entry of a session; some tools keep none but the members of the conversation.
+fn is_entry(object: &Object) -> bool {
+    has_all(object, &["type", "sessionId"]) && !first_has_all(object, "message", &["parts"])
+        || has_all(object, &["type", "timestamp"]) && first_has_all(object, "message", &["content"])
+}
 
 /// The model of the program's own answers.
 const NO_MODEL: &str = "<synthetic>";
@@ -41,6 +52,8 @@ const HIDDEN: [&str; 5] =
 #[derive(Default)]
 struct ClaudeCodeSession {
     options: ImportOptions,
+    /// The name of the file, which names a session that its entries do not.
+    file: Option<String>,
     title: Option<String>,
     /// The id of the last prompt, which is the trace of the next messages.
     question: Option<String>,
@@ -52,6 +65,10 @@ struct ClaudeCodeSession {
 
 impl Convert for ClaudeCodeSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
+        if entry.has(LOG) {
+            let entries = entry.objects(LOG)?.unwrap_or_default();
+            return entries.into_iter().try_for_each(|entry| self.convert(entry, lines));
+        }
         let is = |member| entry.get(member) == Some("true");
         self.has_subagent |= is("isSidechain");
         match entry.text("type")?.as_deref() {
@@ -73,7 +90,7 @@ impl Convert for ClaudeCodeSession {
     }
 
     fn reason(&self) -> Option<&'static str> {
-        self.has_subagent.then_some("they are sessions of sub-agents")
+        self.has_subagent.then_some("they are of sub-agents")
     }
 }
 
@@ -164,15 +181,17 @@ impl ClaudeCodeSession {
     }
 
     fn add(&mut self, entry: &Object, message: ImportedMessage, lines: &mut Vec<Object>) -> Result<()> {
-        let id = entry.text("sessionId")?;
+        let id = entry.text("sessionId")?.or_else(|| self.file.clone());
         let mut directory = entry.text("cwd")?;
-        if let (Some(id), Some(here)) = (&id, &directory) {
-            directory = Some(match self.directories.get(id) {
-                Some(first) => first.clone(),
-                None => self.directories.entry(id.clone()).or_insert_with(|| here.clone()).clone(),
-            });
+        if let Some(id) = &id {
+            let first = self.directories.get(id).cloned();
+            if let (None, Some(here)) = (&first, &directory) {
+                self.directories.insert(id.clone(), here.clone());
+            }
+            directory = first.or(directory);
         }
-        let conversation = Conversation { id, title: self.title.clone(), directory, ..Conversation::default() };
+        let conversation =
+            Conversation { id, title: self.title.clone(), directory, ..Conversation::default() };
         let (time, id) = (times::member(entry, "timestamp")?, entry.text("uuid")?);
         let trace_id = self.question.clone();
         self.options.add(NAME, &conversation, ImportedMessage { time, id, trace_id, ..message }, lines)

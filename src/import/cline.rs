@@ -81,7 +81,10 @@ impl ClineTask {
         };
         let is_sent = !origin.name.ends_with(SHOWN);
         let is_shown_too = is_sent
-            && origin.path.and_then(|path| Some(path.parent()?.join(SHOWN))).is_some_and(|path| path.exists());
+            && origin
+                .path
+                .and_then(|path| Some(path.parent()?.join(SHOWN)))
+                .is_some_and(|path| path.exists());
         ClineTask {
             options: options.clone(),
             about: Conversation { id: task, directory: directory(), ..Conversation::default() },
@@ -116,13 +119,17 @@ impl ClineTask {
             return Ok(());
         }
         let (time, id) = (times::member(entry, "ts")?, entry.get("ts").map(str::to_owned));
-        self.pending.replace(id.as_deref(), vec![ImportedMessage { time, id: id.clone(), ..ImportedMessage::new(role, text) }]);
+        self.pending.replace(
+            id.as_deref(),
+            vec![ImportedMessage { time, id: id.clone(), ..ImportedMessage::new(role, text) }],
+        );
         Ok(())
     }
 
     fn sent(&mut self, entry: &Object) -> Result<()> {
         let mut said = text(entry, "content", &["text"])?;
-        let time = times::first_member(entry, &["ts", "timestamp"])?.or(self.began.map(|began| began + self.read));
+        let time =
+            times::first_member(entry, &["ts", "timestamp"])?.or(self.began.map(|began| began + self.read));
         self.read += 1;
         let role = match entry.text("role")?.as_deref() {
             Some("user") => Role::User,

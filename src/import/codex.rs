@@ -77,7 +77,7 @@ impl Convert for CodexSession {
     }
 
     fn reason(&self) -> Option<&'static str> {
-        self.is_subagent.then_some("they are sessions of sub-agents")
+        self.is_subagent.then_some("they are of sub-agents")
     }
 }
 

@@ -21,6 +21,8 @@ pub struct ImportOptions {
     pub instance: Option<String>,
     /// The time of messages without one, in milliseconds since 1970 (UTC).
     pub at: Option<i64>,
+    /// The time of the import, in milliseconds since 1970 (UTC), which records get that need none of their own.
+    pub now: i64,
     /// The sources of members, by the members' names.
     pub map: Vec<(String, String)>,
     /// The longest line or object, in bytes.

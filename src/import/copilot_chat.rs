@@ -110,7 +110,9 @@ impl Convert for ChatSession {
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
         let text = |of: &Value, member: &str| of.get(member).and_then(Value::as_str).map(str::to_owned);
-        let time = |of: &Value, member: &str| of.get(member).and_then(Value::as_f64).map(times::from_number).transpose();
+        let time = |of: &Value, member: &str| {
+            of.get(member).and_then(Value::as_f64).map(times::from_number).transpose()
+        };
         let about = Conversation {
             id: text(&self.state, "sessionId").or(self.about.id.clone()),
             title: text(&self.state, "customTitle"),
@@ -135,7 +137,12 @@ impl Convert for ChatSession {
             ];
             for (after, part) in (0..).zip(parts) {
                 let trace_id = id.clone();
-                messages.push(ImportedMessage { time: time.map(|time| time + after), id: id.clone(), trace_id, ..part });
+                messages.push(ImportedMessage {
+                    time: time.map(|time| time + after),
+                    id: id.clone(),
+                    trace_id,
+                    ..part
+                });
             }
         }
         self.options.add_all(NAME, &about, messages, lines)
@@ -147,10 +154,13 @@ fn answer(parts: &[Value]) -> String {
     let text = |of: &Value, member: &str| of.get(member).and_then(Value::as_str).map(str::to_owned);
     let shown = parts.iter().filter_map(|part| match part.get("kind").and_then(Value::as_str) {
         None => text(part, "value"),
-        Some("markdownContent" | "markdownVuln") => part.get("content").and_then(|content| text(content, "value")),
+        Some("markdownContent" | "markdownVuln") => {
+            part.get("content").and_then(|content| text(content, "value"))
+        }
         Some("inlineReference") => {
             let reference = part.get("inlineReference")?;
-            let path = text(reference, "path").or_else(|| text(reference.get("location")?.get("uri")?, "path"));
+            let path =
+                text(reference, "path").or_else(|| text(reference.get("location")?.get("uri")?, "path"));
             let file = path.and_then(|path| path.rsplit('/').next().map(str::to_owned));
             text(part, "name").or_else(|| text(reference, "name")).or(file).map(|name| format!("`{name}`"))
         }

@@ -45,8 +45,9 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
 /// The document of a key.
 fn document(connection: &Connection, key: &str) -> Result<Option<Object>> {
     let sql = "SELECT CAST(value AS TEXT) FROM cursorDiskKV WHERE key = ? AND value IS NOT NULL";
-    let value: rusqlite::Result<Option<String>> =
-        connection.prepare_cached(sql).and_then(|mut query| query.query_row([key], |row| row.get(0)).optional());
+    let value: rusqlite::Result<Option<String>> = connection
+        .prepare_cached(sql)
+        .and_then(|mut query| query.query_row([key], |row| row.get(0)).optional());
     value.context("cannot read the chat")?.map(|json| Object::parse(&json)).transpose()
 }
 

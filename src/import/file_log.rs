@@ -43,7 +43,9 @@ impl FileLog {
         let files = self.files();
         let of = |outcome: &BTreeMap<String, Vec<String>>, verb: [&str; 2]| -> Vec<String> {
             let note = |(reason, names): (&String, &Vec<String>)| {
-                let (count, verb) = if names.len() == 1 { ("1 file".to_owned(), verb[0]) } else {
+                let (count, verb) = if names.len() == 1 {
+                    ("1 file".to_owned(), verb[0])
+                } else {
                     (format!("{} files", names.len()), verb[1])
                 };
                 let reason = if names.len() == 1 { singular(reason) } else { reason.clone() };

@@ -59,7 +59,8 @@ pub fn find(places: &HomePlaces) -> Vec<FoundFiles> {
         for place in format.places {
             if *place == DOWNLOADS {
                 let own = downloads.iter().filter(|(of, _)| of.name == format.name);
-                let files = |path: &PathBuf| FoundFiles { format, path: path.clone(), files: 1, is_shared: false };
+                let files =
+                    |path: &PathBuf| FoundFiles { format, path: path.clone(), files: 1, is_shared: false };
                 found.extend(own.map(|(_, path)| files(path)));
             } else {
                 let paths = places.paths(place).into_iter();
@@ -118,9 +119,9 @@ fn expand(path: &Path) -> Vec<PathBuf> {
 
 /// The files in the directories of downloads that are exports of an account, or files in a folder there.
 fn downloads(directories: &[PathBuf]) -> Vec<(&'static ImportFormat, PathBuf)> {
-    let entries = directories.iter().flat_map(|path| {
-        WalkDir::new(path).max_depth(2).sort_by_file_name().into_iter().flatten()
-    });
+    let entries = directories
+        .iter()
+        .flat_map(|path| WalkDir::new(path).max_depth(2).sort_by_file_name().into_iter().flatten());
     let files = entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path);
     files.filter_map(|path| Some((export_format(&path)?, path))).collect()
 }

@@ -3,9 +3,9 @@
 use super::format::{ImportFormat, ReadFormat};
 use super::sample::{SAMPLE_BYTES, Sample, has_all};
 use super::{
-    aichat, aichat_session, aider, cgip, chat_backend, chatgpt, claude, claude_code, cline, codex, copilot_chat,
-    cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists, ollama, open_webui, openai, opencode,
-    opencode_tree, qwen_code, slack, table, whatsapp, zed,
+    aichat, aichat_session, aider, cgip, chat_backend, chatgpt, claude, claude_code, cline, codex,
+    copilot_chat, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists, ollama,
+    open_webui, openai, opencode, opencode_tree, qwen_code, slack, table, whatsapp, zed,
 };
 use crate::error::{Error, Result};
 use crate::record::{Object, kind_named, shape};
@@ -23,8 +23,6 @@ static FORMATS: &[ImportFormat] = &[
         },
         read: ReadFormat::Lines,
     },
-    // Before others, whose signs it has too.
-    qwen_code::FORMAT,
     claude_code::FORMAT,
     codex::FORMAT,
     chatgpt::FORMAT,
@@ -34,6 +32,7 @@ static FORMATS: &[ImportFormat] = &[
     opencode::EXPORT,
     opencode_tree::FORMAT,
     gemini::FORMAT,
+    qwen_code::FORMAT,
     cline::FORMAT,
     copilot_chat::FORMAT,
     cursor::FORMAT,
@@ -79,12 +78,14 @@ struct Unreadable {
 
 static UNREADABLE: &[Unreadable] = &[
     Unreadable {
-        recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["sessionId", "messageId", "message"])),
-        reason: "they are lists of the prompts of Gemini CLI, which its sessions have too",
+        recognize: |sample| {
+            sample.first().is_some_and(|object| has_all(object, &["sessionId", "messageId", "message"]))
+        },
+        reason: "they are of Gemini CLI, whose sessions have the same prompts",
     },
     Unreadable {
         recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["role", "parts"])),
-        reason: "they are checkpoints of Gemini CLI, which its sessions have too",
+        reason: "they are of Gemini CLI, whose sessions have the same words",
     },
 ];
 

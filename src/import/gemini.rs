@@ -100,7 +100,7 @@ impl Convert for GeminiSession {
     }
 
     fn reason(&self) -> Option<&'static str> {
-        self.is_subagent.then_some("they are sessions of sub-agents")
+        self.is_subagent.then_some("they are of sub-agents")
     }
 }
 

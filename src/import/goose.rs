@@ -23,7 +23,9 @@ pub(super) const DATABASE: ImportFormat = ImportFormat {
     timeless: false,
     recognize: |_| false,
     read: ReadFormat::Database(DatabaseFormat {
-        recognize: |database| database.has_column("messages", "content_json") && database.has_all(&["sessions"]),
+        recognize: |database| {
+            database.has_column("messages", "content_json") && database.has_all(&["sessions"])
+        },
         open,
     }),
 };
@@ -44,7 +46,11 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
     // Other sessions are those of agents that a session started.
     let has_types = database.has_column("sessions", "session_type");
     let types = if has_types { "WHERE coalesce(session_type, 'user') IN ('user', '')" } else { "" };
-    let keys = turns(&database.connection, "sessions", &format!("SELECT id FROM sessions {types} ORDER BY created_at, id"))?;
+    let keys = turns(
+        &database.connection,
+        "sessions",
+        &format!("SELECT id FROM sessions {types} ORDER BY created_at, id"),
+    )?;
     let about = Conversation::default();
     let reader = GooseSession { options: options.clone(), about, question: None };
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(reader))))
@@ -62,11 +68,13 @@ impl ReadTurn for GooseSession {
             let sql = "SELECT description, working_dir FROM sessions WHERE id = ?";
             let (title, directory) =
                 connection.prepare_cached(sql)?.query_row([&key.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let about = Conversation { id: Some(key.id.clone()), title, directory, ..Conversation::default() };
+            let about =
+                Conversation { id: Some(key.id.clone()), title, directory, ..Conversation::default() };
             let sql = "SELECT CAST(id AS TEXT), role, content_json, CAST(created_timestamp AS TEXT)
                        FROM messages WHERE session_id = ? ORDER BY created_timestamp, id";
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([&key.id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+            let rows = statement
+                .query_map([&key.id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
             Ok::<_, rusqlite::Error>((about, rows.collect::<rusqlite::Result<Vec<[String; 4]>>>()?))
         };
         let (about, rows) = read().context("cannot read the session")?;
@@ -75,7 +83,10 @@ impl ReadTurn for GooseSession {
             let mut message = Object::default();
             message.set_text("id", &id);
             message.set_text("role", &role);
-            message.set("content", if content.trim_start().starts_with('[') { content } else { quote(&content) });
+            message.set(
+                "content",
+                if content.trim_start().starts_with('[') { content } else { quote(&content) },
+            );
             message.set("created", created);
             self.message(&message, lines)?;
         }

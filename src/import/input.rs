@@ -13,7 +13,7 @@ use crate::error::{Context, Error, Result};
 use crate::lines::{LocatedObject, ObjectSource, Reader, binary_format, describe};
 use flate2::read::MultiGzDecoder;
 use std::collections::VecDeque;
-use std::fs::{File, FileType};
+use std::fs::File;
 use std::io::{Cursor, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,9 @@ impl Sources {
                 Some(reason) if is_operand => return Err(Error::new("is not read").because(reason).at(name)),
                 Some(reason) => return Ok(self.leave_out(&name, reason)),
                 // Lines without a kind of their own, and no lines at all.
-                None if is_operand && (sample.any(is_record) || sample.text().trim().is_empty()) => &formats()[0],
+                None if is_operand && (sample.any(is_record) || sample.text().trim().is_empty()) => {
+                    &formats()[0]
+                }
                 None if is_operand => return Err(unknown(&name, &sample)),
                 None => return Ok(self.leave_out(&name, UNKNOWN)),
             },
@@ -158,9 +160,10 @@ impl Sources {
         let objects = |bytes| Reader::new(&name, bytes, self.options.max_line);
         let lines: Box<dyn ObjectSource> = match &format.read {
             ReadFormat::Lines => Box::new(ConvertedObjects::new(objects(bytes), Box::new(OwnLines))),
-            ReadFormat::Objects(converter) => {
-                Box::new(ConvertedObjects::new(objects(bytes), converter(&self.options, &Origin { name: &name, path })))
-            }
+            ReadFormat::Objects(converter) => Box::new(ConvertedObjects::new(
+                objects(bytes),
+                converter(&self.options, &Origin { name: &name, path }),
+            )),
             ReadFormat::Text(read) => read(TextInput { name: &name, bytes, options: &self.options }),
             ReadFormat::Database(_) => {
                 return Err(Error::new("is no SQLite database")
@@ -217,19 +220,18 @@ pub fn check_link(path: &Path) -> Result<()> {
     let names_stream = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
     let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     let Some(target) = path.metadata().ok().filter(|_| is_link && !names_stream) else { return Ok(()) };
-    const OTHERS: [(fn(&FileType) -> bool, &str); 4] = [
-        (FileType::is_fifo, "FIFO"),
-        (FileType::is_char_device, "device"),
-        (FileType::is_block_device, "device"),
-        (FileType::is_socket, "socket"),
-    ];
-    match OTHERS.iter().find(|(is, _)| is(&target.file_type())) {
-        Some((_, kind)) => {
-            Err(Error::new(format!("cannot read {}: is a link to a {kind}", path.display()))
-                .hint("name the file itself"))
-        }
-        None => Ok(()),
-    }
+    let kind = target.file_type();
+    let kind = if kind.is_fifo() {
+        "FIFO"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "device"
+    } else if kind.is_socket() {
+        "socket"
+    } else {
+        return Ok(());
+    };
+    let error = Error::new(format!("cannot read {}: is a link to a {kind}", path.display()));
+    Err(error.hint("name the file itself"))
 }
 
 /// The lines of a file whose outcome is noted at its end.

@@ -7,9 +7,7 @@ use super::objects::Convert;
 use super::sample::{first_has_all, has_all};
 use super::times;
 use crate::error::{Error, Result};
-use crate::record::{
-    ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time,
-};
+use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time};
 
 pub(super) const MEM0: ImportFormat = ImportFormat {
     name: "mem0",
@@ -18,9 +16,9 @@ pub(super) const MEM0: ImportFormat = ImportFormat {
     timeless: false,
     recognize: |sample| {
         let members = ["id", "memory"];
-        sample.first().is_some_and(|object| {
-            has_all(object, &members) || first_has_all(object, "results", &members)
-        })
+        sample
+            .first()
+            .is_some_and(|object| has_all(object, &members) || first_has_all(object, "results", &members))
     },
     read: ReadFormat::Objects(|options, _| Box::new(Memories::new(options, mem0))),
 };
@@ -35,10 +33,12 @@ pub(super) const CONTEXTD: ImportFormat = ImportFormat {
         sample.first().is_some_and(|object| {
             has_all(object, &members) && object.has("project_id") && !object.has("kind")
                 || first_has_all(object, "memories", &members)
-                || RESULTS.iter().any(|member| object.get(member).is_some_and(|result| {
-                    first_has_all(object, member, &["memories"])
-                        || result.contains("memories") && result.contains("outcome")
-                }))
+                || RESULTS.iter().any(|member| {
+                    object.get(member).is_some_and(|result| {
+                        first_has_all(object, member, &["memories"])
+                            || result.contains("memories") && result.contains("outcome")
+                    })
+                })
         })
     },
     read: ReadFormat::Objects(|options, _| Box::new(Memories::new(options, contextd))),
@@ -121,9 +121,10 @@ fn mem0(options: &ImportOptions, memory: Object, _: &mut Vec<Object>) -> Result<
     let title: String = first.chars().take(TITLE_CHARS).collect();
     let owner = memory.text("user_id")?.or(memory.text("agent_id")?);
     let instance = options.instance.clone().or(memory.text("run_id")?);
-    let time = times::first_member(&memory, &["updated_at", "created_at"])?.or(options.at).ok_or_else(|| {
-        Error::new("created_at: is missing").hint("give memories without a time one with --at TIME")
-    })?;
+    let time =
+        times::first_member(&memory, &["updated_at", "created_at"])?.or(options.at).ok_or_else(|| {
+            Error::new("created_at: is missing").hint("give memories without a time one with --at TIME")
+        })?;
     let mut line = Object::default();
     line.set_text("kind", "memory");
     line.set_text("partition", &options.partition.clone().or(owner).unwrap_or_else(|| "mem0".to_owned()));
@@ -165,10 +166,9 @@ fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>
     }
     let created = times::first_member(&memory, &["timestamp", "created_at"])?;
     let updated = times::member(&memory, "updated_at")?.or(created).or(options.at);
-    if let Some(time) = created.or(options.at) {
-        memory.set("timestamp", time.to_string());
-        memory.take("created_at");
-    }
+    // The output of a search has no times.
+    memory.set("timestamp", created.or(options.at).unwrap_or(options.now).to_string());
+    memory.take("created_at");
     let Some(id) = memory.text("id")? else { return Ok(memory) };
     let into = memory.text("consolidation_id")?.filter(|into| !into.is_empty());
     if into.is_some() || memory.get("state") == Some("\"archived\"") {

@@ -53,10 +53,12 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
 
 impl ReadTurn for Chats {
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()> {
-        let sql = "SELECT title, chat, CAST(created_at AS TEXT), CAST(updated_at AS TEXT) FROM chat WHERE id = ?";
-        let row: rusqlite::Result<[Option<String>; 4]> = connection.prepare_cached(sql).and_then(|mut query| {
-            query.query_row([&key.id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))
-        });
+        let sql =
+            "SELECT title, chat, CAST(created_at AS TEXT), CAST(updated_at AS TEXT) FROM chat WHERE id = ?";
+        let row: rusqlite::Result<[Option<String>; 4]> =
+            connection.prepare_cached(sql).and_then(|mut query| {
+                query.query_row([&key.id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))
+            });
         let [title, chat, created, updated] = row.context("cannot read the chat")?;
         let mut entry = Object::default();
         entry.set_text("id", &key.id);

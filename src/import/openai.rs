@@ -6,11 +6,11 @@ use super::contents::{said_text, text};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
-use super::sample::{first_has_all, first_object};
+use super::sample::{first_has_all, first_object, has_all};
 use super::times;
 use crate::api::{self, AnswerEvents, own_words};
 use crate::error::Result;
-use crate::record::{Object, Role};
+use crate::record::{Object, Role, quote};
 
 const NAME: &str = "openai";
 
@@ -34,6 +34,9 @@ const BODIES: [&str; 3] = ["request", "body", "response"];
 const TIMES: [&str; 8] =
     ["timestamp", "created_at", "createdAt", "time", "startTime", "start_time", "date", "created"];
 
+/// The members of which a request for a completion has one.
+const LIMITS: [&str; 4] = ["max_tokens", "temperature", "stream", "options"];
+
 /// Whether an object is a request or an answer.
 fn is_body(object: &Object) -> bool {
     let is = |member: &str, value: &str| object.get(member) == Some(value);
@@ -41,7 +44,8 @@ fn is_body(object: &Object) -> bool {
         || first_has_all(object, "contents", &["parts"])
         || object.has("choices")
         || object.has("candidates")
-        || object.has("model") && (object.has("input") || object.has("prompt")) && !object.has("embedding")
+        || has_all(object, &["model", "input"]) && !object.has("embedding")
+        || has_all(object, &["model", "prompt"]) && LIMITS.iter().any(|member| object.has(member))
         || is("type", "\"message\"") && is("role", "\"assistant\"") && object.has("content")
         || is("object", "\"response\"") && object.has("output")
 }
@@ -50,7 +54,8 @@ fn is_body(object: &Object) -> bool {
 fn holds_body(object: &Object, member: &str) -> bool {
     let json = object.get(member).unwrap_or_default();
     let inner = || serde_json::from_str::<String>(json).ok();
-    let body = if json.starts_with('"') { inner().and_then(|text| first_object(&text)) } else { first_object(json) };
+    let body =
+        if json.starts_with('"') { inner().and_then(|text| first_object(&text)) } else { first_object(json) };
     let Some(body) = body else { return false };
     is_body(&body) || holds_body(&body, "body")
 }
@@ -76,7 +81,11 @@ fn body(entry: &Object, member: &str) -> Option<Body> {
         return Some(Body::Stream(text));
     }
     let object = Object::parse(&text).ok()?;
-    if is_body(&object) { Some(Body::Object(object)) } else { body(&object, "body").or(Some(Body::Object(object))) }
+    if is_body(&object) {
+        Some(Body::Object(object))
+    } else {
+        body(&object, "body").or(Some(Body::Object(object)))
+    }
 }
 
 impl Convert for Log {
@@ -104,7 +113,8 @@ impl Convert for Log {
                 time = times::first_member(response, &TIMES)?;
             }
             let answer = answered(response)?;
-            messages.extend((!answer.trim().is_empty()).then(|| ImportedMessage::new(Role::Assistant, answer)));
+            messages
+                .extend((!answer.trim().is_empty()).then(|| ImportedMessage::new(Role::Assistant, answer)));
         }
         for (at, message) in (0..).zip(messages) {
             let is_answer = message.role == Role::Assistant;
@@ -136,13 +146,22 @@ fn is_answer(object: &Object) -> bool {
 
 /// The answer that the events of a stream make; none if they make none.
 fn whole(events: &str) -> Option<Object> {
-    let mut answer = AnswerEvents::new(None);
+    let mut answer = AnswerEvents::new(Some(events.len()));
+    let mut text = String::new();
     for data in events.lines().filter_map(|line| line.strip_prefix("data:")) {
-        if let Ok(event) = Object::parse(data.trim()) {
-            answer.add(&event);
-        }
+        let Ok(event) = Object::parse(data.trim()) else { continue };
+        let choices = event.objects("choices").ok().flatten().unwrap_or_default();
+        let delta = choices.first().and_then(|choice| choice.object("delta").ok().flatten());
+        text += &delta.and_then(|delta| delta.text("content").ok().flatten()).unwrap_or_default();
+        answer.add(&event);
     }
-    answer.finish()
+    if text.is_empty() {
+        return answer.finish();
+    }
+    let mut whole = Object::default();
+    whole
+        .set("choices", format!("[{{\"message\":{{\"role\":\"assistant\",\"content\":{}}}}}]", quote(&text)));
+    Some(whole)
 }
 
 /// The messages of the users and the models in a request.
@@ -165,9 +184,12 @@ fn asked(request: &Object) -> Result<Vec<ImportedMessage>> {
 
 /// The text of an answer; empty if it has none.
 fn answered(response: &Object) -> Result<String> {
-    let first = |member| Ok::<_, crate::error::Error>(response.objects(member)?.unwrap_or_default().into_iter().next());
+    let first = |member| {
+        Ok::<_, crate::error::Error>(response.objects(member)?.unwrap_or_default().into_iter().next())
+    };
     if response.has("candidates") {
-        let content = first("candidates")?.map(|candidate| candidate.object("content")).transpose()?.flatten();
+        let content =
+            first("candidates")?.map(|candidate| candidate.object("content")).transpose()?.flatten();
         return content.map_or(Ok(String::new()), |content| said_text(&content, "parts"));
     }
     if let Some(choice) = first("choices")?.filter(|choice| !choice.has("message")) {

@@ -22,7 +22,9 @@ pub(super) const DATABASE: ImportFormat = ImportFormat {
     timeless: false,
     recognize: |_| false,
     read: ReadFormat::Database(DatabaseFormat {
-        recognize: |database| database.has_all(&["project", "session", "message", "part"]),
+        recognize: |database| {
+            database.has_all(&["session", "message", "part"]) && database.has_column("session", "title")
+        },
         open,
     }),
 };
@@ -52,8 +54,10 @@ pub(super) struct Sessions {
 
 fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
     // A session with a parent is that of an agent that another session started.
-    let sql = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_created, id";
-    let keys = turns(&database.connection, "session", sql)?;
+    let has_parents = database.has_column("session", "parent_id");
+    let own = if has_parents { "WHERE parent_id IS NULL" } else { "" };
+    let sql = format!("SELECT id FROM session {own} ORDER BY time_created, id");
+    let keys = turns(&database.connection, "session", &sql)?;
     let has_revert = database.has_column("session", "revert");
     let sessions = Sessions::new(options, has_revert);
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(sessions))))
@@ -78,7 +82,12 @@ impl ReadTurn for Sessions {
 fn conversation(connection: &Connection, id: &str) -> rusqlite::Result<Conversation> {
     let sql = "SELECT id, title, directory FROM session WHERE id = ?";
     connection.prepare_cached(sql)?.query_row([id], |row| {
-        Ok(Conversation { id: row.get(0)?, title: row.get(1)?, directory: row.get(2)?, ..Conversation::default() })
+        Ok(Conversation {
+            id: row.get(0)?,
+            title: row.get(1)?,
+            directory: row.get(2)?,
+            ..Conversation::default()
+        })
     })
 }
 
@@ -177,7 +186,7 @@ impl Convert for Sessions {
     }
 
     fn reason(&self) -> Option<&'static str> {
-        self.has_subagent.then_some("they are sessions of sub-agents")
+        self.has_subagent.then_some("they are of sub-agents")
     }
 }
 

@@ -18,7 +18,8 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     timeless: false,
     recognize: |sample| {
         sample.first().is_some_and(|object| {
-            has_all(object, &["id", "directory", "title", "time"]) && object.has("version") || is_piece(object)
+            has_all(object, &["id", "directory", "title", "time"]) && object.has("version")
+                || is_piece(object)
         })
     },
     read: ReadFormat::Objects(|options, origin| {

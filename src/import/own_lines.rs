@@ -16,7 +16,8 @@ impl Convert for OwnLines {
     fn convert(&mut self, mut line: Object, lines: &mut Vec<Object>) -> Result<()> {
         if !line.has("kind") {
             let number = line.get("timestamp").and_then(|json| json.parse::<f64>().ok());
-            if number.is_some_and(|number| SECONDS.contains(&number) || number >= 1e14 || number.fract() != 0.0)
+            if number
+                .is_some_and(|number| SECONDS.contains(&number) || number >= 1e14 || number.fract() != 0.0)
                 && let Some(time) = times::member(&line, "timestamp")?
             {
                 line.set("timestamp", time.to_string());

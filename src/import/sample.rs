@@ -12,7 +12,7 @@ pub(super) struct Sample {
 /// The number of bytes of the first sample of an input.
 pub(super) const SAMPLE_BYTES: usize = 1 << 16;
 
-/// The number of lines of the first sample whose objects are looked at; a longer one has proportionally more.
+/// The number of lines of the first sample whose objects are looked at; of a longer one, all are.
 const LINES: usize = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -20,7 +20,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl Sample {
     pub(super) fn new(bytes: Vec<u8>) -> Sample {
         let text = valid_text(&bytes);
-        let lines = LINES * bytes.len().div_ceil(SAMPLE_BYTES).max(1);
+        let lines = if bytes.len() <= SAMPLE_BYTES { LINES } else { usize::MAX };
         let mut objects: Vec<Object> = first_object(text).into_iter().collect();
         objects.extend(text.lines().take(lines).skip(1).filter_map(first_object));
         Sample { bytes, objects }
@@ -138,7 +138,10 @@ mod tests {
     #[test]
     fn members_that_are_cut_off_have_their_beginnings() {
         let read = |text: &str| first_object(text).map(|object| object.to_json());
-        assert_eq!(read("[ {\"a\": [1, {\"b\": \"}\\\"\"}], \"c\": 2} ]").unwrap(), "{\"a\":[1, {\"b\": \"}\\\"\"}],\"c\":2}");
+        assert_eq!(
+            read("[ {\"a\": [1, {\"b\": \"}\\\"\"}], \"c\": 2} ]").unwrap(),
+            "{\"a\":[1, {\"b\": \"}\\\"\"}],\"c\":2}"
+        );
         assert_eq!(read("{\"a\":1,\"b\":[{\"c\":\"d").unwrap(), "{\"a\":1,\"b\":[{\"c\":\"d}");
         assert_eq!(read("{\"a\":1,\"b").unwrap(), "{\"a\":1}");
         assert_eq!(read("{\"a\":\"b\\").unwrap(), "{\"a\":\"b\\}");

@@ -125,7 +125,10 @@ impl Table {
         if !self.has_own_times {
             for member in ["timestamp", "created_at"] {
                 if let Some(time) = times::member(&line, member).map_err(|error| error.at(&location))? {
-                    line.set(member, if member == "timestamp" { time.to_string() } else { quote(&time::rfc3339(time)) });
+                    line.set(
+                        member,
+                        if member == "timestamp" { time.to_string() } else { quote(&time::rfc3339(time)) },
+                    );
                 }
             }
         }

@@ -18,7 +18,9 @@ pub(super) fn from_number(number: f64) -> Result<i64> {
     let unit = FIRST_OF_UNITS.iter().find(|(first, _)| number.abs() >= *first);
     match unit {
         Some((_, millis)) if number.abs() < 1e20 => time::checked((number * millis).round() as i64),
-        _ => Err(Error::new(format!("expected a time in seconds, milliseconds or smaller units, found {number}"))),
+        _ => Err(Error::new(format!(
+            "expected a time in seconds, milliseconds or smaller units, found {number}"
+        ))),
     }
 }
 
@@ -62,7 +64,8 @@ mod tests {
 
     #[test]
     fn units_are_told_by_their_size() {
-        for text in ["1756000000", "1756000000.0", "1756000000000", "1756000000000000", "1756000000000000000"] {
+        for text in ["1756000000", "1756000000.0", "1756000000000", "1756000000000000", "1756000000000000000"]
+        {
             assert_eq!(from_text(text).unwrap(), 1_756_000_000_000, "{text}");
         }
         assert_eq!(from_text("1756000000.25").unwrap(), 1_756_000_000_250);

@@ -42,19 +42,17 @@ const MONTH_FIRST: BlockFormat =
 fn is_month_first(text: &str) -> bool {
     let headings: Vec<Object> = text.lines().filter_map(heading).collect();
     let exceeds = |member: &str| {
-        headings.iter().any(|heading| heading.integer(member).is_ok_and(|number| number.is_some_and(|n| n > 12)))
+        headings
+            .iter()
+            .any(|heading| heading.integer(member).is_ok_and(|number| number.is_some_and(|n| n > 12)))
     };
-    let is_american = || text.lines().next().is_some_and(|line| !line.starts_with('[') && line.contains("M - "));
+    let is_american =
+        || text.lines().next().is_some_and(|line| !line.starts_with('[') && line.contains("M - "));
     !exceeds("first") && (exceeds("second") || is_american())
 }
 
 /// Appends the line of a message; `order` has the places of the year, the month and the day among the numbers of its date.
-fn message(
-    options: &ImportOptions,
-    block: Block,
-    order: [usize; 3],
-    lines: &mut Vec<Object>,
-) -> Result<()> {
+fn message(options: &ImportOptions, block: Block, order: [usize; 3], lines: &mut Vec<Object>) -> Result<()> {
     let Block { input, heading, text } = block;
     let number = |member| heading.integer(member).map(Option::unwrap_or_default);
     let numbers = [number("first")?, number("second")?, number("third")?];
@@ -88,7 +86,8 @@ fn heading(line: &str) -> Option<Object> {
         None => line.split_once(" - ")?,
     };
     let (day, clock) = when.split_once(", ").or_else(|| when.split_once(' '))?;
-    let numbers: Vec<i64> = day.split(['/', '.', '-']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let numbers: Vec<i64> =
+        day.split(['/', '.', '-']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [first, second, third] = numbers[..] else { return None };
     let clock = clock.replace(['\u{202f}', '\u{a0}'], " ").to_lowercase();
     let clock = clock.trim();

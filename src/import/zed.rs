@@ -132,8 +132,10 @@ fn said(message: &Value) -> Option<ImportedMessage> {
         _ => return None,
     };
     let segments = message.get("segments").and_then(Value::as_array).into_iter().flatten();
-    let is_text = |segment: &&Value| segment.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "text");
-    let texts: Vec<&str> = segments.filter(is_text).filter_map(|segment| segment.get("text")?.as_str()).collect();
+    let is_text =
+        |segment: &&Value| segment.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "text");
+    let texts: Vec<&str> =
+        segments.filter(is_text).filter_map(|segment| segment.get("text")?.as_str()).collect();
     let text = if texts.is_empty() { message.get("text")?.as_str()?.to_owned() } else { texts.join("\n") };
     Some(ImportedMessage::new(role, text))
 }

@@ -26,9 +26,12 @@ pub fn link_archived(store: &mut dyn Store) -> Result<Vec<(String, String)>> {
         }
         Ok(())
     })?;
-    let (there, missing): (Vec<_>, Vec<_>) = archived.into_iter().partition(|(_, into, _)| ids.contains(into));
+    let (there, missing): (Vec<_>, Vec<_>) =
+        archived.into_iter().partition(|(_, into, _)| ids.contains(into));
     for some in there.chunks(BATCH) {
-        let link = |(id, into, at): &(String, String, i64)| Record::Link(Link::plain(CONSOLIDATED_INTO, id, into, *at));
+        let link = |(id, into, at): &(String, String, i64)| {
+            Record::Link(Link::plain(CONSOLIDATED_INTO, id, into, *at))
+        };
         store.write(&some.iter().map(link).collect::<Vec<_>>(), WriteRules::KEEP_OUT)?;
     }
     Ok(missing.into_iter().map(|(id, into, _)| (id, into)).collect())
