@@ -26,7 +26,7 @@ mod wire;
 
 pub use answer::{answer, is_failed, mark_broken, prompt_tokens, reported_error};
 pub use call_piece::{CallPiece, KnownCall, is_repeated};
-pub use client_text::{is_element, is_program_text, without_reminders};
+pub use client_text::{own_words, typed_words, without_elements};
 pub use events::{AnswerEvents, is_last_event, message_stop, push_event_text};
 pub use from_chat::{from_chat, push_content};
 pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};

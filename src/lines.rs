@@ -11,4 +11,4 @@ mod text_lines;
 pub use feed::{Feed, FeedEvent, ObjectSource};
 pub use located_line::{LineContent, LocatedLine};
 pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
-pub use sniff::binary_format;
+pub use sniff::{binary_format, describe};

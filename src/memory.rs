@@ -1,11 +1,13 @@
 //! Memories: their confidence, uses and state, which follow from signals and links.
 
+mod archived;
 mod confidence;
 mod derived;
 mod listing;
 mod signals;
 mod stats;
 
+pub use archived::link_archived;
 pub use confidence::{Evidence, PriorRule, Weights, confidence};
 pub use derived::{
     confidence_of, decimal, derive, derive_times, derive_untimed, is_active, is_trusted, weights_of,

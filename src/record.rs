@@ -52,7 +52,9 @@ pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line, shape};
 pub use link::{CONSOLIDATED_INTO, CORRECTS, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE, check_relation};
 pub use members::{time_member, timestamp};
-pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts};
+pub use memory::{
+    ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts,
+};
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, invalid_utf8, quote, string_length, unexpected, utf8};
 pub use query::Query;

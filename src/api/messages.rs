@@ -108,7 +108,7 @@ fn user_message(message: &Unread) -> Result<UserMessage> {
             }
         }
         Some(json) => match serde_json::from_str::<String>(json) {
-            Ok(text) => found.add_text(&fence::remove(&text), false),
+            Ok(text) => found.add_text(&fence::remove(&text)),
             Err(_) => return Err(unexpected("content", "a string or an array of parts", json)),
         },
     }
@@ -121,7 +121,7 @@ fn add_block(to: &mut UserMessage, block: &Object) {
         Some("text") => {
             let text = block.text("text").ok().flatten().unwrap_or_default();
             if !fence::is_all(&text) {
-                to.add_text(&text, false);
+                to.add_text(&text);
             }
         }
         Some("image") => to.parts.push(image(block).unwrap_or_else(|| unmarked(block))),

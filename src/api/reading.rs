@@ -202,14 +202,16 @@ pub(super) struct UserMessage {
 
 impl UserMessage {
     /// Adds a text, unless the program wrote it.
-    pub(super) fn add_text(&mut self, text: &str, is_program_text: bool) {
-        let own = client_text::without_reminders(text);
+    pub(super) fn add_text(&mut self, text: &str) {
+        let own = client_text::without_additions(text);
         if client_text::is_program_request(&own) {
             self.is_program_request = true;
-        } else if is_program_text || client_text::is_program_text(&own) {
-            self.has_program_text = true;
-        } else if !own.is_empty() {
-            self.parts.push(text_part(&own));
+            return;
+        }
+        match client_text::own_words(&own) {
+            None => self.has_program_text = true,
+            Some(own) if own.is_empty() => {}
+            Some(own) => self.parts.push(text_part(&own)),
         }
     }
 

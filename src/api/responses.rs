@@ -1,6 +1,5 @@
 //! Requests for OpenAI's Responses.
 
-use super::client_text::is_element;
 use super::messages::with_text;
 use super::reading::{
     Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
@@ -31,22 +30,22 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         None | Some("null") => return Err(Error::new("input: is missing").hint(REQUEST_HINT)),
         Some(json) if json.starts_with('"') => {
             let mut user = UserMessage::default();
-            user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()), false);
+            user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()));
             reading.said = user.said();
             reading.user = reading.said.is_some().then_some(UserPlace { number: 0, range: 0..json.len() });
             reading.is_side_call |= reading.user.is_none();
             reading.turns.extend(reading.said.clone());
         }
         Some(json) if json.starts_with('[') => {
-            read_items(&mut reading, json, metadata.is_some())?;
+            read_items(&mut reading, json)?;
         }
         Some(json) => return Err(unexpected("input", "a text or an array of items", json)),
     }
     Ok(reading)
 }
 
-/// Reads an array of items; `adds_elements` is whether the program describes its environment to the model by elements.
-fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<()> {
+/// Reads an array of items.
+fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
     let mut earlier = unread(json);
     reading.len = earlier.len();
     // Newest first.
@@ -57,7 +56,7 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
         let item = || Object::parse(last.json()).map_err(place);
         match Item::of(last.role(), last.kind()) {
             Item::User => {
-                let user = user_message(&item()?, adds_elements).map_err(place)?;
+                let user = user_message(&item()?).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;
                 let Some(said) = user.said() else {
                     goes_on |= user.has_program_text;
@@ -90,7 +89,7 @@ fn read_items(reading: &mut Reading, json: &str, adds_elements: bool) -> Result<
 
 /// Whether an item is a program's own request; the user's words after it are the matter.
 fn is_program_request(item: &Unread) -> bool {
-    let read = |item: Object| user_message(&item, false).ok();
+    let read = |item: Object| user_message(&item).ok();
     item.role() == Some("\"user\"")
         && Object::parse(item.json()).ok().and_then(read).is_some_and(|user| user.is_program_request)
 }
@@ -125,30 +124,27 @@ fn turn_of(message: Object, role: &str) -> Object {
 }
 
 /// The contents of a message of the user.
-fn user_message(item: &Object, adds_elements: bool) -> Result<UserMessage> {
+fn user_message(item: &Object) -> Result<UserMessage> {
     let mut found = UserMessage::default();
     match Content::from_message(item)? {
         Content::Null => {}
-        Content::Text(text) => {
-            let text = fence::remove(&text);
-            found.add_text(&text, adds_elements && is_element(&text));
-        }
+        Content::Text(text) => found.add_text(&fence::remove(&text)),
         Content::Parts(_) => {
             for part in item.objects("content")?.unwrap_or_default() {
-                add_part(&mut found, &part, adds_elements);
+                add_part(&mut found, &part);
             }
         }
     }
     Ok(found)
 }
 
-fn add_part(to: &mut UserMessage, part: &Object, adds_elements: bool) {
+fn add_part(to: &mut UserMessage, part: &Object) {
     let text = |name| part.text(name).ok().flatten();
     match text("type").as_deref() {
         Some("input_text" | "text") => {
             let text = text("text").unwrap_or_default();
             if !fence::is_all(&text) {
-                to.add_text(&text, adds_elements && is_element(&text));
+                to.add_text(&text);
             }
         }
         Some("input_image") => match text("image_url") {
@@ -183,12 +179,11 @@ pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Ob
         body.set("input", quote(&(text.to_owned() + &fence::remove(&own))));
         return Ok(body);
     }
-    let adds_elements = body.has(METADATA);
     let mut item = Object::parse(&json[user.range.clone()])?;
     let content = item.get("content").unwrap_or("\"\"").to_owned();
     let is_own = |part: &Object| {
         let mut found = UserMessage::default();
-        add_part(&mut found, part, adds_elements);
+        add_part(&mut found, part);
         !found.parts.is_empty()
     };
     item.set("content", with_text(&content, &part, is_own)?);

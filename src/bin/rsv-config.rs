@@ -8,7 +8,7 @@ use rsv::doctor;
 use rsv::embed;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
-use rsv::import;
+use rsv::import::{self, HomePlaces};
 use rsv::picture::Activity;
 use rsv::project::Projects;
 use rsv::provider::{Providers, Refusal};
@@ -457,11 +457,13 @@ fn report(set: &[(String, String)], io: &mut Io) -> Result<()> {
 
 /// Says how conversations that other programs keep come in, if there are any.
 fn mention_other_programs(settings: &Settings, io: &Io) {
-    let Some(home) = settings.places().home else { return };
-    if !import::find(&home).is_empty() {
+    let paths = settings.places();
+    let Some(home) = paths.home else { return };
+    let places = HomePlaces { home, moved: paths.moved, downloads: paths.downloads };
+    if !import::find(&places).is_empty() {
         io.note("other programs keep conversations here; to import them, see: rsv-import --find");
     }
-    if !import::session_directories(&home).is_empty() {
+    if !import::session_directories(&places).is_empty() {
         io.note("to import the sessions of coding agents as they are written, run: rsv-import --watch");
     }
 }

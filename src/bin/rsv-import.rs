@@ -4,9 +4,10 @@ use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
 use rsv::forget;
-use rsv::import::{self, FoundFiles, ImportOptions, Input, ReadFiles, Sources, Watch};
+use rsv::import::{self, FileLog, FoundFiles, HomePlaces, ImportOptions, Input, ReadFiles, Sources, Watch};
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::lines::Feed;
+use rsv::memory;
 use rsv::project::Projects;
 use rsv::record::time;
 use rsv::redact::Redactor;
@@ -14,7 +15,6 @@ use rsv::store::{self, Import, OpenMode, Store};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -36,6 +36,9 @@ struct Args {
     /// List the files of other programs in the home directory, with the commands that import them
     #[arg(long, conflicts_with = "files")]
     find: bool,
+    /// Import what --find lists, after a question
+    #[arg(long, requires = "find", conflicts_with_all = ["from", "watch", "history"])]
+    import: bool,
     /// List the imports that can be undone, with their numbers of records, and the commands that undo them
     #[arg(long, conflicts_with_all = ["files", "find"])]
     history: bool,
@@ -86,8 +89,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let settings = config::load_for_tool(io)?;
+    let found = if args.find { import::find(&home_places(&settings)?) } else { Vec::new() };
     if args.find {
-        return find(&settings, io);
+        print_found(&found, io)?;
+        if found.is_empty() {
+            return Ok(Outcome::No);
+        }
+        if !args.import || !wants_import(&found, io)? {
+            return Ok(Outcome::Yes);
+        }
     }
     if args.history {
         return history(&settings, io);
@@ -110,10 +120,17 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.watch {
         return watch(&args, options, &settings, io);
     }
-    let sources = sources(&args, &settings, redactor.as_ref(), io)?;
-    let skipped = sources.skipped();
+    let files = FileLog::default();
     let mut ingest = Ingest::new(options, io.clock);
-    let mut feed = Feed::lines_of(sources, ingest.redaction())?;
+    let mut feed = if args.find {
+        let options = import_options(&args, &settings, redactor.as_ref(), io)?;
+        let sources: Vec<Sources> =
+            found.into_iter().map(|found| found_sources(found, &options, &files)).collect();
+        Feed::lines_of(sources.into_iter().flatten(), ingest.redaction())?
+    } else {
+        let sources = sources(&args, &settings, redactor.as_ref(), io)?.with_log(files.clone());
+        Feed::lines_of(sources, ingest.redaction())?
+    };
     let (_copied_to, mut store) = open_store(&args, &settings)?;
     let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
     loop {
@@ -130,12 +147,19 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
         io.note(note);
     }
+    if report.has_new_records() {
+        for (memory, into) in memory::link_archived(&mut *store)? {
+            io.note(format_args!(
+                "memory {memory} is archived; it gets its link when the memory {into} is imported"
+            ));
+        }
+    }
     if ingest.has_removed()
         && let Err(error) = forget::erase(&mut *store)
     {
         io.fault(&error);
     }
-    for note in report.notes(skipped.load(Ordering::Relaxed)) {
+    for note in report.note().into_iter().chain(files.notes(io.diagnostics().is_verbose())) {
         io.note(note);
     }
     for line in report.summary() {
@@ -152,7 +176,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     if let Some(file) = &args.report {
         let context = format!("cannot write {}", file.display());
-        std::fs::write(file, report.to_json()).context(context)?;
+        std::fs::write(file, report.to_json(&files.to_json())).context(context)?;
     }
     Ok(Outcome::Yes)
 }
@@ -226,7 +250,7 @@ fn directories(args: &Args, settings: &Settings) -> Result<Vec<PathBuf>> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
-    let found = import::session_directories(&home(settings)?);
+    let found = import::session_directories(&home_places(settings)?);
     if found.is_empty() {
         let error = Error::new("no program keeps sessions in the home directory");
         return Err(error.hint("name the directories to watch"));
@@ -240,20 +264,47 @@ fn home(settings: &Settings) -> Result<PathBuf> {
     })
 }
 
+/// The places in which programs keep their files.
+fn home_places(settings: &Settings) -> Result<HomePlaces> {
+    let paths = settings.places();
+    Ok(HomePlaces { home: home(settings)?, moved: paths.moved, downloads: paths.downloads })
+}
+
 /// Prints the files of other programs, and the command for each.
-fn find(settings: &Settings, io: &mut Io) -> Result<Outcome> {
-    let found = import::find(&home(settings)?);
-    for FoundFiles { format, path, files } in &found {
+fn print_found(found: &[FoundFiles], io: &mut Io) -> Result<()> {
+    for FoundFiles { format, path, files, is_shared } in found {
         let path = cli::quoted(path);
         let command = if format.timeless {
             format!("rsv-import --from {} --at today {path}", format.name)
+        } else if *is_shared {
+            format!("rsv-import --from {} {path}", format.name)
         } else {
             format!("rsv-import {path}")
         };
         let unit = if *files == 1 { "file" } else { "files" };
         io.out.write(format!("{:12} {files:6} {unit:5}  {command}\n", format.name).as_bytes())?;
     }
-    Ok(if found.is_empty() { Outcome::No } else { Outcome::Yes })
+    Ok(())
+}
+
+/// Whether the user wants to import what was found. Errors if there is no terminal to ask at.
+fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
+    io.out.flush()?;
+    let files: usize = found.iter().map(|found| found.files).sum();
+    let unit = if files == 1 { "file" } else { "files" };
+    io.confirm(&format!("Import {files} {unit}?"))?.ok_or_else(|| {
+        Error::new("cannot ask whether to import: there is no terminal")
+            .hint("run the commands that --find prints")
+    })
+}
+
+/// The sources of found files. Those without times get that of today, if the command line has none.
+fn found_sources(found: FoundFiles, options: &ImportOptions, files: &FileLog) -> Sources {
+    let FoundFiles { format, path, is_shared, .. } = found;
+    let named = Some(format).filter(|format| format.timeless || is_shared);
+    let at = options.at.or_else(|| cli::time("today").ok().filter(|_| format.timeless));
+    let options = ImportOptions { at, ..options.clone() };
+    Sources::new(vec![Input::path(path)], named, options).with_log(files.clone())
 }
 
 /// The command that undoes an import.
@@ -306,6 +357,7 @@ fn sources(args: &Args, settings: &Settings, redactor: Option<&Redactor>, io: &I
     let format = args.from.as_deref().map(import::named).transpose()?;
     let options = import_options(args, settings, redactor, io)?;
     let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
+    operands.iter().try_for_each(|path| import::check_link(path))?;
     let no_streams = operands.is_empty() && !args.files.is_empty();
     let mut streams = if no_streams { Vec::new() } else { io.sources(&operands)? }.into_iter();
     let mut stream = |path: Option<&PathBuf>| {
@@ -335,9 +387,11 @@ fn import_options(
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
         at: args.at,
+        now: io.clock.now(),
         map: args.map.clone(),
         max_line: settings.max_line(),
         projects: Arc::new(Mutex::new(projects)),
+        zone: Some(cli::zone()),
         redactor: redactor.cloned(),
         ..ImportOptions::default()
     })

@@ -16,7 +16,7 @@ pub(super) fn clock() -> Result<Clock> {
 }
 
 /// The user's time zone: that of `TZ`, else of the system.
-pub(super) fn zone() -> TimeZone {
+pub fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 

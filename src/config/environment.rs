@@ -100,6 +100,10 @@ pub struct EnvironmentPaths {
     pub manuals: Vec<PathBuf>,
     /// The name of the user's shell: `bash`.
     pub shell: Option<String>,
+    /// The directories of other programs that variables name, each with its usual place in the home directory.
+    pub moved: Vec<(&'static str, PathBuf)>,
+    /// The directories of downloads.
+    pub downloads: Vec<PathBuf>,
     /// `ORT_DYLIB_PATH`, by which other programs find ONNX Runtime's library.
     pub ort_dylib_path: Option<PathBuf>,
 }
@@ -116,7 +120,41 @@ impl EnvironmentPaths {
             programs: paths("PATH"),
             manuals: paths("MANPATH"),
             shell: path("SHELL").and_then(|shell| Some(shell.file_name()?.to_str()?.to_owned())),
+            moved: MOVED
+                .iter()
+                .filter_map(|(name, usual)| Some((*usual, path(name).filter(|path| path.is_absolute())?)))
+                .collect(),
+            downloads: downloads(),
             ort_dylib_path: path("ORT_DYLIB_PATH"),
         }
     }
+}
+
+/// The variables by which people move the directories of programs, and their usual places in the home directory.
+const MOVED: [(&str, &str); 6] = [
+    ("CLAUDE_CONFIG_DIR", ".claude"),
+    ("CODEX_HOME", ".codex"),
+    ("GEMINI_CLI_HOME", ".gemini"),
+    ("QWEN_HOME", ".qwen"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_CONFIG_HOME", ".config"),
+];
+
+/// The directory of downloads: that of `user-dirs.dirs`, which desktops write, and the usual one.
+fn downloads() -> Vec<PathBuf> {
+    let Some(home) = path("HOME") else { return Vec::new() };
+    let file = xdg_base("XDG_CONFIG_HOME", ".config").map(|base| base.join("user-dirs.dirs"));
+    let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+    let named = text.lines().find_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="));
+    let named = named.map(|value| value.trim_matches('"')).map(|value| match value.strip_prefix("$HOME/") {
+        Some(rest) => home.join(rest),
+        None => PathBuf::from(value),
+    });
+    let usual = home.join("Downloads");
+    let mut all: Vec<PathBuf> =
+        named.into_iter().filter(|path| path.is_absolute() && *path != home).collect();
+    if !all.contains(&usual) {
+        all.push(usual);
+    }
+    all
 }

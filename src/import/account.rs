@@ -56,6 +56,14 @@ impl<'a> MessageTree<'a> {
         if all.len() < known.len() { Err(circle()) } else { Ok(all) }
     }
 
+    /// The last message that no other follows; `is_later` says whether a message is later than another. `None` if there
+    /// is no such message.
+    pub(super) fn last_leaf(&self, is_later: impl Fn(&str, &str) -> bool) -> Option<&'a str> {
+        let followed: HashSet<&str> = self.parents.values().copied().collect();
+        let leaves = self.order.iter().copied().filter(|id| !followed.contains(id));
+        leaves.reduce(|last, id| if is_later(last, id) { last } else { id })
+    }
+
     /// The message before another.
     pub(super) fn parent(&self, id: &str) -> Option<&'a str> {
         self.parents.get(id).copied()

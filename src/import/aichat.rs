@@ -1,10 +1,10 @@
 //! The log of aichat, `~/.config/aichat/messages.md`, as `save_message` of version 0.30.0 writes it: a heading with the
 //! beginning of the question and the time, the question, a line of hyphens, the answer, and such a line.
 
-use super::blocks::{BlockFormat, Blocks};
-use super::contents::without_tags;
+use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
+use crate::api::without_elements;
 use crate::record::{Object, Role, time};
 
 const NAME: &str = "aichat";
@@ -23,11 +23,11 @@ const RULE: &str = "--------";
 
 const TURNS: BlockFormat = BlockFormat {
     heading,
-    lines: |options, turn, text, lines| {
+    lines: |options, Block { heading: turn, text, .. }, lines| {
         let rule = format!("\n{RULE}\n");
         let text = text.replace("\r\n", "\n");
         let (question, answer) = text.split_once(&rule).unwrap_or((&text, ""));
-        let answer = without_tags(answer.trim_end().trim_end_matches(RULE), &["tool_calls"]);
+        let answer = without_elements(answer.trim_end().trim_end_matches(RULE), &["tool_calls"]);
         let time = turn.integer("timestamp")?;
         let about = Conversation { title: turn.text("title")?, ..Conversation::default() };
         for (role, text) in [(Role::User, question.trim()), (Role::Assistant, answer.trim())] {

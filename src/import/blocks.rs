@@ -15,7 +15,14 @@ pub(super) struct BlockFormat {
     /// The members that a line gives; none if it is no heading.
     pub(super) heading: fn(&str) -> Option<Object>,
     /// Appends the lines of a heading and the text after it.
-    pub(super) lines: fn(&ImportOptions, Object, &str, &mut Vec<Object>) -> Result<()>,
+    pub(super) lines: fn(&ImportOptions, Block, &mut Vec<Object>) -> Result<()>,
+}
+
+/// A heading and the text after it, of the input of a name.
+pub(super) struct Block<'a> {
+    pub(super) input: &'a str,
+    pub(super) heading: Object,
+    pub(super) text: &'a str,
 }
 
 /// The lines of a text.
@@ -78,8 +85,8 @@ impl Blocks {
             let Some((heading, line)) = ended else { return Ok(()) };
             let location = SourceLocation::new(self.name.clone(), line);
             let mut lines = Vec::new();
-            (self.format.lines)(&self.options, heading, &text, &mut lines)
-                .map_err(|error| error.at(&location))?;
+            let block = Block { input: &self.name, heading, text: &text };
+            (self.format.lines)(&self.options, block, &mut lines).map_err(|error| error.at(&location))?;
             let located = |object| LocatedObject { location: location.clone(), object };
             self.ready.extend(lines.into_iter().map(located));
             return Ok(());

@@ -20,8 +20,8 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
             |object: &Object| has_all(object, &["role", "content"]) && object.iter().count() == 2;
         sample.text().trim_start().starts_with('[') && sample.first().is_some_and(is_message)
     },
-    read: ReadFormat::Objects(|options, path| {
-        let id = path.and_then(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
+    read: ReadFormat::Objects(|options, origin| {
+        let id = origin.path.and_then(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
         let about = Conversation { id, ..Conversation::default() };
         Box::new(CgipSession { options: options.clone(), about, read: 0 })
     }),

@@ -1,9 +1,10 @@
 //! The account export of ChatGPT: `conversations.json`, an array of conversations, alone or in the zip archive.
 
 use super::account::{MessageTree, millis};
+use super::citations::with_sources;
 use super::contents::tool_call;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
-use super::format::{ImportFormat, ReadFormat};
+use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
 use super::objects::Convert;
 use crate::error::{Error, Result};
 use crate::record::{Object, Role, quote};
@@ -16,11 +17,14 @@ const NAME: &str = "chatgpt";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the account export of ChatGPT: the zip archive, or conversations.json",
-    places: &[],
+    places: &[DOWNLOADS],
     timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| object.has("mapping")),
     read: ReadFormat::Objects(|options, _| Box::new(ChatGptExport { options: options.clone() })),
 };
+
+/// The beginning of the names of tools by which the model writes a document beside the conversation.
+const CANVAS: &str = "canmore.";
 
 struct ChatGptExport {
     options: ImportOptions,
@@ -59,8 +63,11 @@ impl Convert for ChatGptExport {
         for (id, node) in &nodes {
             tree.add(id, node.parent.as_deref());
         }
+        let time = |id: &str| nodes.get(id)?.message.as_ref()?.create_time;
         let current = conversation.text("current_node")?;
-        let shown = match &current {
+        // An export may name a message that it lacks, or none.
+        let current = current.as_deref().filter(|current| nodes.contains_key(*current));
+        let shown = match current.or_else(|| tree.last_leaf(|id, other| time(id) > time(other))) {
             Some(current) if !self.options.branches => tree.branch(current)?,
             _ => tree.all()?,
         };
@@ -97,12 +104,17 @@ impl ChatGptExport {
             return None;
         }
         let text = text(message.content.as_ref()?)?;
+        let is_answer = message.author.role == "assistant";
+        let text = if is_answer { with_sources(text, &message.metadata) } else { text };
         let model = member("model_slug").and_then(Value::as_str).map(str::to_owned);
         let recipient = message.recipient.as_deref().unwrap_or("all");
         match message.author.role.as_str() {
             "user" => Some(ImportedMessage::new(Role::User, text)),
             "assistant" if recipient == "all" => {
                 Some(ImportedMessage { model, ..ImportedMessage::new(Role::Assistant, text) })
+            }
+            "assistant" if recipient.starts_with(CANVAS) => {
+                Some(ImportedMessage { model, ..ImportedMessage::new(Role::Assistant, canvas(text)) })
             }
             "assistant" if self.options.keep_tools => {
                 let tool_calls = Some(tool_call(id, recipient, &quote(&text)));
@@ -125,4 +137,18 @@ fn text(content: &Value) -> Option<String> {
         "code" | "execution_output" => content.get("text")?.as_str().map(str::to_owned),
         _ => None,
     }
+}
+
+/// The words that the call of a tool puts on a canvas: a document, the new parts of one, or comments on it.
+fn canvas(arguments: String) -> String {
+    let Ok(call) = serde_json::from_str::<Value>(&arguments) else { return arguments };
+    let of = |list: &str, member: &str| -> Option<String> {
+        let texts = call.get(list)?.as_array()?.iter().filter_map(|one| one.get(member)?.as_str());
+        Some(texts.collect::<Vec<_>>().join("\n"))
+    };
+    let document = call.get("content").and_then(Value::as_str).map(str::to_owned);
+    document
+        .or_else(|| of("updates", "replacement"))
+        .or_else(|| of("comments", "comment"))
+        .unwrap_or(arguments)
 }

@@ -3,10 +3,11 @@
 use super::account::MessageTree;
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
-use super::format::{ImportFormat, ReadFormat};
+use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
 use super::objects::Convert;
+use super::times;
 use crate::error::Result;
-use crate::record::{Object, Role, time_member};
+use crate::record::{Object, Role};
 use std::collections::HashMap;
 
 const NAME: &str = "claude";
@@ -14,7 +15,7 @@ const NAME: &str = "claude";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the account export of Claude: the zip archive, or conversations.json",
-    places: &[],
+    places: &[DOWNLOADS],
     timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| object.has("chat_messages")),
     read: ReadFormat::Objects(|options, _| Box::new(ClaudeExport { options: options.clone() })),
@@ -29,7 +30,7 @@ impl Convert for ClaudeExport {
         let about = Conversation {
             id: conversation.text("uuid")?,
             title: conversation.text("name")?,
-            changed: time_member(&conversation, "updated_at")?,
+            changed: times::member(&conversation, "updated_at")?,
             ..Conversation::default()
         };
         let messages = conversation.objects("chat_messages")?.unwrap_or_default();
@@ -71,17 +72,24 @@ impl ClaudeExport {
     ) -> Result<()> {
         let role = if message.get("sender") == Some("\"human\"") { Role::User } else { Role::Assistant };
         let parts = message.objects("content").unwrap_or_default().unwrap_or_default();
-        let said = if parts.is_empty() {
-            message.text("text")?.unwrap_or_default()
-        } else {
-            text(message, "content", &["text"])?
-        };
-        let time = time_member(message, "created_at")?;
+        let mut said = text(message, "content", &["text"])?;
+        if said.trim().is_empty() {
+            said = message.text("text")?.unwrap_or_default();
+        }
+        for pasted in pasted_texts(message, said.trim().is_empty())? {
+            said = format!("{}\n\n{pasted}", said.trim_end()).trim_start().to_owned();
+        }
+        let time = times::member(message, "created_at")?;
         let mut add = |message| {
             let trace_id = question.map(str::to_owned);
             let message = ImportedMessage { time, id: Some(id.to_owned()), trace_id, ..message };
             self.options.add(NAME, about, message, lines)
         };
+        for part in &parts {
+            if let Some(document) = artifact(part) {
+                add(ImportedMessage::new(Role::Assistant, document))?;
+            }
+        }
         for part in parts.iter().filter(|_| self.options.keep_tools) {
             match part.text("type")?.as_deref() {
                 Some("tool_use") => {
@@ -100,4 +108,26 @@ impl ClaudeExport {
         }
         add(ImportedMessage::new(role, said))
     }
+}
+
+/// The texts that a user pasted, which the program keeps as attachments. A file is one too if the message has no words
+/// beside it.
+fn pasted_texts(message: &Object, is_alone: bool) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for attachment in message.objects("attachments").unwrap_or_default().unwrap_or_default() {
+        let name = attachment.text("file_name")?.unwrap_or_default().to_lowercase();
+        let is_pasted = name.is_empty() || name.starts_with("paste");
+        texts.extend(attachment.text("extracted_content")?.filter(|_| is_pasted || is_alone));
+    }
+    texts.retain(|text| !text.trim().is_empty());
+    Ok(texts)
+}
+
+/// The document, or the new part of one, that the call of a tool shows beside the conversation.
+fn artifact(part: &Object) -> Option<String> {
+    if part.get("type") != Some("\"tool_use\"") || part.get("name") != Some("\"artifacts\"") {
+        return None;
+    }
+    let input = part.object("input").ok().flatten()?;
+    input.text("content").ok().flatten().or(input.text("new_str").ok().flatten())
 }

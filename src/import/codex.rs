@@ -2,20 +2,22 @@
 //! files of version 0.169.0; before 0.32, entries had no envelope and no time, so that they get that of their session.
 
 use super::contents::{text, tool_call};
-use super::conversation::{Conversation, ImportOptions, ImportedMessage};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
-use crate::api::{is_element, is_program_text};
+use super::times;
+use crate::api::own_words;
 use crate::error::Result;
-use crate::record::{Object, Role, quote, time_member};
+use crate::record::{Object, Role, quote};
+use std::collections::HashSet;
 
 const NAME: &str = "codex";
 
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "sessions of Codex: ~/.codex/sessions",
-    places: &[".codex/sessions"],
+    places: &[".codex/sessions", ".codex/archived_sessions"],
     timeless: false,
     recognize: |sample| {
         sample.any(|object| {
@@ -41,10 +43,15 @@ struct CodexSession {
     /// The number of entries without a time so far: each gets a millisecond of its own, so that it stays another than
     /// the same words before it.
     timeless: i64,
+    /// The messages, which may be rolled back.
+    pending: PendingMessages,
+    /// The texts of messages that look like a program's, unless an event says that they were typed.
+    doubtful: HashSet<String>,
+    typed: HashSet<String>,
 }
 
 impl Convert for CodexSession {
-    fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
+    fn convert(&mut self, entry: Object, _: &mut Vec<Object>) -> Result<()> {
         let payload = entry.object("payload").ok().flatten();
         match (entry.text("type")?.as_deref(), payload) {
             (Some("session_meta"), Some(payload)) => self.begin(&payload),
@@ -52,11 +59,25 @@ impl Convert for CodexSession {
                 self.model = payload.text("model")?;
                 Ok(())
             }
-            (Some("response_item"), Some(item)) => self.item(&item, time_member(&entry, "timestamp")?, lines),
+            (Some("response_item"), Some(item)) => self.item(&item, times::member(&entry, "timestamp")?),
+            (Some("event_msg"), Some(event)) => self.event(&event),
             (None, None) if entry.has("instructions") => self.begin(&entry),
-            (Some(_), None) => self.item(&entry, None, lines),
+            (Some(_), None) => self.item(&entry, None),
             _ => Ok(()),
         }
+    }
+
+    fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        for message in self.pending.take() {
+            if message.role != Role::User || self.was_typed(&message.text) {
+                self.options.add(NAME, &self.conversation, message, lines)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        self.is_subagent.then_some("they are of sub-agents")
     }
 }
 
@@ -65,18 +86,41 @@ impl CodexSession {
     fn begin(&mut self, session: &Object) -> Result<()> {
         if self.conversation.id.is_none() {
             self.conversation = Conversation {
-                id: session.text("id")?,
+                id: session.text("id")?.or(session.text("session_id")?),
                 directory: session.text("cwd")?,
                 ..Conversation::default()
             };
-            self.began = time_member(session, "timestamp")?;
+            self.began = times::member(session, "timestamp")?;
             let source = session.object("source").ok().flatten();
             self.is_subagent = source.is_some_and(|source| source.has("subagent"));
         }
         Ok(())
     }
 
-    fn item(&mut self, item: &Object, time: Option<i64>, lines: &mut Vec<Object>) -> Result<()> {
+    /// Whether a user wrote a text.
+    fn was_typed(&self, text: &str) -> bool {
+        !self.doubtful.contains(text) || self.typed.contains(text)
+    }
+
+    fn event(&mut self, event: &Object) -> Result<()> {
+        match event.get("type") {
+            Some("\"user_message\"") => {
+                self.typed.extend(event.text("message")?.map(|text| text.trim().to_owned()));
+            }
+            Some("\"thread_rolled_back\"") => {
+                let count = event.integer("num_turns")?.and_then(|count| usize::try_from(count).ok());
+                let mut pending = std::mem::take(&mut self.pending);
+                pending.take_back_turns(count.unwrap_or_default(), |message| {
+                    message.role == Role::User && self.was_typed(&message.text)
+                });
+                self.pending = pending;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: &Object, time: Option<i64>) -> Result<()> {
         if self.is_subagent {
             return Ok(());
         }
@@ -85,8 +129,8 @@ impl CodexSession {
             None => text(item, member, &["text", "input_text"]),
         };
         let message = match (item.text("type")?.as_deref(), item.text("role")?.as_deref()) {
-            (Some("message"), Some("user")) => ImportedMessage::new(Role::User, prompt(item)?),
-            (Some("message"), Some("assistant")) => {
+            (Some("message") | None, Some("user")) => ImportedMessage::new(Role::User, self.prompt(item)?),
+            (Some("message") | None, Some("assistant")) => {
                 let answer = ImportedMessage::new(Role::Assistant, text(item, "content", &["output_text"])?);
                 ImportedMessage { model: self.model.clone(), ..answer }
             }
@@ -110,18 +154,28 @@ impl CodexSession {
             self.began.map(|began| began + self.timeless)
         });
         let message = ImportedMessage { time, id: item.text("id")?, ..message };
-        self.options.add(NAME, &self.conversation, message, lines)
+        self.pending.push(message);
+        Ok(())
+    }
+
+    /// The text that a user wrote: without the parts that the program adds, unless there are no others.
+    fn prompt(&mut self, item: &Object) -> Result<String> {
+        let mut texts = Vec::new();
+        for part in item.objects("content").unwrap_or_default().unwrap_or_default() {
+            let is_text = part.get("type") == Some("\"input_text\"");
+            texts.extend(part.text("text")?.filter(|text| is_text && !is_image_tag(text.trim())));
+        }
+        let words = texts.iter().filter_map(|text| own_words(text)).collect::<Vec<_>>().join("\n");
+        if !words.trim().is_empty() || texts.is_empty() {
+            return Ok(words);
+        }
+        let all = texts.join("\n").trim().to_owned();
+        self.doubtful.insert(all.clone());
+        Ok(all)
     }
 }
 
-/// The text that a user wrote: without the parts that the program adds.
-fn prompt(item: &Object) -> Result<String> {
-    let mut texts = Vec::new();
-    for part in item.objects("content").unwrap_or_default().unwrap_or_default() {
-        let is_text = part.text("type")?.as_deref() == Some("input_text");
-        texts.extend(
-            part.text("text")?.filter(|text| is_text && !is_element(text) && !is_program_text(text.trim())),
-        );
-    }
-    Ok(texts.join("\n"))
+/// Whether a text is a tag that stands before or after a picture.
+fn is_image_tag(text: &str) -> bool {
+    text == "</image>" || text == "<image>" || text.starts_with("<image name=") && text.ends_with('>')
 }

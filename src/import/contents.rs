@@ -35,15 +35,13 @@ pub(super) fn tool_call(id: &str, name: &str, arguments: &str) -> String {
     )
 }
 
-/// The text without the blocks in these tags, which a program adds for the model.
-pub(super) fn without_tags(text: &str, tags: &[&str]) -> String {
-    let mut text = text.to_owned();
-    for tag in tags {
-        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-        while let Some(begin) = text.find(&open) {
-            let end = text[begin..].find(&close).map_or(text.len(), |at| begin + at + close.len());
-            text.replace_range(begin..end, "");
-        }
+/// The text of a member that is a string, or a part or a list of parts as Gemini has them: those with a text, but not
+/// the thoughts.
+pub(super) fn said_text(message: &Object, member: &str) -> Result<String> {
+    let Ok(parts) = message.objects(member) else { return text(message, member, &[]) };
+    let mut texts = Vec::new();
+    for part in parts.unwrap_or_default() {
+        texts.extend(part.text("text")?.filter(|_| part.get("thought") != Some("true")));
     }
-    text.trim().to_owned()
+    Ok(texts.join("\n"))
 }

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::project::Projects;
 use crate::record::{Object, Role, TITLE};
 use crate::redact::Redactor;
+use jiff::tz::TimeZone;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,11 +21,15 @@ pub struct ImportOptions {
     pub instance: Option<String>,
     /// The time of messages without one, in milliseconds since 1970 (UTC).
     pub at: Option<i64>,
+    /// The time of the import, in milliseconds since 1970 (UTC), which records get that need none of their own.
+    pub now: i64,
     /// The sources of members, by the members' names.
     pub map: Vec<(String, String)>,
     /// The longest line or object, in bytes.
     pub max_line: usize,
     pub projects: Arc<Mutex<Projects>>,
+    /// The time zone of times without one; UTC if there is none.
+    pub zone: Option<TimeZone>,
     /// Replaces the secrets of records that keep their ids.
     pub redactor: Option<Redactor>,
     /// The titles of the conversations that were read, by partition and instance.
@@ -42,6 +47,8 @@ pub(super) struct Conversation {
     pub(super) title: Option<String>,
     /// The directory of the project that it is about.
     pub(super) directory: Option<String>,
+    /// The partition of one that is about no directory; none if that has the name of the program.
+    pub(super) partition: Option<String>,
     /// The time of its last change, in milliseconds since 1970 (UTC).
     pub(super) changed: Option<i64>,
 }
@@ -80,6 +87,47 @@ impl ImportedMessage {
 
     fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.tool_calls.is_none()
+    }
+}
+
+/// Messages that later entries of their conversation may change or take back.
+#[derive(Default)]
+pub(super) struct PendingMessages(Vec<ImportedMessage>);
+
+impl PendingMessages {
+    pub(super) fn push(&mut self, message: ImportedMessage) {
+        self.0.push(message);
+    }
+
+    /// Puts the messages of an entry in the place of those of earlier entries with its id, or at the end.
+    pub(super) fn replace(&mut self, id: Option<&str>, messages: Vec<ImportedMessage>) {
+        let first = id.and_then(|id| self.0.iter().position(|message| message.id.as_deref() == Some(id)));
+        let Some(first) = first else { return self.0.extend(messages) };
+        let end = first + self.0[first..].iter().take_while(|message| message.id.as_deref() == id).count();
+        self.0.splice(first..end, messages);
+    }
+
+    /// Takes back a message and those after it; all if it is unknown.
+    pub(super) fn take_back_to(&mut self, id: &str) {
+        let first = self.0.iter().position(|message| message.id.as_deref() == Some(id));
+        self.0.truncate(first.unwrap_or_default());
+    }
+
+    /// Takes back the last questions, which `is_question` knows, with their answers.
+    pub(super) fn take_back_turns(&mut self, count: usize, is_question: impl Fn(&ImportedMessage) -> bool) {
+        for _ in 0..count.min(self.0.len()) {
+            let last = self.0.iter().rposition(&is_question);
+            self.0.truncate(last.unwrap_or_default());
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The messages, which are pending no longer.
+    pub(super) fn take(&mut self) -> Vec<ImportedMessage> {
+        std::mem::take(&mut self.0)
     }
 }
 
@@ -140,6 +188,26 @@ impl ImportOptions {
         Ok(())
     }
 
+    /// Appends the lines of the messages of a conversation, each of which belongs to the question before it unless it
+    /// names its turn.
+    pub(super) fn add_all(
+        &self,
+        program: &str,
+        conversation: &Conversation,
+        messages: Vec<ImportedMessage>,
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
+        let mut question = None;
+        for message in messages {
+            if message.role == Role::User && !message.text.trim().is_empty() {
+                question.clone_from(&message.id);
+            }
+            let trace_id = message.trace_id.clone().or_else(|| question.clone());
+            self.add(program, conversation, ImportedMessage { trace_id, ..message }, lines)?;
+        }
+        Ok(())
+    }
+
     /// The line of the title of a conversation, unless it was read before. It has no time, since it holds from now on.
     fn title(&self, partition: &str, instance: &str, conversation: &Conversation) -> Option<Object> {
         let title = conversation.title.as_ref().filter(|title| !title.trim().is_empty())?;
@@ -167,7 +235,7 @@ impl ImportOptions {
             (None, None, Some(directory)) if !directory.is_empty() => {
                 self.projects.lock().unwrap_or_else(PoisonError::into_inner).partition(directory)
             }
-            _ => Ok(program.to_owned()),
+            _ => Ok(conversation.partition.clone().unwrap_or_else(|| program.to_owned())),
         }
     }
 }

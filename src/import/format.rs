@@ -6,11 +6,15 @@ use super::objects::Convert;
 use super::sample::Sample;
 use crate::error::Result;
 use crate::lines::ObjectSource;
+use crate::record::Object;
 use std::io::Read;
 use std::path::Path;
 
 /// The bytes of an input.
 pub(super) type Bytes = Box<dyn Read + Send>;
+
+/// The place of files that people download.
+pub(super) const DOWNLOADS: &str = "~downloads";
 
 /// A format of files with messages.
 pub struct ImportFormat {
@@ -18,7 +22,8 @@ pub struct ImportFormat {
     pub name: &'static str,
     /// The files that have it, for people.
     pub about: &'static str,
-    /// The places in a home directory where a program keeps such files.
+    /// The places in a home directory where a program keeps such files; `*` is any one name, and [`DOWNLOADS`] the folder
+    /// of downloads.
     pub places: &'static [&'static str],
     /// Whether its files have no times, so that `--from` and `--at` are needed.
     pub timeless: bool,
@@ -31,12 +36,43 @@ pub struct ImportFormat {
 pub(super) enum ReadFormat {
     /// JSON objects that are lines of rsv already.
     Lines,
-    /// JSON objects that become lines; the path is that of the file, if the input is one.
-    Objects(fn(&ImportOptions, Option<&Path>) -> Box<dyn Convert>),
+    /// JSON objects that become lines.
+    Objects(fn(&ImportOptions, &Origin) -> Box<dyn Convert>),
     /// Text of another form than JSON.
     Text(fn(TextInput) -> Box<dyn ObjectSource>),
     /// An SQLite database.
     Database(DatabaseFormat),
+}
+
+/// The origin of an input.
+pub(super) struct Origin<'a> {
+    /// Its name for messages: that of a file in an archive, too.
+    pub(super) name: &'a str,
+    /// Its path, if it is a file, beside which others may be.
+    pub(super) path: Option<&'a Path>,
+}
+
+impl Origin<'_> {
+    /// The name without its folder and its extensions; none of a stream.
+    pub(super) fn stem(&self) -> Option<String> {
+        stem(self.name)
+    }
+
+    /// The name of the folder.
+    pub(super) fn folder(&self) -> Option<String> {
+        Some(Path::new(self.name).parent()?.file_name()?.to_str()?.to_owned())
+    }
+
+    /// The JSON object in another file, whose path is relative to the folder.
+    pub(super) fn sibling(&self, path: &str) -> Option<Object> {
+        Object::parse(&std::fs::read_to_string(self.path?.parent()?.join(path)).ok()?).ok()
+    }
+}
+
+/// The name of an input without its folder and its extensions; none of a stream.
+pub(super) fn stem(name: &str) -> Option<String> {
+    let name = Path::new(name).file_name()?.to_str()?;
+    Some(name.split('.').next()?.to_owned()).filter(|stem| !stem.is_empty() && !stem.starts_with('<'))
 }
 
 /// An input of text.

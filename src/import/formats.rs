@@ -1,13 +1,15 @@
 //! The formats that rsv-import reads, in one table.
 
 use super::format::{ImportFormat, ReadFormat};
-use super::sample::has_all;
+use super::sample::{SAMPLE_BYTES, Sample, has_all};
 use super::{
-    aichat, aichat_session, cgip, chatgpt, claude, claude_code, codex, gemini, llm, markdown, memory_lists,
-    ollama, openai, opencode, table,
+    aichat, aichat_session, aider, cgip, chat_backend, chatgpt, claude, claude_code, cline, codex,
+    copilot_chat, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists, ollama,
+    open_webui, openai, opencode, opencode_tree, qwen_code, slack, table, whatsapp, zed,
 };
 use crate::error::{Error, Result};
-use crate::record::{Object, kind_named};
+use crate::record::{Object, kind_named, shape};
+use std::io::{self, Read};
 
 /// All formats; the first that recognizes an input reads it.
 static FORMATS: &[ImportFormat] = &[
@@ -28,7 +30,23 @@ static FORMATS: &[ImportFormat] = &[
     llm::FORMAT,
     opencode::DATABASE,
     opencode::EXPORT,
+    opencode_tree::FORMAT,
     gemini::FORMAT,
+    qwen_code::FORMAT,
+    cline::FORMAT,
+    copilot_chat::FORMAT,
+    cursor::FORMAT,
+    goose::DATABASE,
+    goose::SESSION,
+    zed::FORMAT,
+    aider::FORMAT,
+    lm_studio::FORMAT,
+    open_webui::EXPORT,
+    open_webui::DATABASE,
+    librechat::FORMAT,
+    slack::FORMAT,
+    whatsapp::FORMAT,
+    chat_backend::FORMAT,
     memory_lists::MEM0,
     memory_lists::CONTEXTD,
     openai::FORMAT,
@@ -47,6 +65,40 @@ fn has_own_kind(object: &Object) -> bool {
     kind.is_some_and(|kind| kind_named(&kind).is_some() || OTHERS.contains(&kind.as_str()))
 }
 
+/// Whether an object can be a line of rsv without a kind of its own.
+pub(super) fn is_record(object: &Object) -> bool {
+    object.has("kind") || matches!(shape(object), Some("message" | "memory" | "document" | "link"))
+}
+
+/// A file of a known program of which nothing is read.
+struct Unreadable {
+    recognize: fn(&Sample) -> bool,
+    reason: &'static str,
+}
+
+static UNREADABLE: &[Unreadable] = &[
+    Unreadable {
+        recognize: |sample| {
+            sample.first().is_some_and(|object| has_all(object, &["sessionId", "messageId", "message"]))
+        },
+        reason: "they are of Gemini CLI, whose sessions have the same prompts",
+    },
+    Unreadable {
+        recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["role", "parts"])),
+        reason: "they are of Gemini CLI, whose sessions have the same words",
+    },
+];
+
+/// Why nothing of an input is read that no format recognizes; none if it is not known.
+pub(super) fn unreadable(sample: &Sample) -> Option<&'static str> {
+    UNREADABLE.iter().find(|unreadable| (unreadable.recognize)(sample)).map(|unreadable| unreadable.reason)
+}
+
+/// The names of all formats.
+pub(super) fn names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
 /// The formats, in the order in which an input is compared with them.
 pub fn formats() -> &'static [ImportFormat] {
     FORMATS
@@ -55,7 +107,29 @@ pub fn formats() -> &'static [ImportFormat] {
 /// The format of a name.
 pub fn named(name: &str) -> Result<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
-        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        Error::new(format!("--from: unknown format {name:?}")).hint(format!("one of: {}", names.join(", ")))
+        Error::new(format!("--from: unknown format {name:?}")).hint(format!("one of: {}", names()))
     })
+}
+
+/// Reads on from the first bytes of an input until a format recognizes them, or until they are all, or `limit` bytes.
+/// Errors as `input` does.
+pub(super) fn recognize(
+    mut bytes: Vec<u8>,
+    input: &mut dyn Read,
+    limit: usize,
+) -> io::Result<(Sample, Option<&'static ImportFormat>)> {
+    /// The growth of the sample of an input that it does not suffice to recognize.
+    const GROWTH: usize = 16;
+    let mut wanted = SAMPLE_BYTES;
+    loop {
+        input.take(wanted.saturating_sub(bytes.len()) as u64).read_to_end(&mut bytes)?;
+        let sample = Sample::new(bytes);
+        let format = FORMATS.iter().find(|format| (format.recognize)(&sample));
+        let is_all = sample.bytes().len() < wanted || wanted >= limit;
+        if format.is_some() || is_all || !sample.is_json() {
+            return Ok((sample, format));
+        }
+        bytes = sample.into_bytes();
+        wanted = (wanted * GROWTH).min(limit);
+    }
 }

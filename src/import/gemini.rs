@@ -1,13 +1,14 @@
 //! Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-TIME-ID.json`, one object a session, or
 //! `.jsonl`, an entry a line, in the form of `chatRecordingTypes.ts` of version 0.61.0.
 
-use super::contents::{text, tool_call};
-use super::conversation::{Conversation, ImportOptions, ImportedMessage};
+use super::contents::{said_text, tool_call};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
+use super::times;
 use crate::error::Result;
-use crate::record::{Object, Role, time_member};
+use crate::record::{Object, Role};
 use std::path::Path;
 
 const NAME: &str = "gemini";
@@ -17,13 +18,18 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     about: "sessions of Gemini CLI: ~/.gemini/tmp",
     places: &[".gemini/tmp"],
     timeless: false,
-    recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["sessionId", "projectHash"])),
-    read: ReadFormat::Objects(|options, path| {
+    recognize: |sample| {
+        sample.first().is_some_and(|object| {
+            has_all(object, &["sessionId", "projectHash"])
+                || has_all(object, &["sessionId", "startTime", "lastUpdated"])
+        })
+    },
+    read: ReadFormat::Objects(|options, origin| {
         Box::new(GeminiSession {
             options: options.clone(),
-            about: Conversation { directory: path.and_then(project), ..Conversation::default() },
+            about: Conversation { directory: origin.path.and_then(project), ..Conversation::default() },
             is_subagent: false,
-            question: None,
+            pending: PendingMessages::default(),
         })
     }),
 };
@@ -31,8 +37,12 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 /// The file beside the folder of sessions that names the directory of the project.
 const PROJECT_ROOT: &str = ".project_root";
 
-/// The beginning of the program's own message in the role of the user.
-const CONTEXT: &str = "<session_context>";
+/// The beginnings of the program's own messages in the role of the user.
+const CONTEXTS: [&str; 2] = ["<session_context>", "<hook_context>"];
+
+/// The lines between which the program adds the files that a message mentions.
+const FILES_BEGIN: &str = "--- Content from referenced files ---";
+const FILES_END: &str = "--- End of content ---";
 
 /// The directory of the project of a session's file.
 fn project(path: &Path) -> Option<String> {
@@ -45,12 +55,12 @@ struct GeminiSession {
     options: ImportOptions,
     about: Conversation,
     is_subagent: bool,
-    /// The id of the last question.
-    question: Option<String>,
+    /// The messages, which later lines may write again, or take back.
+    pending: PendingMessages,
 }
 
 impl Convert for GeminiSession {
-    fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
+    fn convert(&mut self, entry: Object, _: &mut Vec<Object>) -> Result<()> {
         // A line may change the members of the session.
         let changes = entry.object("$set").ok().flatten();
         let session = changes.as_ref().unwrap_or(&entry);
@@ -64,49 +74,81 @@ impl Convert for GeminiSession {
         if self.is_subagent {
             return Ok(());
         }
-        for message in session.objects("messages")?.unwrap_or_default() {
-            self.message(&message, lines)?;
+        if let Some(id) = entry.text("$rewindTo").ok().flatten() {
+            self.pending.take_back_to(&id);
         }
-        if entry.has("content") { self.message(&entry, lines) } else { Ok(()) }
+        let messages = session.objects("messages")?;
+        if changes.is_some() && messages.is_some() {
+            self.pending.clear();
+        }
+        for message in messages.unwrap_or_default() {
+            self.message(&message)?;
+        }
+        if entry.has("content") { self.message(&entry) } else { Ok(()) }
+    }
+
+    fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        let mut question = None;
+        for message in self.pending.take() {
+            if message.role == Role::User && !message.text.trim().is_empty() {
+                question.clone_from(&message.id);
+            }
+            let trace_id = question.clone();
+            self.options.add(NAME, &self.about, ImportedMessage { trace_id, ..message }, lines)?;
+        }
+        Ok(())
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        self.is_subagent.then_some("they are of sub-agents")
     }
 }
 
 impl GeminiSession {
-    fn message(&mut self, message: &Object, lines: &mut Vec<Object>) -> Result<()> {
+    fn message(&mut self, message: &Object) -> Result<()> {
         let role = match message.get("type") {
             Some("\"user\"") => Role::User,
             Some("\"gemini\"") => Role::Assistant,
             _ => return Ok(()),
         };
         let id = message.text("id")?;
-        let said = text(message, "content", &[])?;
-        if said.starts_with(CONTEXT) {
+        let said = match role {
+            // The words that were typed, where the program has them.
+            Role::User if message.get("displayContent").is_some_and(|json| json != "null") => {
+                said_text(message, "displayContent")?
+            }
+            Role::User => without_files(&said_text(message, "content")?),
+            _ => said_text(message, "content")?,
+        };
+        if CONTEXTS.iter().any(|begin| said.starts_with(begin)) {
             return Ok(());
         }
-        if role == Role::User && !said.trim().is_empty() {
-            self.question.clone_from(&id);
-        }
-        let (time, model) = (time_member(message, "timestamp")?, message.text("model")?);
-        let add = |part, lines: &mut Vec<Object>| {
-            let (id, trace_id, model) = (id.clone(), self.question.clone(), model.clone());
-            let part = ImportedMessage { time, id, trace_id, model, ..part };
-            self.options.add(NAME, &self.about, part, lines)
-        };
-        add(ImportedMessage::new(role, said), lines)?;
+        let (time, model) = (times::member(message, "timestamp")?, message.text("model")?);
+        let of_message = |part| ImportedMessage { time, id: id.clone(), model: model.clone(), ..part };
+        let mut parts = vec![of_message(ImportedMessage::new(role, said))];
         let calls = message.objects("toolCalls").ok().flatten().unwrap_or_default();
         for call in calls.iter().filter(|_| self.options.keep_tools) {
             let (id, name) = (call.text("id")?.unwrap_or_default(), call.text("name")?.unwrap_or_default());
-            let calls = tool_call(&id, &name, call.get("args").unwrap_or("{}"));
-            add(
-                ImportedMessage { tool_calls: Some(calls), ..ImportedMessage::new(Role::Assistant, "") },
-                lines,
-            )?;
+            let calls = Some(tool_call(&id, &name, call.get("args").unwrap_or("{}")));
+            parts.push(of_message(ImportedMessage {
+                tool_calls: calls,
+                ..ImportedMessage::new(Role::Assistant, "")
+            }));
             let output = call.get("result").filter(|result| *result != "null").unwrap_or_default();
-            add(
-                ImportedMessage { tool_call_id: Some(id), ..ImportedMessage::new(Role::Tool, output) },
-                lines,
-            )?;
+            parts.push(of_message(ImportedMessage {
+                tool_call_id: Some(id),
+                ..ImportedMessage::new(Role::Tool, output)
+            }));
         }
+        self.pending.replace(id.as_deref(), parts);
         Ok(())
     }
+}
+
+/// The text without the files that it mentions.
+fn without_files(text: &str) -> String {
+    let is_line = |(at, _): &(usize, &str)| *at == 0 || text[..*at].ends_with('\n');
+    let Some((begin, _)) = text.match_indices(FILES_BEGIN).find(is_line) else { return text.to_owned() };
+    let end = text[begin..].rfind(FILES_END).map_or(text.len(), |at| begin + at + FILES_END.len());
+    format!("{}{}", text[..begin].trim_end(), &text[end..])
 }

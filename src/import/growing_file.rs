@@ -1,10 +1,11 @@
 //! A session file that a program is still writing: reads its complete lines since the last read.
 
 use super::conversation::ImportOptions;
-use super::format::{ImportFormat, ReadFormat};
-use super::formats::formats;
+use super::format::{ImportFormat, Origin, ReadFormat};
+use super::formats::recognize;
 use super::objects::{Convert, ConvertedObjects};
-use super::sample::{SAMPLE_BYTES, Sample};
+use super::own_lines::OwnLines;
+use super::sample::SAMPLE_BYTES;
 use crate::error::{Context, Result};
 use crate::lines::{ObjectSource, Reader};
 use crate::record::Object;
@@ -59,15 +60,9 @@ impl Convert for Shared {
     fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()> {
         self.lock().unwrap_or_else(PoisonError::into_inner).convert(object, lines)
     }
-}
 
-/// Lines that are rsv's own.
-struct AsTheyAre;
-
-impl Convert for AsTheyAre {
-    fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()> {
-        lines.push(object);
-        Ok(())
+    fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).finish(lines)
     }
 }
 
@@ -109,10 +104,12 @@ impl GrowingFile {
         };
         if !is_continued {
             self.progress = None;
-            let sample = sample(&mut file)?;
-            let has_lines = has_lines(&sample);
-            let Some(convert) = self.converter(sample, options) else { return Ok(None) };
-            if !has_lines {
+            file.rewind()?;
+            let (sample, format) = recognize(Vec::new(), &mut file, options.max_line)?;
+            let Some(convert) = format.and_then(|format| self.converter(format, options)) else {
+                return Ok(None);
+            };
+            if !has_lines(sample.bytes()) {
                 return self.document(file, convert, options);
             }
             self.progress = Some(Progress { read: 0, lines: 0, converter: Arc::new(Mutex::new(convert)) });
@@ -147,27 +144,20 @@ impl GrowingFile {
         Ok(Some(Box::new(ConvertedObjects::new(reader, converter))))
     }
 
-    /// The converter of a file with this beginning; none unless it is in a wanted format of JSON objects.
-    fn converter(&self, sample: Vec<u8>, options: &ImportOptions) -> Option<Box<dyn Convert>> {
-        let sample = Sample::new(sample);
-        let format = formats().iter().find(|format| (format.recognize)(&sample))?;
+    /// The converter of a format; none unless it is a wanted one of JSON objects.
+    fn converter(&self, format: &ImportFormat, options: &ImportOptions) -> Option<Box<dyn Convert>> {
         if self.wanted.is_some_and(|wanted| wanted.name != format.name) {
             return None;
         }
         match &format.read {
-            ReadFormat::Lines => Some(Box::new(AsTheyAre)),
-            ReadFormat::Objects(converter) => Some(converter(options, Some(&self.path))),
+            ReadFormat::Lines => Some(Box::new(OwnLines)),
+            ReadFormat::Objects(converter) => {
+                let name = self.path.display().to_string();
+                Some(converter(options, &Origin { name: &name, path: Some(&self.path) }))
+            }
             ReadFormat::Text(_) | ReadFormat::Database(_) => None,
         }
     }
-}
-
-/// The first bytes of a file.
-fn sample(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut sample = Vec::new();
-    file.rewind()?;
-    file.take(SAMPLE_BYTES as u64).read_to_end(&mut sample)?;
-    Ok(sample)
 }
 
 /// Whether the first line of a file is a JSON object, and not the beginning of one.

@@ -2,25 +2,28 @@
 
 use super::conversation::ImportOptions;
 use super::database::{self, Database};
-use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
-use super::formats::formats;
+use super::file_log::{FileLog, UNKNOWN};
+use super::format::{Bytes, ImportFormat, Origin, ReadFormat, TextInput};
+use super::formats::{formats, is_record, names, recognize, unreadable};
 use super::objects::ConvertedObjects;
+use super::own_lines::OwnLines;
 use super::sample::{SAMPLE_BYTES, Sample};
 use super::zip_archive;
 use crate::error::{Context, Error, Result};
-use crate::lines::{LocatedObject, ObjectSource, Reader, binary_format};
+use crate::lines::{LocatedObject, ObjectSource, Reader, binary_format, describe};
 use flate2::read::MultiGzDecoder;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Cursor, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An operand of an import.
 pub enum Input {
     /// A stream with its name for messages, and its path if it is a file.
     Stream { name: String, path: Option<PathBuf>, bytes: Box<dyn Read + Send> },
+    /// A file that is opened when it is its turn.
+    File(PathBuf),
     /// A folder, of which all files in a known format are read.
     Folder(PathBuf),
 }
@@ -31,7 +34,7 @@ pub struct Sources {
     options: ImportOptions,
     /// The format of all inputs; none if it is recognized.
     format: Option<&'static ImportFormat>,
-    skipped: Arc<AtomicUsize>,
+    files: FileLog,
 }
 
 /// An input that is not open yet.
@@ -47,12 +50,17 @@ enum Waiting {
 impl Sources {
     pub fn new(inputs: Vec<Input>, format: Option<&'static ImportFormat>, options: ImportOptions) -> Sources {
         let waiting = inputs.into_iter().map(Waiting::Operand).collect();
-        Sources { waiting, options, format, skipped: Arc::default() }
+        Sources { waiting, options, format, files: FileLog::default() }
     }
 
-    /// The number of files in folders and archives so far that have no known format.
-    pub fn skipped(&self) -> Arc<AtomicUsize> {
-        self.skipped.clone()
+    /// The same sources, whose outcome is noted in a log that others note theirs in too.
+    pub fn with_log(self, files: FileLog) -> Sources {
+        Sources { files, ..self }
+    }
+
+    /// The outcome of the files so far.
+    pub fn files(&self) -> FileLog {
+        self.files.clone()
     }
 
     /// Opens an input; none if there is nothing to read in it itself.
@@ -66,16 +74,19 @@ impl Sources {
             Waiting::Operand(Input::Stream { name, path, bytes }) => {
                 self.open_bytes(name, path.as_deref(), bytes, true)
             }
-            Waiting::File(path) => {
-                let name = path.display().to_string();
-                let file = File::open(&path).context(format_args!("cannot open {name}"))?;
-                self.open_bytes(name, Some(&path), Box::new(file), false)
-            }
+            Waiting::Operand(Input::File(path)) => self.open_file(&path, true),
+            Waiting::File(path) => self.open_file(&path, false),
             Waiting::Entry(entry) => {
                 let bytes = entry.open()?;
                 self.open_bytes(entry.name(), None, bytes, false)
             }
         }
+    }
+
+    fn open_file(&mut self, path: &Path, is_operand: bool) -> Result<Option<Box<dyn ObjectSource>>> {
+        let name = path.display().to_string();
+        let file = File::open(path).context(format_args!("cannot open {name}"))?;
+        self.open_bytes(name, Some(path), Box::new(file), is_operand)
     }
 
     /// Puts the files of a folder, by path, before the waiting inputs.
@@ -107,14 +118,13 @@ impl Sources {
         bytes: Bytes,
         is_operand: bool,
     ) -> Result<Option<Box<dyn ObjectSource>>> {
-        let (sample, bytes) = sampled(bytes, &name)?;
+        let cannot = format!("cannot read {name}");
+        let (mut sample, mut bytes) = sampled(bytes, &cannot)?;
         let compression = Compression::of(&sample);
-        let (sample, bytes) = match &compression {
-            None => (sample, bytes),
-            Some(compression) => {
-                sampled(compression.decoder(bytes).context(format_args!("cannot read {name}"))?, &name)?
-            }
-        };
+        if let Some(compression) = &compression {
+            let all = Box::new(Cursor::new(sample).chain(bytes));
+            (sample, bytes) = sampled(compression.decoder(all).context(&cannot)?, &cannot)?;
+        }
         let path = path.filter(|_| compression.is_none());
         if let Some(path) = path.filter(|_| sample.starts_with(b"PK\x03\x04")) {
             let entries = zip_archive::entries(path)?;
@@ -124,35 +134,49 @@ impl Sources {
         if let Some(path) = path.filter(|_| sample.starts_with(database::MAGIC))
             && let Some(lines) = self.open_database(&name, path)?
         {
-            return Ok(Some(lines));
+            return Ok(Some(self.logged(name, lines)));
         }
-        let sample = Sample::new(sample);
-        if let Some(error) = binary_format(sample.bytes()) {
-            return if is_operand { Err(error.at(name)) } else { Ok(self.leave_out()) };
+        if let Some(error) = binary_format(&sample) {
+            return if is_operand { Err(error.at(name)) } else { Ok(self.leave_out(&name, UNKNOWN)) };
         }
-        let recognized = formats().iter().find(|format| (format.recognize)(&sample));
+        let (sample, recognized) = recognize(sample, &mut bytes, self.options.max_line).context(&cannot)?;
         let format = match (self.format, recognized) {
             (Some(wanted), _) if is_operand => wanted,
             (Some(wanted), Some(found)) if wanted.name == found.name => wanted,
             (None, Some(found)) => found,
-            // The errors of rsv's own lines describe an unknown input.
-            (None, None) if is_operand => &formats()[0],
-            _ => return Ok(self.leave_out()),
+            (None, None) => match unreadable(&sample) {
+                Some(reason) if is_operand => return Err(Error::new("is not read").because(reason).at(name)),
+                Some(reason) => return Ok(self.leave_out(&name, reason)),
+                // Lines without a kind of their own, and no lines at all.
+                None if is_operand && (sample.any(is_record) || sample.text().trim().is_empty()) => {
+                    &formats()[0]
+                }
+                None if is_operand => return Err(unknown(&name, &sample)),
+                None => return Ok(self.leave_out(&name, UNKNOWN)),
+            },
+            _ => return Ok(self.leave_out(&name, UNKNOWN)),
         };
+        let bytes: Bytes = Box::new(Cursor::new(sample.into_bytes()).chain(bytes));
         let objects = |bytes| Reader::new(&name, bytes, self.options.max_line);
-        Ok(Some(match &format.read {
-            ReadFormat::Lines => Box::new(objects(bytes)),
-            ReadFormat::Objects(converter) => {
-                let reader = objects(bytes);
-                Box::new(ConvertedObjects::new(reader, converter(&self.options, path)))
-            }
+        let lines: Box<dyn ObjectSource> = match &format.read {
+            ReadFormat::Lines => Box::new(ConvertedObjects::new(objects(bytes), Box::new(OwnLines))),
+            ReadFormat::Objects(converter) => Box::new(ConvertedObjects::new(
+                objects(bytes),
+                converter(&self.options, &Origin { name: &name, path }),
+            )),
             ReadFormat::Text(read) => read(TextInput { name: &name, bytes, options: &self.options }),
             ReadFormat::Database(_) => {
                 return Err(Error::new("is no SQLite database")
                     .at(name)
                     .hint("name the file of the database"));
             }
-        }))
+        };
+        Ok(Some(self.logged(name, lines)))
+    }
+
+    /// The lines of a file, whose number decides what is noted of it.
+    fn logged(&self, name: String, lines: Box<dyn ObjectSource>) -> Box<dyn ObjectSource> {
+        Box::new(LoggedSource { lines, name: Some(name), has_lines: false, files: self.files.clone() })
     }
 
     /// Opens a database of another program; none if it is of none that is known.
@@ -169,9 +193,81 @@ impl Sources {
         Ok(None)
     }
 
-    fn leave_out(&self) -> Option<Box<dyn ObjectSource>> {
-        self.skipped.fetch_add(1, Ordering::Relaxed);
+    fn leave_out(&self, name: &str, reason: &str) -> Option<Box<dyn ObjectSource>> {
+        self.files.leave_out(name, reason);
         None
+    }
+}
+
+/// The error for an operand in no known format.
+fn unknown(name: &str, sample: &Sample) -> Error {
+    let text = sample.text().trim_start();
+    let looks = if sample.is_json() { "JSON with other members" } else { describe(text.as_bytes()) };
+    let error = Error::new(format!("has no known format; it looks like {looks}")).at(name);
+    error.hint(format!("name its format with --from, or the columns of a table with --map: {}", names()))
+}
+
+/// An operand of a path, which is opened when it is its turn.
+impl Input {
+    pub fn path(path: PathBuf) -> Input {
+        if path.is_dir() { Input::Folder(path) } else { Input::File(path) }
+    }
+}
+
+/// Errors if a path is a link to something that is no file and no folder: reading it may never end.
+pub fn check_link(path: &Path) -> Result<()> {
+    // The links by which a system names the streams of a process.
+    let names_stream = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
+    let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    let Some(target) = path.metadata().ok().filter(|_| is_link && !names_stream) else { return Ok(()) };
+    let kind = target.file_type();
+    let kind = if kind.is_fifo() {
+        "FIFO"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "device"
+    } else if kind.is_socket() {
+        "socket"
+    } else {
+        return Ok(());
+    };
+    let error = Error::new(format!("cannot read {}: is a link to a {kind}", path.display()));
+    Err(error.hint("name the file itself"))
+}
+
+/// The lines of a file whose outcome is noted at its end.
+struct LoggedSource {
+    lines: Box<dyn ObjectSource>,
+    /// The name of the file; none once its outcome was noted.
+    name: Option<String>,
+    /// Whether there were lines, or errors about some.
+    has_lines: bool,
+    files: FileLog,
+}
+
+/// The reason of a format without reasons of its own.
+const NO_WORDS: &str = "they have no words of a user or a model";
+
+impl ObjectSource for LoggedSource {
+    fn next(&mut self) -> Option<Result<LocatedObject>> {
+        let next = self.lines.next();
+        if next.is_some() {
+            self.has_lines = true;
+        } else if let Some(name) = self.name.take() {
+            if self.has_lines {
+                self.files.add_read();
+            } else {
+                self.files.add_empty(&name, self.lines.reason().unwrap_or(NO_WORDS));
+            }
+        }
+        next
+    }
+
+    fn drained(&self) -> bool {
+        self.lines.drained()
+    }
+
+    fn consumed(&self) -> u64 {
+        self.lines.consumed()
     }
 }
 
@@ -190,13 +286,11 @@ impl Iterator for Sources {
     }
 }
 
-/// The first bytes of an input, and all of its bytes.
-fn sampled(mut bytes: Bytes, name: &str) -> Result<(Vec<u8>, Bytes)> {
+/// The first bytes of an input, and the others.
+fn sampled(mut bytes: Bytes, cannot: &str) -> Result<(Vec<u8>, Bytes)> {
     let mut sample = Vec::new();
-    let read = bytes.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut sample);
-    read.context(format_args!("cannot read {name}"))?;
-    let all = Cursor::new(sample.clone()).chain(bytes);
-    Ok((sample, Box::new(all)))
+    bytes.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut sample).context(cannot)?;
+    Ok((sample, bytes))
 }
 
 /// A compression of streams.

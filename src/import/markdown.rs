@@ -1,7 +1,7 @@
 //! Transcripts in Markdown as rsv-export writes them: before each message a line such as
 //! `**user** · 2026-11-21T07:03:00.000Z · work/laptop`.
 
-use super::blocks::{BlockFormat, Blocks};
+use super::blocks::{Block, BlockFormat, Blocks};
 use super::format::{ImportFormat, ReadFormat};
 use crate::record::{Object, time};
 
@@ -16,7 +16,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 
 const MESSAGES: BlockFormat = BlockFormat {
     heading,
-    lines: |options, mut message, text, lines| {
+    lines: |options, Block { heading: mut message, text, .. }, lines| {
         for (member, value) in [("partition", &options.partition), ("instance", &options.instance)] {
             if let Some(value) = value {
                 message.set_text(member, value);

@@ -1,12 +1,13 @@
 //! The memory lists of mem0 and contextd, as their programs print them: an array, or an object with the array in
-//! `results` or `memories`.
+//! `results` or `memories`, which may be the result of a tool.
 
 use super::conversation::ImportOptions;
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
-use super::sample::has_all;
+use super::sample::{first_has_all, has_all};
+use super::times;
 use crate::error::{Error, Result};
-use crate::record::{Object, quote, time_member};
+use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time};
 
 pub(super) const MEM0: ImportFormat = ImportFormat {
     name: "mem0",
@@ -14,41 +15,99 @@ pub(super) const MEM0: ImportFormat = ImportFormat {
     places: &[],
     timeless: false,
     recognize: |sample| {
-        sample.first().is_some_and(|object| {
-            has_all(object, &["id", "memory"])
-                || object.get("results").is_some_and(|results| results.contains("\"memory\":"))
-        })
+        let members = ["id", "memory"];
+        sample
+            .first()
+            .is_some_and(|object| has_all(object, &members) || first_has_all(object, "results", &members))
     },
-    read: ReadFormat::Objects(|options, _| Box::new(Memories { options: options.clone(), read: mem0 })),
+    read: ReadFormat::Objects(|options, _| Box::new(Memories::new(options, mem0))),
 };
 
 pub(super) const CONTEXTD: ImportFormat = ImportFormat {
     name: "contextd",
-    about: "memories of contextd",
+    about: "memories of contextd, and the output of its memory_search",
     places: &[],
     timeless: false,
     recognize: |sample| {
+        let members = ["id", "title", "content", "outcome"];
         sample.first().is_some_and(|object| {
-            has_all(object, &["title", "content", "outcome", "project_id"])
-                || object.get("memories").is_some_and(|memories| memories.contains("\"project_id\":"))
+            has_all(object, &members) && object.has("project_id") && !object.has("kind")
+                || first_has_all(object, "memories", &members)
+                || RESULTS.iter().any(|member| {
+                    object.get(member).is_some_and(|result| {
+                        first_has_all(object, member, &["memories"])
+                            || result.contains("memories") && result.contains("outcome")
+                    })
+                })
         })
     },
-    read: ReadFormat::Objects(|options, _| Box::new(Memories { options: options.clone(), read: contextd })),
+    read: ReadFormat::Objects(|options, _| Box::new(Memories::new(options, contextd))),
 };
+
+/// The members of the result of a tool that have its output: as an object, and as blocks of text.
+const RESULTS: [&str; 3] = ["structuredContent", "result", "content"];
 
 struct Memories {
     options: ImportOptions,
-    read: fn(&ImportOptions, Object) -> Result<Object>,
+    read: fn(&ImportOptions, Object, &mut Vec<Object>) -> Result<Object>,
+    /// The lines about memories, which come after all of them.
+    later: Vec<Object>,
+}
+
+impl Memories {
+    fn new(
+        options: &ImportOptions,
+        read: fn(&ImportOptions, Object, &mut Vec<Object>) -> Result<Object>,
+    ) -> Memories {
+        Memories { options: options.clone(), read, later: Vec::new() }
+    }
 }
 
 impl Convert for Memories {
     fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()> {
-        let list = object.objects("results").ok().flatten().or(object.objects("memories").ok().flatten());
-        for memory in list.unwrap_or_else(|| vec![object]) {
-            lines.push((self.read)(&self.options, memory)?);
+        let object = output(&object).unwrap_or(object);
+        let list = |member| object.objects(member).ok().flatten();
+        for signal in list("signals").unwrap_or_default() {
+            self.later.extend(signal_line(&signal, None)?);
+        }
+        let memories = match list("results").or_else(|| list("memories")) {
+            Some(memories) => memories,
+            None if object.has("signals") => Vec::new(),
+            None => vec![object],
+        };
+        for memory in memories {
+            // One that mem0 reports as deleted is there no more.
+            if memory.get("event") != Some("\"DELETE\"") {
+                lines.push((self.read)(&self.options, memory, &mut self.later)?);
+            }
         }
         Ok(())
     }
+
+    fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        lines.append(&mut self.later);
+        Ok(())
+    }
+}
+
+/// The output in the result of a tool; `None` if an object is none.
+fn output(object: &Object) -> Option<Object> {
+    let has_list = |object: &Object| object.has("memories") || object.has("results");
+    if has_list(object) || object.has("title") {
+        return None;
+    }
+    for member in RESULTS {
+        if let Some(inner) = object.object(member).ok().flatten() {
+            return if has_list(&inner) { Some(inner) } else { output(&inner) };
+        }
+        for block in object.objects(member).ok().flatten().unwrap_or_default() {
+            let text = block.text("text").ok().flatten();
+            if let Some(inner) = text.and_then(|text| Object::parse(&text).ok()).filter(has_list) {
+                return Some(inner);
+            }
+        }
+    }
+    None
 }
 
 /// The length of a title that is made of a text, in characters, at most.
@@ -56,14 +115,16 @@ const TITLE_CHARS: usize = 80;
 
 /// A memory of mem0 is one sentence about a user, an agent or a run. A later version of it is another memory, which
 /// stays beside the earlier one.
-fn mem0(options: &ImportOptions, memory: Object) -> Result<Object> {
+fn mem0(options: &ImportOptions, memory: Object, _: &mut Vec<Object>) -> Result<Object> {
     let text = memory.text("memory")?.ok_or_else(|| Error::new("memory: is missing"))?;
     let first = text.trim().lines().next().unwrap_or_default();
     let title: String = first.chars().take(TITLE_CHARS).collect();
     let owner = memory.text("user_id")?.or(memory.text("agent_id")?);
     let instance = options.instance.clone().or(memory.text("run_id")?);
-    let changed = time_member(&memory, "updated_at")?.or(time_member(&memory, "created_at")?);
-    let time = changed.or(options.at).ok_or_else(|| Error::new("created_at: is missing"))?;
+    let time =
+        times::first_member(&memory, &["updated_at", "created_at"])?.or(options.at).ok_or_else(|| {
+            Error::new("created_at: is missing").hint("give memories without a time one with --at TIME")
+        })?;
     let mut line = Object::default();
     line.set_text("kind", "memory");
     line.set_text("partition", &options.partition.clone().or(owner).unwrap_or_else(|| "mem0".to_owned()));
@@ -80,11 +141,16 @@ fn mem0(options: &ImportOptions, memory: Object) -> Result<Object> {
     if let Some(id) = memory.text("id")? {
         line.set_text("source_id", &id);
     }
+    for member in ["agent_id", "actor_id", "metadata"] {
+        if let Some(json) = memory.get(member).filter(|json| !matches!(*json, "null" | "{}")) {
+            line.set(member, json);
+        }
+    }
     Ok(line)
 }
 
-/// A memory of contextd has the members of rsv's own.
-fn contextd(options: &ImportOptions, mut memory: Object) -> Result<Object> {
+/// A memory of contextd has the members of rsv's own, and some that rsv derives from signals and links, which it gets.
+fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>) -> Result<Object> {
     // Its id is kept, and `ingest` redacts no line with an id.
     if let Some(redactor) = &options.redactor {
         redactor.redact_foreign(&mut memory);
@@ -95,5 +161,77 @@ fn contextd(options: &ImportOptions, mut memory: Object) -> Result<Object> {
             memory.set_text(member, value);
         }
     }
+    if !memory.has("partition") && !memory.has("project_id") {
+        memory.set_text("partition", "contextd");
+    }
+    let created = times::first_member(&memory, &["timestamp", "created_at"])?;
+    let updated = times::member(&memory, "updated_at")?.or(created).or(options.at);
+    // The output of a search has no times.
+    memory.set("timestamp", created.or(options.at).unwrap_or(options.now).to_string());
+    memory.take("created_at");
+    let Some(id) = memory.text("id")? else { return Ok(memory) };
+    let into = memory.text("consolidation_id")?.filter(|into| !into.is_empty());
+    if into.is_some() || memory.get("state") == Some("\"archived\"") {
+        memory.set_text(ARCHIVED_INTO, into.as_deref().unwrap_or_default());
+    }
+    let mut signals = Vec::new();
+    if let Some(count) = memory.integer("usage_count")?.filter(|count| *count > 0) {
+        let mut uses = Object::default();
+        uses.set_text("type", SignalType::Usage.name());
+        uses.set("positive", "true");
+        uses.set("count", count.to_string());
+        // Of the day of the memory, so that a later count of all its uses takes the place of this one.
+        signals.push((uses, created));
+    }
+    for member in ["signals", "feedback"] {
+        let given = memory.objects(member).ok().flatten().unwrap_or_default();
+        signals.extend(given.into_iter().map(|signal| (signal, updated)));
+        memory.take(member);
+    }
+    for (signal, time) in signals {
+        later.extend(signal_line(&signal, Some((&id, time)))?);
+    }
     Ok(memory)
+}
+
+/// The name of the store in which contextd's uses were counted.
+const STORE: &str = "contextd";
+
+/// The line of a signal of contextd; `of` is the memory that it is about, with a time for a signal without one.
+fn signal_line(signal: &Object, of: Option<(&str, Option<i64>)>) -> Result<Option<Object>> {
+    let named = signal.text("memory_id")?.or(signal.text("of")?);
+    let Some(memory) = of.map(|(id, _)| id.to_owned()).or(named) else {
+        return Err(Error::new("memory_id: is missing"));
+    };
+    let positive = ["positive", "helpful", "succeeded"].iter().find_map(|member| signal.get(member));
+    let Some(positive) = positive.filter(|json| matches!(*json, "true" | "false")) else { return Ok(None) };
+    let given = signal.text("type")?;
+    let kind = given.unwrap_or_else(|| {
+        let by_outcome = signal.has("succeeded");
+        if by_outcome { SignalType::Outcome } else { SignalType::Explicit }.name().to_owned()
+    });
+    let time = times::first_member(signal, &["timestamp", "created_at"])?.or(of.and_then(|(_, time)| time));
+    let mut line = Object::default();
+    line.set_text("kind", SIGNAL.name);
+    let at = time.unwrap_or_default();
+    match signal.text("id")? {
+        Some(id) => line.set_text("id", &id),
+        // A count of uses is known by its day.
+        None if kind == SignalType::Usage.name() && positive == "true" => {}
+        None => line.set_text("id", &id::derived(at, &["contextd", &memory, &kind, positive])),
+    }
+    for (member, text) in [("of", &memory), ("type", &kind)] {
+        line.set_text(member, text);
+    }
+    line.set("positive", positive);
+    if let Some(session) = signal.text("session_id")?.filter(|session| !session.is_empty()) {
+        line.set_text("session_id", &session);
+    }
+    if kind == SignalType::Usage.name() {
+        line.set("count", signal.get("count").unwrap_or("1"));
+        line.set_text("day", &day_of(at));
+        line.set_text("store", STORE);
+    }
+    line.set_text("created_at", &time::rfc3339(at));
+    Ok(Some(line))
 }

@@ -1,6 +1,6 @@
 //! The history of Ollama's command line, `~/.ollama/history`: a prompt a line, without times and answers.
 
-use super::blocks::{BlockFormat, Blocks};
+use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use crate::record::{Object, Role};
@@ -24,7 +24,7 @@ const PROMPTS: BlockFormat = BlockFormat {
         heading.set_text("prompt", line);
         Some(heading)
     },
-    lines: |options, heading, _, lines| {
+    lines: |options, Block { heading, .. }, lines| {
         let prompt = heading.text("prompt")?.unwrap_or_default();
         if prompt.starts_with('/') {
             return Ok(());

@@ -7,9 +7,10 @@ use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
+use super::times;
 use crate::error::{Context, Result};
 use crate::lines::ObjectSource;
-use crate::record::{Object, Role, time};
+use crate::record::{Object, Role};
 use rusqlite::Connection;
 
 const NAME: &str = "opencode";
@@ -21,7 +22,9 @@ pub(super) const DATABASE: ImportFormat = ImportFormat {
     timeless: false,
     recognize: |_| false,
     read: ReadFormat::Database(DatabaseFormat {
-        recognize: |database| database.has_all(&["project", "session", "message", "part"]),
+        recognize: |database| {
+            database.has_all(&["session", "message", "part"]) && database.has_column("session", "title")
+        },
         open,
     }),
 };
@@ -34,21 +37,29 @@ pub(super) const EXPORT: ImportFormat = ImportFormat {
     recognize: |sample| {
         sample.first().is_some_and(|object| {
             has_all(object, &["info", "messages"])
-                && object.get("info").is_some_and(|info| info.contains("\"projectID\""))
+                && object.get("info").is_some_and(|info| {
+                    ["\"projectID\"", "\"directory\"", "\"ses_"].iter().any(|sign| info.contains(sign))
+                })
         })
     },
-    read: ReadFormat::Objects(|options, _| Box::new(Sessions { options: options.clone() })),
+    read: ReadFormat::Objects(|options, _| Box::new(Sessions::new(options, false))),
 };
 
-struct Sessions {
+pub(super) struct Sessions {
     options: ImportOptions,
+    /// Whether the sessions of the database say from where on they were reverted.
+    has_revert: bool,
+    has_subagent: bool,
 }
 
 fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
     // A session with a parent is that of an agent that another session started.
-    let sql = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_created, id";
-    let keys = turns(&database.connection, "session", sql)?;
-    let sessions = Sessions { options: options.clone() };
+    let has_parents = database.has_column("session", "parent_id");
+    let own = if has_parents { "WHERE parent_id IS NULL" } else { "" };
+    let sql = format!("SELECT id FROM session {own} ORDER BY time_created, id");
+    let keys = turns(&database.connection, "session", &sql)?;
+    let has_revert = database.has_column("session", "revert");
+    let sessions = Sessions::new(options, has_revert);
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(sessions))))
 }
 
@@ -57,9 +68,12 @@ impl ReadTurn for Sessions {
         let cannot = "cannot read the session";
         let about = conversation(connection, &key.id).context(cannot)?;
         let messages = messages(connection, &key.id).context(cannot)?;
+        let revert = if self.has_revert { revert(connection, &key.id).context(cannot)? } else { None };
+        let mut revert = Revert::of(revert.and_then(|json| Object::parse(&json).ok()).as_ref());
         for (id, data, parts) in messages {
             let parts: Result<Vec<Object>> = parts.iter().map(|part| Object::parse(part)).collect();
-            self.message(&about, &id, &Object::parse(&data)?, &parts?, lines)?;
+            let Some(parts) = revert.kept(&id, parts?) else { break };
+            self.message(&about, &id, &Object::parse(&data)?, &parts, lines)?;
         }
         Ok(())
     }
@@ -68,7 +82,12 @@ impl ReadTurn for Sessions {
 fn conversation(connection: &Connection, id: &str) -> rusqlite::Result<Conversation> {
     let sql = "SELECT id, title, directory FROM session WHERE id = ?";
     connection.prepare_cached(sql)?.query_row([id], |row| {
-        Ok(Conversation { id: row.get(0)?, title: row.get(1)?, directory: row.get(2)?, changed: None })
+        Ok(Conversation {
+            id: row.get(0)?,
+            title: row.get(1)?,
+            directory: row.get(2)?,
+            ..Conversation::default()
+        })
     })
 }
 
@@ -82,37 +101,100 @@ fn messages(connection: &Connection, session: &str) -> rusqlite::Result<Vec<Mess
     let mut messages = Vec::new();
     for row in rows {
         let (id, data): (String, String) = row?;
-        let sql = "SELECT data FROM part WHERE message_id = ? ORDER BY id";
+        let sql = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id";
         let mut statement = connection.prepare_cached(sql)?;
-        let parts = statement.query_map([&id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-        messages.push((id, data, parts));
+        let parts = statement.query_map([&id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let parts = parts.map(|part| part.map(|(id, data): (String, String)| with_id(&id, data)));
+        messages.push((id, data, parts.collect::<rusqlite::Result<_>>()?));
     }
     Ok(messages)
+}
+
+/// The data of a part with its id, which the table has in a column of its own.
+fn with_id(id: &str, data: String) -> String {
+    match Object::parse(&data) {
+        Ok(mut part) if !part.has("id") => {
+            part.set_text("id", id);
+            part.to_json()
+        }
+        _ => data,
+    }
+}
+
+/// The place from which on a session was reverted, as JSON text.
+fn revert(connection: &Connection, session: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT revert FROM session WHERE id = ?";
+    connection.prepare_cached(sql)?.query_row([session], |row| row.get(0))
+}
+
+/// The message, and the part of it, from which on a session was reverted.
+struct Revert {
+    message: Option<String>,
+    part: Option<String>,
+    is_reached: bool,
+}
+
+impl Revert {
+    fn of(revert: Option<&Object>) -> Revert {
+        let member = |name| revert.and_then(|revert| revert.text(name).ok().flatten());
+        Revert { message: member("messageID"), part: member("partID"), is_reached: false }
+    }
+
+    /// The parts before the place of the next message; `None` if none of it, and of those after it, is before the place.
+    fn kept(&mut self, id: &str, mut parts: Vec<Object>) -> Option<Vec<Object>> {
+        if self.is_reached {
+            return None;
+        }
+        self.is_reached = self.message.as_deref() == Some(id);
+        if self.is_reached {
+            let first = self.part.as_deref()?;
+            let is_it = |one: &Object| one.text("id").ok().flatten().as_deref() == Some(first);
+            parts.truncate(parts.iter().position(is_it).unwrap_or_default());
+        }
+        Some(parts)
+    }
+}
+
+/// Whether a message is a summary that the program asked for when it compacted the session.
+fn is_summary(info: &Object) -> bool {
+    let is_compaction = |member| info.get(member) == Some("\"compaction\"");
+    info.get("summary") == Some("true") || is_compaction("mode") || is_compaction("agent")
 }
 
 impl Convert for Sessions {
     fn convert(&mut self, export: Object, lines: &mut Vec<Object>) -> Result<()> {
         let session = export.object("info")?.unwrap_or_default();
         if session.text("parentID")?.is_some() {
+            self.has_subagent = true;
             return Ok(());
         }
         let about = Conversation {
             id: session.text("id")?,
             title: session.text("title")?,
             directory: session.text("directory")?,
-            changed: None,
+            ..Conversation::default()
         };
+        let mut revert = Revert::of(session.object("revert").ok().flatten().as_ref());
         for message in export.objects("messages")?.unwrap_or_default() {
             let info = message.object("info")?.unwrap_or_default();
             let parts = message.objects("parts")?.unwrap_or_default();
             let id = info.text("id")?.unwrap_or_default();
+            let Some(parts) = revert.kept(&id, parts) else { break };
             self.message(&about, &id, &info, &parts, lines)?;
         }
         Ok(())
     }
+
+    fn reason(&self) -> Option<&'static str> {
+        self.has_subagent.then_some("they are of sub-agents")
+    }
 }
 
 impl Sessions {
+    pub(super) fn new(options: &ImportOptions, has_revert: bool) -> Sessions {
+        Sessions { options: options.clone(), has_revert, has_subagent: false }
+    }
+
     fn message(
         &self,
         about: &Conversation,
@@ -123,8 +205,10 @@ impl Sessions {
     ) -> Result<()> {
         let is_question = info.get("role") == Some("\"user\"");
         let role = if is_question { Role::User } else { Role::Assistant };
-        let created = info.object("time")?.unwrap_or_default().integer("created")?;
-        let time = created.map(time::checked).transpose()?;
+        if is_summary(info) {
+            return Ok(());
+        }
+        let time = times::member(&info.object("time")?.unwrap_or_default(), "created")?;
         let model = if is_question { None } else { info.text("modelID")? };
         let trace_id = if is_question { Some(id.to_owned()) } else { info.text("parentID")? };
         let mut add = |message| {
@@ -134,8 +218,9 @@ impl Sessions {
         };
         let mut texts = Vec::new();
         for part in parts {
-            // A synthetic text was added by the program.
-            let is_text = part.get("type") == Some("\"text\"") && part.get("synthetic") != Some("true");
+            // A synthetic text was added by the program; one that is ignored was not sent.
+            let is = |member| part.get(member) == Some("true");
+            let is_text = part.get("type") == Some("\"text\"") && !is("synthetic") && !is("ignored");
             texts.extend(part.text("text")?.filter(|_| is_text));
         }
         for part in parts.iter().filter(|part| self.options.keep_tools && part.has("tool")) {

@@ -1,41 +1,47 @@
 //! The beginning of an input, by which its format is recognized.
 
 use crate::record::Object;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
-use std::fmt;
 
-/// The first bytes of an input, and the first JSON objects in them.
+/// The first bytes of an input, and the JSON objects in them.
 pub(super) struct Sample {
     bytes: Vec<u8>,
-    /// The first objects; a member that the sample cuts off is empty.
+    /// The first objects; of a member that the sample cuts off, they have the beginning.
     objects: Vec<Object>,
 }
 
-/// The number of bytes of a sample, at most.
+/// The number of bytes of the first sample of an input.
 pub(super) const SAMPLE_BYTES: usize = 1 << 16;
 
-/// The number of lines whose objects are looked at.
+/// The number of lines of the first sample whose objects are looked at; of a longer one, all are.
 const LINES: usize = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl Sample {
     pub(super) fn new(bytes: Vec<u8>) -> Sample {
-        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-        let mut objects: Vec<Object> = object(text).into_iter().collect();
-        objects.extend(text.split(|byte| *byte == b'\n').take(LINES).skip(1).filter_map(object));
+        let text = valid_text(&bytes);
+        let lines = if bytes.len() <= SAMPLE_BYTES { LINES } else { usize::MAX };
+        let mut objects: Vec<Object> = first_object(text).into_iter().collect();
+        objects.extend(text.lines().take(lines).skip(1).filter_map(first_object));
         Sample { bytes, objects }
     }
 
     /// Its text, up to the first byte that is no UTF-8.
     pub(super) fn text(&self) -> &str {
-        let text = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.bytes);
-        text.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+        valid_text(&self.bytes)
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Whether it begins like JSON, so that more of it may say more.
+    pub(super) fn is_json(&self) -> bool {
+        self.text().trim_start().starts_with(['{', '['])
     }
 
     /// Whether one of the first objects is such.
@@ -54,40 +60,94 @@ pub(super) fn has_all(object: &Object, members: &[&str]) -> bool {
     members.iter().all(|member| object.has(member))
 }
 
-/// The object at the beginning of a text, or in an array there, as far as it goes.
-fn object(text: &[u8]) -> Option<Object> {
-    let text = text.trim_ascii_start();
-    let text = text.strip_prefix(b"[").unwrap_or(text).trim_ascii_start();
-    if !text.starts_with(b"{") {
-        return None;
-    }
+/// Whether the first element of an array, or the object itself, in a member has all these members.
+pub(super) fn first_has_all(object: &Object, member: &str, members: &[&str]) -> bool {
+    object.get(member).and_then(first_object).is_some_and(|first| has_all(&first, members))
+}
+
+/// The text of some bytes without a byte order mark, up to the first byte that is no UTF-8.
+fn valid_text(bytes: &[u8]) -> &str {
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    text.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+}
+
+/// The object at the beginning of JSON text, or in an array there, as far as it goes.
+pub(super) fn first_object(json: &str) -> Option<Object> {
+    let json = json.trim_start();
+    let json = json.strip_prefix('[').unwrap_or(json).trim_start();
+    let mut rest = json.strip_prefix('{')?;
     let mut members = Object::default();
-    // An error is the end of the sample, or an input of another format.
-    let _ = Members(&mut members).deserialize(&mut serde_json::Deserializer::from_slice(text));
-    Some(members)
-}
-
-/// Collects members until the text ends.
-struct Members<'a>(&'a mut Object);
-
-impl<'de> DeserializeSeed<'de> for Members<'_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Members<'_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            self.0.set(&name, "");
-            let value: &RawValue = map.next_value()?;
-            self.0.set(&name, value.get());
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\r', '\n', ',']);
+        if !rest.starts_with('"') {
+            return Some(members);
         }
-        Ok(())
+        let end = value_length(rest);
+        let Ok(name) = serde_json::from_str::<String>(&rest[..end]) else { return Some(members) };
+        let Some(value) = rest[end..].trim_start().strip_prefix(':').map(str::trim_start) else {
+            return Some(members);
+        };
+        let end = value_length(value);
+        members.set(&name, value[..end].trim_end());
+        rest = &value[end..];
+    }
+}
+
+/// The length of the JSON value at the beginning of a text, by brackets and strings alone; all of the text if the value
+/// does not end in it.
+fn value_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += string_length(&bytes[at..]);
+                if depth == 0 {
+                    return at;
+                }
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth <= 1 => return at + depth,
+            b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// The length of the string at the beginning of some bytes, with its quotation marks.
+fn string_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_that_are_cut_off_have_their_beginnings() {
+        let read = |text: &str| first_object(text).map(|object| object.to_json());
+        assert_eq!(
+            read("[ {\"a\": [1, {\"b\": \"}\\\"\"}], \"c\": 2} ]").unwrap(),
+            "{\"a\":[1, {\"b\": \"}\\\"\"}],\"c\":2}"
+        );
+        assert_eq!(read("{\"a\":1,\"b\":[{\"c\":\"d").unwrap(), "{\"a\":1,\"b\":[{\"c\":\"d}");
+        assert_eq!(read("{\"a\":1,\"b").unwrap(), "{\"a\":1}");
+        assert_eq!(read("{\"a\":\"b\\").unwrap(), "{\"a\":\"b\\}");
+        assert_eq!(read("{").unwrap(), "{}");
+        assert_eq!(read("owls"), None);
+        let sample = Sample::new(b"{\"results\": [{\"id\": \"1\", \"memory\": \"Likes".to_vec());
+        assert!(sample.first().is_some_and(|first| first_has_all(first, "results", &["id", "memory"])));
     }
 }

@@ -2,25 +2,45 @@
 
 use super::conversation::ImportOptions;
 use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
+use super::times;
 use crate::error::{Error, Result};
 use crate::lines::{LocatedObject, ObjectSource, SourceLocation};
-use crate::record::{Object, invalid_utf8};
+use crate::record::{Object, invalid_utf8, quote, time};
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 const NAME: &str = "csv";
 
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
-    about: "comma-separated values with a line of column names; --map names others",
+    about: "values separated by commas, semicolons or tabs, with a line of column names; --map names others",
     places: &[],
     timeless: false,
     recognize: |sample| {
         let first = sample.text().lines().next().unwrap_or_default();
-        let columns: Vec<&str> = first.split(',').map(|column| column.trim_matches('"')).collect();
+        let columns = columns(first, separator(first));
         ["role", "content"].iter().all(|needed| columns.contains(needed)) && !first.starts_with('{')
     },
     read: ReadFormat::Text(|input| Box::new(Table::new(input))),
 };
+
+/// The characters that separate the cells of a line; the first is that of rsv-export.
+const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
+
+/// The column that rsv-export's tables have, and whose times are milliseconds whatever their size.
+const OWN_COLUMN: &str = "trace_id";
+
+/// The separator of the names of columns: the one that occurs most often in the line.
+fn separator(names: &str) -> u8 {
+    let count = |separator: &u8| names.bytes().filter(|byte| byte == separator).count();
+    // Of several with as many, the first.
+    SEPARATORS.into_iter().rev().max_by_key(count).unwrap_or(SEPARATORS[0])
+}
+
+/// The names of columns in a line.
+fn columns(line: &str, separator: u8) -> Vec<&str> {
+    line.trim_end().split(char::from(separator)).map(|column| column.trim_matches('"')).collect()
+}
 
 /// The members that a column of the same name, or one that `--map` names, gives.
 const MEMBERS: [&str; 10] = [
@@ -42,15 +62,18 @@ struct Table {
     options: ImportOptions,
     /// The members and the numbers of their columns; none before the first line is read.
     columns: Option<Vec<(String, usize)>>,
+    /// Whether its times are those of rsv-export.
+    has_own_times: bool,
     read: u64,
     failed: bool,
 }
 
 impl Table {
     fn new(input: TextInput) -> Table {
-        let rows = csv::ReaderBuilder::new().from_reader(input.bytes);
         let (name, options) = (input.name.into(), input.options.clone());
-        Table { name, rows, options, columns: None, read: 0, failed: false }
+        let (first, bytes) = first_line(input.bytes);
+        let rows = csv::ReaderBuilder::new().delimiter(separator(&first)).from_reader(bytes);
+        Table { name, rows, options, columns: None, has_own_times: false, read: 0, failed: false }
     }
 
     fn columns(&mut self) -> Result<Vec<(String, usize)>> {
@@ -59,6 +82,7 @@ impl Table {
             let is_it = |name: &str| name.trim_start_matches('\u{feff}') == wanted;
             names.iter().position(is_it)
         };
+        self.has_own_times = column(OWN_COLUMN).is_some();
         let mut columns = Vec::new();
         for (member, source) in &self.options.map {
             let Some(at) = column(source) else {
@@ -98,6 +122,16 @@ impl Table {
                 line.set_text(member, cell);
             }
         }
+        if !self.has_own_times {
+            for member in ["timestamp", "created_at"] {
+                if let Some(time) = times::member(&line, member).map_err(|error| error.at(&location))? {
+                    line.set(
+                        member,
+                        if member == "timestamp" { time.to_string() } else { quote(&time::rfc3339(time)) },
+                    );
+                }
+            }
+        }
         if let Some(at) = self.options.at.filter(|_| !line.has("timestamp") && !line.has("created_at")) {
             line.set("timestamp", at.to_string());
         }
@@ -126,6 +160,18 @@ impl ObjectSource for Table {
     fn consumed(&self) -> u64 {
         self.read
     }
+}
+
+/// The first line of some bytes, as far as it is text, and all of the bytes.
+fn first_line(mut bytes: Bytes) -> (String, Bytes) {
+    /// The bytes in which the names of columns end.
+    const MOST: u64 = 1 << 16;
+    let mut begin = Vec::new();
+    // An error comes again when the rows are read.
+    let _ = bytes.by_ref().take(MOST).read_to_end(&mut begin);
+    let first = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = String::from_utf8_lossy(first).into_owned();
+    (first, Box::new(Cursor::new(begin).chain(bytes)))
 }
 
 fn fault(name: &str, error: &csv::Error) -> Error {

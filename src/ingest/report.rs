@@ -45,19 +45,13 @@ impl ImportReport {
         self.scopes.values().any(|counts| counts.new > 0)
     }
 
-    /// Notes for the user even of a run without a summary; `skipped` is the number of files in no known format.
-    pub fn notes(&self, skipped: usize) -> Vec<String> {
-        let conflicts = match self.conflicts {
+    /// A note for the user even of a run without a summary: the number of records that were not imported.
+    pub fn note(&self) -> Option<String> {
+        match self.conflicts {
             0 => None,
             1 => Some("1 record was not imported: its id belongs to another record".to_owned()),
             n => Some(format!("{n} records were not imported: their ids belong to other records")),
-        };
-        let skipped = match skipped {
-            0 => None,
-            1 => Some("1 file was left out: it has no known format".to_owned()),
-            n => Some(format!("{n} files were left out: they have no known format")),
-        };
-        conflicts.into_iter().chain(skipped).collect()
+        }
     }
 
     /// A line for each scope, or, of many, for each partition, and the total.
@@ -79,15 +73,15 @@ impl ImportReport {
         lines
     }
 
-    /// One JSON object, ended by a line feed.
-    pub fn to_json(&self) -> String {
+    /// One JSON object, ended by a line feed; `files` is JSON text about the files.
+    pub fn to_json(&self, files: &str) -> String {
         let scopes = self.scopes.iter().map(|(scope, counts)| {
             let (partition, instance) = (quote(&scope.partition), quote(&scope.instance));
             format!("{{\"partition\":{partition},\"instance\":{instance},{}}}", as_members(*counts))
         });
         let scopes: Vec<String> = scopes.collect();
         format!(
-            "{{{},\"bad_lines\":{},\"scopes\":[{}],\"others\":{{{}}}}}\n",
+            "{{{},\"bad_lines\":{},\"scopes\":[{}],\"others\":{{{}}},\"files\":{files}}}\n",
             as_members(self.total()),
             self.bad_lines,
             scopes.join(","),

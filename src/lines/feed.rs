@@ -196,6 +196,10 @@ pub trait ObjectSource {
     fn drained(&self) -> bool;
     /// The number of consumed bytes.
     fn consumed(&self) -> u64;
+    /// Why a source without objects has none, if it knows.
+    fn reason(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 impl ObjectSource for Box<dyn ObjectSource> {
@@ -209,6 +213,10 @@ impl ObjectSource for Box<dyn ObjectSource> {
 
     fn consumed(&self) -> u64 {
         (**self).consumed()
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        (**self).reason()
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn may_be_binary(bytes: &[u8]) -> bool {
 }
 
 /// Describes input whose first line is no JSON object.
-pub(super) fn describe(bytes: &[u8]) -> &'static str {
+pub fn describe(bytes: &[u8]) -> &'static str {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let count = |line: &[u8], byte| line.iter().filter(|b| **b == byte).count();

@@ -3,7 +3,7 @@
 use super::confidence::{Evidence, PriorRule, Weights, confidence};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::record::{CONSOLIDATED_INTO, MEMORY, Origin, SIGNAL, Scopes, StoredRecord, time};
+use crate::record::{ARCHIVED_INTO, CONSOLIDATED_INTO, MEMORY, Origin, SIGNAL, Scopes, StoredRecord, time};
 use crate::store::{Select, Store};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,9 +115,11 @@ fn derive_batch(
         let members = &mut memory.members;
         members.set("confidence", decimal(confidence));
         members.set("usage_count", evidence.uses.to_string());
-        members.set_text("state", if into.is_some() { ARCHIVED } else { ACTIVE });
-        if let Some((_, id)) = into {
-            members.set_text("consolidation_id", id);
+        let archived_into = members.text(ARCHIVED_INTO).ok().flatten();
+        let into = into.map(|(_, id)| id.clone());
+        members.set_text("state", if into.is_some() || archived_into.is_some() { ARCHIVED } else { ACTIVE });
+        if let Some(id) = into.or(archived_into).filter(|id| !id.is_empty()) {
+            members.set_text("consolidation_id", &id);
         }
         if timed {
             let updated_at = times.into_iter().flatten().max().unwrap_or_default();

@@ -48,6 +48,10 @@ pub const SUCCESS: &str = "success";
 /// The outcome of one that did not: a warning.
 pub const FAILURE: &str = "failure";
 
+/// The member of a memory that another program archived, with the id of the one that took its place; empty if there is
+/// none. It holds without a link, which waits until that memory is there.
+pub const ARCHIVED_INTO: &str = "archived_into";
+
 /// How a memory came into being.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {

@@ -119,7 +119,8 @@ fn parse(line: Object) -> Result<Draft> {
     }
     line.text("session_id")?;
     let mut id = name(&line, "id")?;
-    if signal_type == SignalType::Usage {
+    // A use that did not help is a signal by itself, which need not be counted by days.
+    if signal_type == SignalType::Usage && (positive == "true" || line.has("day")) {
         let (day, store) = (required_text(&line, "day")?, required_text(&line, "store")?);
         match line.integer("count")? {
             Some(count) if count > 0 => {}
@@ -197,7 +198,7 @@ impl Draft {
 /// Usage is counted up: the greater count holds, and a signal without one is one more use. Others never change.
 fn merge(stored: Option<&StoredRecord>, new: &StoredRecord) -> Option<StoredRecord> {
     let count = |signal: &StoredRecord| signal.members.integer("count").ok().flatten();
-    if SignalType::of(new) != SignalType::Usage {
+    if SignalType::of(new) != SignalType::Usage || !new.members.has("day") {
         return stored.is_none().then(|| new.clone());
     }
     let there = stored.and_then(count).unwrap_or_default();

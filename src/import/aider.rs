@@ -1,0 +1,104 @@
+//! The history of aider, `.aider.chat.history.md` in the directory of a project: a line with the time when a chat began,
+//! then the words of the user in headings, output of the program in quotations, and the answers.
+
+use super::blocks::{Block, BlockFormat, Blocks};
+use super::conversation::{Conversation, ImportedMessage};
+use super::format::{ImportFormat, ReadFormat};
+use super::times;
+use crate::error::Error;
+use crate::record::{Object, Role};
+use jiff::civil::DateTime;
+use std::path::Path;
+
+const NAME: &str = "aider";
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "the history of aider: .aider.chat.history.md",
+    places: &[
+        ".aider.chat.history.md",
+        "*/.aider.chat.history.md",
+        "*/*/.aider.chat.history.md",
+        "*/*/*/.aider.chat.history.md",
+    ],
+    timeless: false,
+    recognize: |sample| {
+        sample.text().lines().find(|line| !line.trim().is_empty()).is_some_and(|line| line.starts_with(BEGIN))
+    },
+    read: ReadFormat::Text(|input| Box::new(Blocks::new(CHATS, input))),
+};
+
+/// The beginning of the line before a chat.
+const BEGIN: &str = "# aider chat started at ";
+
+/// The beginning of a line that the user wrote, and the text of an empty one.
+const WORDS: &str = "#### ";
+const BLANK: &str = "<blank>";
+
+/// The beginning of a line that the program wrote.
+const OUTPUT: &str = ">";
+
+/// The beginning and the end of a block of code, in which no line is of the user or the program.
+const FENCE: &str = "```";
+
+/// The commands of the program that are words for the model.
+const COMMANDS_WITH_WORDS: [&str; 5] = ["/ask ", "/code ", "/architect ", "/context ", "/help "];
+
+const CHATS: BlockFormat = BlockFormat {
+    heading: |line| {
+        let mut heading = Object::default();
+        heading.set_text("began", line.strip_prefix(BEGIN)?.trim());
+        Some(heading)
+    },
+    lines: |options, Block { input, heading, text }, lines| {
+        let began = heading.text("began")?.unwrap_or_default();
+        let date: Option<DateTime> = began.replacen(' ', "T", 1).parse().ok();
+        let time = date.and_then(|date| times::local(date, options.zone.as_ref()));
+        let Some(time) = time.or(options.at) else {
+            return Err(Error::new(format!("expected a time after {BEGIN:?}, found {began:?}")));
+        };
+        let folder = Path::new(input).canonicalize().ok();
+        let directory = folder.and_then(|file| Some(file.parent()?.to_str()?.to_owned()));
+        let about = Conversation { id: Some(began), directory, ..Conversation::default() };
+        let messages = (0..)
+            .zip(messages(text))
+            .map(|(at, message)| ImportedMessage { time: Some(time + at), ..message });
+        options.add_all(NAME, &about, messages.collect(), lines)
+    },
+};
+
+/// The messages of a chat.
+fn messages(text: &str) -> Vec<ImportedMessage> {
+    let mut messages: Vec<ImportedMessage> = Vec::new();
+    let mut in_code = false;
+    let mut role = None;
+    for line in text.lines() {
+        let line = line.trim_end();
+        let is_code = in_code || line.starts_with(FENCE);
+        in_code ^= line.starts_with(FENCE);
+        let (next, said) = match line.strip_prefix(WORDS).filter(|_| !is_code) {
+            Some(words) => (Some(Role::User), if words == BLANK { "" } else { words }),
+            None if !is_code && line.starts_with(OUTPUT) => (None, ""),
+            // An empty line is of the message that it stands in.
+            None if line.is_empty() && !is_code => (role.filter(|role| *role == Role::Assistant), ""),
+            None => (Some(Role::Assistant), line),
+        };
+        match (next, messages.last_mut()) {
+            (Some(next), Some(last)) if role == Some(next) => {
+                last.text.push('\n');
+                last.text.push_str(said);
+            }
+            (Some(next), _) => messages.push(ImportedMessage::new(next, said)),
+            (None, _) => {}
+        }
+        role = next;
+    }
+    for message in &mut messages {
+        message.text = message.text.trim().to_owned();
+    }
+    messages.retain(|message| {
+        let is_command = message.role == Role::User && message.text.starts_with('/');
+        !is_command || COMMANDS_WITH_WORDS.iter().any(|command| message.text.starts_with(command))
+    });
+    messages
+}

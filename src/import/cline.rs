@@ -1,0 +1,192 @@
+//! Tasks of Cline and of Roo Code: `tasks/TASK/ui_messages.json`, an array of what the program showed, and
+//! `api_conversation_history.json`, of what it sent; and sessions of Cline's command line, `SESSION.messages.json`.
+
+use super::contents::text;
+use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
+use super::format::{ImportFormat, Origin, ReadFormat};
+use super::objects::Convert;
+use super::sample::{first_has_all, first_object, has_all};
+use super::times;
+use crate::api::without_elements;
+use crate::error::Result;
+use crate::record::{Object, Role};
+
+const NAME: &str = "cline";
+
+/// The directories of the extensions Cline and Roo Code in VS Code and its relatives.
+const PLACES: &[&str] = &[
+    ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+    ".config/Cursor/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    ".config/VSCodium/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    ".vscode-server/data/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    ".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+    "Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+    ".cline/data/tasks",
+    ".cline/data/sessions",
+];
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "tasks of Cline and Roo Code: ui_messages.json in their folders",
+    places: PLACES,
+    timeless: false,
+    recognize: |sample| {
+        sample.first().is_some_and(|object| {
+            is_shown(object) || is_sent(object) || has_all(object, &["sessionId", "agent", "messages"])
+        })
+    },
+    read: ReadFormat::Objects(|options, origin| Box::new(ClineTask::new(options, origin))),
+};
+
+/// Whether an entry is of what the program showed.
+fn is_shown(entry: &Object) -> bool {
+    has_all(entry, &["ts", "type"]) && (entry.has("say") || entry.has("ask"))
+}
+
+/// Whether an entry is of what the program sent, of which the first is a task.
+fn is_sent(entry: &Object) -> bool {
+    let content = entry.get("content").unwrap_or_default();
+    let first = first_object(content).and_then(|part| part.get("text").map(str::to_owned));
+    entry.get("role") == Some("\"user\"")
+        && first.is_some_and(|text| TAGS.iter().any(|tag| text.starts_with(&format!("\"<{tag}>"))))
+}
+
+/// The elements in which the program sends the words of the user.
+const TAGS: [&str; 4] = ["task", "feedback", "user_message", "answer"];
+
+/// The file of what the program showed.
+const SHOWN: &str = "ui_messages.json";
+
+struct ClineTask {
+    options: ImportOptions,
+    about: Conversation,
+    /// Whether another file has the same words, with their times.
+    is_shown_too: bool,
+    /// The time of the task, which is its name.
+    began: Option<i64>,
+    /// The messages, which the program writes again as they grow.
+    pending: PendingMessages,
+    read: i64,
+}
+
+impl ClineTask {
+    fn new(options: &ImportOptions, origin: &Origin) -> ClineTask {
+        let task = origin.folder();
+        let began = task.as_deref().and_then(|task| task.parse::<f64>().ok());
+        let directory = || {
+            let item = origin.sibling("history_item.json")?;
+            item.text("workspace").ok().flatten()
+        };
+        let is_sent = !origin.name.ends_with(SHOWN);
+        let is_shown_too = is_sent
+            && origin
+                .path
+                .and_then(|path| Some(path.parent()?.join(SHOWN)))
+                .is_some_and(|path| path.exists());
+        ClineTask {
+            options: options.clone(),
+            about: Conversation { id: task, directory: directory(), ..Conversation::default() },
+            is_shown_too,
+            began: began.and_then(|began| times::from_number(began).ok()),
+            pending: PendingMessages::default(),
+            read: 0,
+        }
+    }
+
+    fn shown(&mut self, entry: &Object) -> Result<()> {
+        let said = entry.text("text")?.unwrap_or_default();
+        let kind = entry.text("say")?.or(entry.text("ask")?).unwrap_or_default();
+        let is_ask = entry.has("ask");
+        let inner = |members: &[&str]| {
+            let object = Object::parse(&said).ok();
+            let text = |member: &&str| object.as_ref().and_then(|object| object.text(member).ok().flatten());
+            members.iter().find_map(text).unwrap_or_else(|| said.clone())
+        };
+        let is_first = self.read == 0;
+        self.read += 1;
+        let (role, text) = match kind.as_str() {
+            "task" | "user_feedback" => (Role::User, said.clone()),
+            "text" if is_first => (Role::User, said.clone()),
+            "user_feedback_diff" => return Ok(()),
+            "text" | "completion_result" | "subtask_result" => (Role::Assistant, said.clone()),
+            "followup" | "plan_mode_respond" if is_ask => (Role::Assistant, inner(&["question", "response"])),
+            _ => return Ok(()),
+        };
+        // One that is still growing is written again, at the same time.
+        if entry.get("partial") == Some("true") {
+            return Ok(());
+        }
+        let (time, id) = (times::member(entry, "ts")?, entry.get("ts").map(str::to_owned));
+        self.pending.replace(
+            id.as_deref(),
+            vec![ImportedMessage { time, id: id.clone(), ..ImportedMessage::new(role, text) }],
+        );
+        Ok(())
+    }
+
+    fn sent(&mut self, entry: &Object) -> Result<()> {
+        let mut said = text(entry, "content", &["text"])?;
+        let time =
+            times::first_member(entry, &["ts", "timestamp"])?.or(self.began.map(|began| began + self.read));
+        self.read += 1;
+        let role = match entry.text("role")?.as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            _ => return Ok(()),
+        };
+        said = if role == Role::User {
+            TAGS.iter().flat_map(|tag| inner_texts(&said, tag)).collect::<Vec<_>>().join("\n")
+        } else {
+            without_elements(&said, &["thinking"]).into_owned()
+        };
+        self.pending.push(ImportedMessage { time, ..ImportedMessage::new(role, said) });
+        Ok(())
+    }
+
+    /// A session of the command line, whose messages are plain.
+    fn session(&mut self, session: &Object) -> Result<()> {
+        self.about.id = session.text("sessionId")?;
+        for message in session.objects("messages")?.unwrap_or_default() {
+            let role = match message.text("role")?.as_deref() {
+                Some("user") => Role::User,
+                Some("assistant") => Role::Assistant,
+                _ => continue,
+            };
+            let said = ImportedMessage::new(role, text(&message, "content", &["text"])?);
+            let (time, id) = (times::member(&message, "ts")?, message.text("id")?);
+            self.pending.push(ImportedMessage { time, id, ..said });
+        }
+        Ok(())
+    }
+}
+
+impl Convert for ClineTask {
+    fn convert(&mut self, entry: Object, _: &mut Vec<Object>) -> Result<()> {
+        if first_has_all(&entry, "messages", &["role"]) {
+            self.session(&entry)
+        } else if is_shown(&entry) {
+            self.shown(&entry)
+        } else if entry.has("role") && !self.is_shown_too {
+            self.sent(&entry)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        self.options.add_all(NAME, &self.about, self.pending.take(), lines)
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        self.is_shown_too.then_some("they are what Cline sends, of which ui_messages.json has the words")
+    }
+}
+
+/// The texts in the elements of a name.
+fn inner_texts(text: &str, tag: &str) -> Vec<String> {
+    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+    let inner = text.split(&open).skip(1).filter_map(|rest| rest.split_once(&close));
+    inner.map(|(inner, _)| inner.trim().to_owned()).collect()
+}

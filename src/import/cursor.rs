@@ -1,0 +1,83 @@
+//! Chats of Cursor: the database `state.vscdb` in its folder `globalStorage`, whose values are documents of JSON: a chat
+//! is `composerData:ID`, and its messages are in it, or are `bubbleId:ID:MESSAGE`.
+
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
+use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
+use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
+use super::times;
+use crate::error::{Context, Result};
+use crate::lines::ObjectSource;
+use crate::record::{Object, Role};
+use rusqlite::{Connection, OptionalExtension};
+
+const NAME: &str = "cursor";
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "chats of Cursor: state.vscdb in its folder globalStorage",
+    places: &[
+        ".config/Cursor/User/globalStorage/state.vscdb",
+        "Library/Application Support/Cursor/User/globalStorage/state.vscdb",
+    ],
+    timeless: false,
+    recognize: |_| false,
+    read: ReadFormat::Database(DatabaseFormat {
+        recognize: |database| database.has_all(&["cursorDiskKV"]),
+        open,
+    }),
+};
+
+/// The type of a message of the user.
+const USER: &str = "1";
+
+struct Chats {
+    options: ImportOptions,
+}
+
+fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
+    let sql = "SELECT substr(key, length('composerData:') + 1) FROM cursorDiskKV
+               WHERE key >= 'composerData:' AND key < 'composerData;' AND value IS NOT NULL ORDER BY key";
+    let keys = turns(&database.connection, "cursorDiskKV", sql)?;
+    let chats = Chats { options: options.clone() };
+    Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(chats))))
+}
+
+/// The document of a key.
+fn document(connection: &Connection, key: &str) -> Result<Option<Object>> {
+    let sql = "SELECT CAST(value AS TEXT) FROM cursorDiskKV WHERE key = ? AND value IS NOT NULL";
+    let value: rusqlite::Result<Option<String>> = connection
+        .prepare_cached(sql)
+        .and_then(|mut query| query.query_row([key], |row| row.get(0)).optional());
+    value.context("cannot read the chat")?.map(|json| Object::parse(&json)).transpose()
+}
+
+impl ReadTurn for Chats {
+    fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()> {
+        let Some(chat) = document(connection, &format!("composerData:{}", key.id))? else { return Ok(()) };
+        let created = times::member(&chat, "createdAt")?;
+        let mut about = Conversation {
+            id: Some(key.id.clone()),
+            title: chat.text("name").ok().flatten(),
+            changed: times::member(&chat, "lastUpdatedAt")?,
+            ..Conversation::default()
+        };
+        let mut messages = chat.objects("conversation").ok().flatten().unwrap_or_default();
+        for header in chat.objects("fullConversationHeadersOnly").ok().flatten().unwrap_or_default() {
+            let id = header.text("bubbleId")?.unwrap_or_default();
+            messages.extend(document(connection, &format!("bubbleId:{}:{id}", key.id))?);
+        }
+        let mut found = Vec::new();
+        for (at, message) in (0..).zip(messages) {
+            let is_user = message.get("type") == Some(USER);
+            let said = message.text("text").ok().flatten().filter(|text| !text.is_empty());
+            let said = said.or(message.text("rawText").ok().flatten()).unwrap_or_default();
+            let time = times::first_member(&message, &["createdAt", "timestamp"])?;
+            let time = time.or(created.map(|created| created + at));
+            about.directory = about.directory.or(message.text("workspaceProjectDir").ok().flatten());
+            let id = message.text("bubbleId").ok().flatten();
+            let role = if is_user { Role::User } else { Role::Assistant };
+            found.push(ImportedMessage { time, id, ..ImportedMessage::new(role, said) });
+        }
+        self.options.add_all(NAME, &about, found, lines)
+    }
+}

@@ -1,0 +1,358 @@
+//! rsv-import reads the files of programs of which there is no fixture: each in the form that its program writes.
+
+use crate::import_formats::{messages, told};
+use crate::support::{Home, lines_of};
+use serde_json::{Value, json};
+
+/// Imports a file twice, in the zone of the tests, and returns what was told: the second time adds nothing.
+fn told_of(home: &Home, words: &[&str]) -> Vec<String> {
+    home.run("rsv-import", &[&["-q"], words].concat(), "").ok();
+    let first = home.export();
+    home.run("rsv-import", &[&["-q", "--report", "report.json"], words].concat(), "").ok();
+    let report: Value = serde_json::from_str(&home.read("report.json")).unwrap();
+    assert_eq!(report["new"], 0, "{report}");
+    assert_eq!(home.export(), first);
+    told(home)
+}
+
+/// A database with these statements.
+fn database(home: &Home, name: &str, sql: &str) {
+    let path = home.path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn the_history_of_aider() {
+    let home = Home::new();
+    let history = "\n# aider chat started at 2026-09-01 10:00:00\n\n> aider v0.86.1\n> Main model: m\n\n\
+        #### Count the owls.  \n#### <blank>  \n#### All of them.  \n\nThree.\n\n```python\n> not a quotation\n#### no heading\n```\n\n\
+        > Tokens: 2k sent\n\n#### /add owls.py  \n\n> Added owls.py\n\n#### /ask why three?  \n\nI counted.\n\n\
+        # aider chat started at 2026-09-02 10:00:00\n\n#### Hello\n\nHi.\n";
+    home.write("owls/.aider.chat.history.md", history);
+    let wanted = [
+        "owls/2026-09-01 10:00:00 user: Count the owls.\n\nAll of them.",
+        "owls/2026-09-01 10:00:00 assistant: Three.\n\n```python\n> not a quotation\n#### no heading\n```",
+        "owls/2026-09-01 10:00:00 user: /ask why three?",
+        "owls/2026-09-01 10:00:00 assistant: I counted.",
+        "owls/2026-09-02 10:00:00 user: Hello",
+        "owls/2026-09-02 10:00:00 assistant: Hi.",
+    ];
+    assert_eq!(told_of(&home, &["owls/.aider.chat.history.md"]), wanted);
+}
+
+#[test]
+fn chats_of_open_webui() {
+    let message = |id: &str, parent: Value, role: &str, content: &str, time: i64| json!({"id": id, "parentId": parent, "childrenIds": [], "role": role, "content": content, "timestamp": time, "model": "llama3.2"});
+    let thought =
+        "<details type=\"reasoning\" done=\"true\">\n<summary>Thought</summary>\n> Hm.\n</details>\nThree.";
+    let chat = json!({"title": "Owls", "models": ["llama3.2"], "history": {"currentId": "c", "messages": {
+        "a": message("a", Value::Null, "user", "Count the owls.", 1_756_000_000),
+        "b": message("b", "a".into(), "assistant", "Two.", 1_756_000_001),
+        "c": message("c", "a".into(), "assistant", thought, 1_756_000_002)}}});
+    let home = Home::new();
+    let export = json!([{"id": "w1", "title": "Owls", "chat": chat, "created_at": 1_756_000_000, "updated_at": 1_756_000_010}]);
+    home.write("chat-export.json", &export.to_string());
+    let wanted = ["open-webui/w1 user: Count the owls.", "open-webui/w1 assistant: Three."];
+    assert_eq!(told_of(&home, &["chat-export.json"]), wanted);
+    assert_eq!(messages(&home)[1]["model"], "llama3.2");
+    assert_eq!(messages(&home)[0]["created_at"], "2025-08-24T01:46:40.000Z");
+    let home = Home::new();
+    let sql = format!(
+        "CREATE TABLE chat (id TEXT PRIMARY KEY, user_id TEXT, title TEXT, chat JSON, created_at BIGINT, updated_at BIGINT);
+         INSERT INTO chat VALUES ('w1', 'u', 'Owls', '{chat}', 1756000000, 1756000010);"
+    );
+    database(&home, "webui.db", &sql);
+    assert_eq!(told_of(&home, &["webui.db"]), wanted);
+}
+
+#[test]
+fn conversations_of_lm_studio() {
+    let home = Home::new();
+    let part = |text: &str| json!([{"type": "text", "text": text}]);
+    let conversation = json!({"name": "Owls", "createdAt": 1_756_000_000_000_i64, "messages": [
+        {"currentlySelected": 1, "versions": [{"type": "singleStep", "role": "user", "content": part("Count.")},
+            {"type": "singleStep", "role": "user", "content": part("Count the owls.")}]},
+        {"currentlySelected": 0, "versions": [{"type": "multiStep", "role": "assistant", "steps": [
+            {"type": "contentBlock", "style": {"type": "thinking"}, "content": part("Hm.")},
+            {"type": "contentBlock", "content": part("Three."), "genInfo": {"indexedModelIdentifier": "qwen3"}},
+            {"type": "debugInfoBlock", "debugInfo": "x"}]}]}]});
+    home.write(".lmstudio/conversations/1756000000000.conversation.json", &conversation.to_string());
+    let wanted = ["user: Count the owls.", "assistant: Three."];
+    assert_eq!(
+        told_of(&home, &[".lmstudio/conversations"]),
+        wanted.map(|line| format!("lm-studio/1756000000000 {line}"))
+    );
+    assert_eq!(messages(&home)[1]["model"], "qwen3");
+}
+
+#[test]
+fn conversations_of_librechat() {
+    let home = Home::new();
+    let message = |id: &str, parent: &str, is_user: bool, text: &str| {
+        json!({"messageId": id, "parentMessageId": parent, "isCreatedByUser": is_user, "text": text,
+            "createdAt": "2026-09-01T10:00:00.000Z", "model": "gpt-5"})
+    };
+    let mut last = message("c", "a", false, "");
+    last["content"] =
+        json!([{"type": "think", "think": "Hm."}, {"type": "text", "text": {"value": "Three."}}]);
+    last["createdAt"] = "2026-09-01T10:00:02.000Z".into();
+    let root = "00000000-0000-0000-0000-000000000000";
+    let flat = json!({"conversationId": "l1", "title": "Owls", "exportAt": "10:00:00 GMT", "messages": [
+        message("a", root, true, "Count the owls."), message("b", "a", false, "Two."), last]});
+    let mut flat = flat;
+    flat["exportAt"] = "2026-09-02T10:00:00.000Z".into();
+    home.write("flat.json", &flat.to_string());
+    let wanted = ["librechat/l1 user: Count the owls.", "librechat/l1 assistant: Three."];
+    assert_eq!(told_of(&home, &["flat.json"]), wanted);
+    let mut first = message("a", root, true, "Count the owls.");
+    first["children"] = json!([message("b", "a", false, "Two."), last]);
+    flat["messages"] = json!([first]);
+    home.write("tree.json", &flat.to_string());
+    assert_eq!(told_of(&home, &["tree.json"]), wanted);
+}
+
+#[test]
+fn sessions_of_qwen_code() {
+    let home = Home::new();
+    let entry = |id: &str, kind: &str, parts: Value| {
+        json!({"uuid": id, "sessionId": "q1", "timestamp": "2026-09-01T10:00:00.000Z", "type": kind, "cwd": "/nowhere/owls",
+            "message": {"role": kind, "parts": parts}}).to_string()
+    };
+    let lines = [
+        entry("1", "user", json!([{"text": "Count the owls."}])),
+        entry(
+            "2",
+            "assistant",
+            json!([{"text": "Hm.", "thought": true}, {"text": "I look."}, {"functionCall": {"id": "t", "name": "ls", "args": {}}}]),
+        ),
+        entry("3", "tool_result", json!([{"functionResponse": {"id": "t", "response": {"output": "owl"}}}])),
+    ];
+    home.write("s.jsonl", &lines.join("\n"));
+    assert_eq!(told_of(&home, &["s.jsonl"]), ["owls/q1 user: Count the owls.", "owls/q1 assistant: I look."]);
+    home.run("rsv-import", &["-q", "--keep-tools", "s.jsonl"], "").ok();
+    assert_eq!(messages(&home)[2]["tool_calls"][0]["function"]["name"], "ls");
+    assert_eq!(messages(&home)[3]["role"], "tool");
+}
+
+#[test]
+fn tasks_of_cline_and_roo() {
+    let home = Home::new();
+    let shown = json!([
+        {"ts": 1_756_000_000_000_i64, "type": "say", "say": "text", "text": "Count the owls."},
+        {"ts": 1_756_000_001_000_i64, "type": "say", "say": "api_req_started", "text": "{}"},
+        {"ts": 1_756_000_002_000_i64, "type": "say", "say": "reasoning", "text": "Hm."},
+        {"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Thr", "partial": true},
+        {"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Three."},
+        {"ts": 1_756_000_004_000_i64, "type": "ask", "ask": "followup", "text": "{\"question\": \"And the bats?\"}"},
+        {"ts": 1_756_000_005_000_i64, "type": "say", "say": "user_feedback", "text": "No."}]);
+    home.write("tasks/1756000000000/ui_messages.json", &shown.to_string());
+    let sent = json!([{"role": "user", "content": [{"type": "text", "text": "<task>\nCount the owls.\n</task>\n<environment_details>x</environment_details>"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Three."}]}]);
+    home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
+    home.write("tasks/1756000000000/history_item.json", &json!({"workspace": "/nowhere/owls"}).to_string());
+    let lines = ["user: Count the owls.", "assistant: Three.", "assistant: And the bats?", "user: No."];
+    assert_eq!(told_of(&home, &["tasks"]), lines.map(|line| format!("owls/1756000000000 {line}")));
+    // A task of which only that is left which was sent.
+    let home = Home::new();
+    home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
+    assert_eq!(
+        told_of(&home, &["tasks"]),
+        lines[..2].iter().map(|line| format!("cline/1756000000000 {line}")).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn sessions_of_copilot_chat() {
+    let request = |id: &str, text: &str| {
+        json!({"requestId": id, "message": {"text": text, "parts": []}, "timestamp": 1_756_000_000_000_i64, "modelId": "gpt-5",
+            "response": [{"kind": "thinking", "value": "Hm."}, {"value": "There are three in "},
+                {"kind": "inlineReference", "inlineReference": {"path": "/nowhere/owls/barn.txt"}}, {"value": "."}]})
+    };
+    let session = json!({"version": 3, "responderUsername": "GitHub Copilot", "sessionId": "v1", "customTitle": "Owls",
+        "creationDate": 1_756_000_000_000_i64, "requests": [request("r1", "Count the owls.")]});
+    let wanted = ["owls/v1 user: Count the owls.", "owls/v1 assistant: There are three in `barn.txt`."];
+    let home = Home::new();
+    home.write("storage/x/workspace.json", &json!({"folder": "file:///nowhere/owls"}).to_string());
+    home.write("storage/x/chatSessions/v1.json", &session.to_string());
+    assert_eq!(told_of(&home, &["storage"]), wanted);
+    // The session and its changes, a line each.
+    let mut begun = session.clone();
+    begun["requests"] = json!([]);
+    let mut asked = request("r1", "Count the owls.");
+    let response = asked.as_object_mut().unwrap().insert("response".into(), json!([]));
+    let lines = [
+        json!({"kind": 0, "v": begun}),
+        json!({"kind": 2, "k": ["requests"], "v": [asked]}),
+        json!({"kind": 2, "k": ["requests", 0, "response"], "v": response}),
+        json!({"kind": 1, "k": ["customTitle"], "v": "Three owls"}),
+    ];
+    let home = Home::new();
+    home.write("storage/x/workspace.json", &json!({"folder": "file:///nowhere/owls"}).to_string());
+    home.write("storage/x/chatSessions/v1.jsonl", &lines.map(|line| line.to_string()).join("\n"));
+    assert_eq!(told_of(&home, &["storage"]), wanted);
+    assert_eq!(messages(&home)[0]["title"], "Three owls");
+}
+
+#[test]
+fn chats_of_cursor() {
+    let home = Home::new();
+    database(
+        &home,
+        "state.vscdb",
+        r#"CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB); CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB);
+        INSERT INTO cursorDiskKV VALUES ('composerData:k1', '{"composerId":"k1","name":"Owls","createdAt":1756000000000,
+          "fullConversationHeadersOnly":[{"bubbleId":"b1","type":1},{"bubbleId":"b2","type":2}]}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:k1:b1', '{"bubbleId":"b1","type":1,"text":"Count the owls.","workspaceProjectDir":"/nowhere/owls"}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:k1:b2', '{"bubbleId":"b2","type":2,"text":"Three."}');
+        INSERT INTO cursorDiskKV VALUES ('composerData:k2', '{"composerId":"k2","createdAt":1756000100000,
+          "conversation":[{"type":1,"text":"Hello"},{"type":2,"text":"Hi."}]}');"#,
+    );
+    let wanted = [
+        "owls/k1 user: Count the owls.",
+        "owls/k1 assistant: Three.",
+        "cursor/k2 user: Hello",
+        "cursor/k2 assistant: Hi.",
+    ];
+    assert_eq!(told_of(&home, &["state.vscdb"]), wanted);
+    // Another program's of that name.
+    database(&home, "code/state.vscdb", "CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB);");
+    let ran = home.run("rsv-import", &["code"], "");
+    assert!(ran.stderr.contains("it has no known format: code/state.vscdb"), "{ran}");
+}
+
+#[test]
+fn sessions_of_goose() {
+    let home = Home::new();
+    database(
+        &home,
+        "sessions.db",
+        r#"CREATE TABLE sessions (id TEXT PRIMARY KEY, description TEXT, session_type TEXT, working_dir TEXT, created_at TIMESTAMP);
+        CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER);
+        INSERT INTO sessions VALUES ('g1', 'Owls', 'user', '/nowhere/owls', '2026-09-01'), ('g2', 'x', 'sub_agent', '/nowhere/owls', '2026-09-01');
+        INSERT INTO messages VALUES (1, 'g1', 'user', '[{"type":"text","text":"Count the owls."}]', 1756000000);
+        INSERT INTO messages VALUES (2, 'g1', 'assistant', '[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Three."}]', 1756000001);
+        INSERT INTO messages VALUES (3, 'g2', 'user', '[{"type":"text","text":"Count."}]', 1756000001);"#,
+    );
+    let wanted = ["owls/g1 user: Count the owls.", "owls/g1 assistant: Three."];
+    assert_eq!(told_of(&home, &["sessions.db"]), wanted);
+    let home = Home::new();
+    let lines = [
+        json!({"id": "g1", "description": "Owls", "working_dir": "/nowhere/owls", "message_count": 2}),
+        json!({"id": "1", "role": "user", "created": 1_756_000_000, "content": [{"type": "text", "text": "Count the owls."}]}),
+        json!({"id": "2", "role": "assistant", "created": 1_756_000_001, "content": [{"type": "text", "text": "Three."}]}),
+    ];
+    home.write("g1.jsonl", &lines.map(|line| line.to_string()).join("\n"));
+    assert_eq!(told_of(&home, &["g1.jsonl"]), wanted);
+}
+
+#[test]
+fn threads_of_zed() {
+    let home = Home::new();
+    let thread = json!({"version": "0.3.0", "title": "Owls", "messages": [
+        {"User": {"id": "1", "content": [{"Text": "Count the owls."}, {"Mention": {"content": "a file"}}]}},
+        {"Agent": {"content": [{"Thinking": {"text": "Hm."}}, {"Text": "Three."}]}}, "Resume"]});
+    let old = json!({"version": "0.2.0", "summary": "Bats", "messages": [
+        {"role": "user", "segments": [{"type": "text", "text": "Count the bats."}]},
+        {"role": "assistant", "segments": [{"type": "thinking", "text": "Hm."}, {"type": "text", "text": "None."}]}]});
+    let database = rusqlite::Connection::open(home.path("threads.db")).unwrap();
+    database
+        .execute_batch("CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, updated_at TEXT, data_type TEXT, data BLOB, folder_paths TEXT)")
+        .unwrap();
+    let insert = "INSERT INTO threads VALUES (?, 'x', ?, ?, ?, ?)";
+    let zstd = zstd::encode_all(thread.to_string().as_bytes(), 1).unwrap();
+    database
+        .execute(insert, rusqlite::params!["z1", "2026-09-01T10:00:00+00:00", "zstd", zstd, "/nowhere/owls"])
+        .unwrap();
+    database
+        .execute(insert, rusqlite::params!["z2", "2026-09-02T10:00:00+00:00", "json", old.to_string(), ""])
+        .unwrap();
+    drop(database);
+    let wanted = [
+        "owls/z1 user: Count the owls.",
+        "owls/z1 assistant: Three.",
+        "zed/z2 user: Count the bats.",
+        "zed/z2 assistant: None.",
+    ];
+    assert_eq!(told_of(&home, &["threads.db"]), wanted);
+}
+
+#[test]
+fn the_storage_of_earlier_versions_of_opencode() {
+    let home = Home::new();
+    let write =
+        |name: &str, value: Value| drop(home.write(&format!("storage/{name}.json"), &value.to_string()));
+    let time = json!({"created": 1_756_000_000_000_i64, "updated": 1});
+    write(
+        "session/p/ses_1",
+        json!({"id": "ses_1", "version": "0.6", "projectID": "p", "directory": "/nowhere/owls", "title": "Owls", "time": time}),
+    );
+    write("message/ses_1/msg_1", json!({"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": time}));
+    write(
+        "message/ses_1/msg_2",
+        json!({"id": "msg_2", "sessionID": "ses_1", "role": "assistant", "parentID": "msg_1", "time": time}),
+    );
+    write(
+        "part/msg_1/prt_1",
+        json!({"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", "type": "text", "text": "Count the owls."}),
+    );
+    write(
+        "part/msg_2/prt_2",
+        json!({"id": "prt_2", "messageID": "msg_2", "sessionID": "ses_1", "type": "text", "text": "Three."}),
+    );
+    assert_eq!(
+        told_of(&home, &["storage"]),
+        ["owls/ses_1 user: Count the owls.", "owls/ses_1 assistant: Three."]
+    );
+}
+
+#[test]
+fn chats_of_whatsapp_and_slack() {
+    let home = Home::new();
+    let chat = "[21.11.26, 20:03:00] Messages are end-to-end encrypted.\n[21.11.26, 20:03:01] Ada: Three owls\nin the barn\n\
+        [22.11.26, 08:00:00] Bob: Four: two came\n";
+    home.write("Barn.txt", chat);
+    let wanted =
+        ["whatsapp/Barn user: Ada: Three owls\nin the barn", "whatsapp/Barn user: Bob: Four: two came"];
+    assert_eq!(told_of(&home, &["Barn.txt"]), wanted);
+    let american = "11/5/26, 8:03 PM - Ada: Three owls\n11/21/26, 8:03 PM - Bob: Four\n";
+    let home = Home::new();
+    home.write("Barn.txt", american);
+    told_of(&home, &["Barn.txt"]);
+    let days: Vec<String> =
+        messages(&home).iter().map(|m| m["created_at"].as_str().unwrap()[..10].to_owned()).collect();
+    assert_eq!(days, ["2026-11-05", "2026-11-21"]);
+
+    let home = Home::new();
+    let day = json!([
+        {"type": "message", "subtype": "channel_join", "user": "U1", "text": "has joined", "ts": "1756000000.000100"},
+        {"type": "message", "user": "U1", "text": "Three owls &amp; a bat", "ts": "1756000001.000100", "user_profile": {"real_name": "Ada"}},
+        {"type": "message", "user": "U2", "text": "Four", "ts": "1756000002.000100", "thread_ts": "1756000001.000100"}]);
+    home.write("export/barn/2025-08-24.json", &day.to_string());
+    home.write("export/users.json", &json!([{"id": "U1", "name": "ada"}]).to_string());
+    let wanted = ["slack/barn user: Ada: Three owls & a bat", "slack/barn user: U2: Four"];
+    assert_eq!(told_of(&home, &["export"]), wanted);
+}
+
+#[test]
+fn the_database_of_a_chat_backend() {
+    let home = Home::new();
+    database(
+        &home,
+        "chat.db",
+        "CREATE TABLE chat_sessions (id TEXT PRIMARY KEY, user_id TEXT, title TEXT, created_at TEXT, updated_at TEXT, last_message_at TEXT, committed_at TEXT);
+         CREATE TABLE chat_messages (id TEXT PRIMARY KEY, session_id TEXT, user_id TEXT, role TEXT, content TEXT, created_at TEXT);
+         CREATE TABLE document_chunks (id INTEGER PRIMARY KEY, document_id TEXT, user_id TEXT, title TEXT, chunk_index INTEGER, content TEXT);
+         INSERT INTO chat_sessions VALUES ('s1', 'ada', 'Owls', '2026-09-01T10:00:00', '2026-09-01T10:00:02', NULL, NULL);
+         INSERT INTO chat_messages VALUES ('1', 's1', 'ada', 'user', 'Count the owls.', '2026-09-01T10:00:01'),
+           ('2', 's1', 'ada', 'assistant', 'Three.', '2026-09-01T10:00:02');
+         INSERT INTO document_chunks VALUES (1, 'd1', 'ada', 'Barn', 1, 'by the wall.'), (2, 'd1', 'ada', 'Barn', 0, 'The barn stands');",
+    );
+    assert_eq!(told_of(&home, &["chat.db"]), ["ada/s1 user: Count the owls.", "ada/s1 assistant: Three."]);
+    let documents: Vec<Value> =
+        lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "document").collect();
+    assert_eq!(documents[0]["uri"], "viking://resources/users/ada/documents/d1");
+    assert_eq!(documents[0]["content"], "The barn stands\n\nby the wall.");
+    let sessions = home.run("rsv-view", &["-p", "ada", "--sessions", "--format", "jsonl"], "").ok();
+    assert_eq!(lines_of(&sessions)[0]["title"], "Owls");
+}
