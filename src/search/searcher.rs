@@ -15,7 +15,7 @@ use crate::memory::PriorRule;
 use crate::recall_rules::RecallRules;
 use crate::record::{Hit, MEMORY, MESSAGE, Scopes};
 use crate::store::{Around, Store};
-use crate::text::{Occur, SoughtWords, Term};
+use crate::text::{Languages, Occur, SoughtWords, Term};
 
 /// The answer to a request.
 #[derive(Debug, Default)]
@@ -46,7 +46,8 @@ impl Request<'_> {
         } else {
             find(store, options)?
         };
-        let sought = SoughtWords::of(self.question());
+        let languages = Languages::of_question(self.question(), store.languages()?);
+        let sought = SoughtWords::of(self.question(), languages);
         for hit in &mut hits {
             note_passages(hit, &sought);
         }

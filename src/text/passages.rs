@@ -4,7 +4,7 @@
 //! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179 questions about
 //! long chats, the sentence of the answer reaches the model as often.
 
-use super::stop_words::is_stop_word;
+use super::languages::{Languages, Stem};
 use super::terms;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -107,42 +107,41 @@ fn all_words(text: &str) -> HashSet<String> {
 
 /// The words of a question for which passages are chosen.
 pub struct SoughtWords {
-    /// Stems, except those of stop words.
-    stems: Vec<String>,
+    languages: Languages,
+    /// Of each word the stems in each of the languages, except of stop words.
+    stems: Vec<Vec<Stem>>,
     /// The pieces of words in a script without spaces.
     pieces: Vec<String>,
 }
 
 impl SoughtWords {
-    /// Reads a question, of a long one the beginning.
-    pub fn of(question: &str) -> SoughtWords {
-        let mut words = SoughtWords { stems: Vec::new(), pieces: Vec::new() };
+    /// Reads a question in some languages, of a long one the beginning.
+    pub fn of(question: &str, languages: Languages) -> SoughtWords {
+        let mut sought = SoughtWords { languages, stems: Vec::new(), pieces: Vec::new() };
         for word in terms::words(&terms::fold(question)).take(MAX_WORDS) {
-            let (all, new) = if word.contains(terms::is_unspaced) {
-                (&mut words.pieces, terms::pieces(word).into_iter().map(str::to_owned).collect())
-            } else if is_stop_word(word) {
-                continue;
-            } else {
-                (&mut words.stems, vec![terms::stem(word).into_owned()])
-            };
-            for one in new {
-                if !all.contains(&one) {
-                    all.push(one);
+            if word.contains(terms::is_unspaced) {
+                for piece in terms::pieces(word) {
+                    if !sought.pieces.iter().any(|known| known == piece) {
+                        sought.pieces.push(piece.to_owned());
+                    }
                 }
+            } else if !languages.is_stop_word(word) && sought.position(word).is_none() {
+                sought.stems.push(languages.stems(word));
             }
         }
-        words
+        sought
+    }
+
+    /// The number of the word that has a stem with another in common.
+    fn position(&self, word: &str) -> Option<usize> {
+        let stems = self.languages.stems(word);
+        self.stems.iter().position(|own| own.iter().any(|stem| stems.contains(stem)))
     }
 
     /// Those that a passage holds, as numbers.
     fn held(&self, passage: &str) -> Vec<usize> {
         let folded = terms::fold(passage);
-        let mut held: Vec<usize> = terms::words(&folded)
-            .filter_map(|word| {
-                let stem = terms::stem(word);
-                self.stems.iter().position(|own| *own == stem)
-            })
-            .collect();
+        let mut held: Vec<usize> = terms::words(&folded).filter_map(|word| self.position(word)).collect();
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| folded.contains(piece.as_str()));
         held.extend(pieces.map(|(at, _)| self.stems.len() + at));
         held.sort_unstable();
@@ -291,7 +290,7 @@ mod tests {
     use super::*;
 
     fn quoted(text: &str, question: &str) -> String {
-        let ranges = quoted_ranges(text, &SoughtWords::of(question));
+        let ranges = quoted_ranges(text, &SoughtWords::of(question, Languages::ENGLISH));
         ranges.and_then(|ranges| quotation(text, &ranges)).unwrap_or_else(|| text.to_owned())
     }
 
@@ -364,7 +363,7 @@ mod tests {
                 end = passage.end;
             }
             assert!(text[end..].trim().is_empty(), "{text}");
-            if let Some(ranges) = quoted_ranges(&text, &SoughtWords::of("")) {
+            if let Some(ranges) = quoted_ranges(&text, &SoughtWords::of("", Languages::ENGLISH)) {
                 assert!(!ranges.is_empty() && quotation(&text, &ranges).unwrap().len() <= QUOTED_BYTES + 20);
             }
         }

@@ -1,11 +1,10 @@
 //! The words of a text and the terms of a question for keyword search. Both are folded in the same way, so that case,
 //! accents and width do not matter.
 
+use super::languages::Languages;
 use memchr::memmem::{self, Finder};
-use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
@@ -211,18 +210,6 @@ fn windows_of_long(run: &str) -> Vec<&str> {
     firsts.map(|first| &run[starts[first]..starts[(first + WINDOW_CHARS).min(count)]]).collect()
 }
 
-/// The stem of an English word (Porter's second algorithm); a word in another script is its own stem.
-pub(crate) fn stem(word: &str) -> Cow<'_, str> {
-    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
-    if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
-}
-
-/// The beginning that every word of a stem shares: the last letter of an English stem may differ in the word (`citi`,
-/// `city`).
-pub(crate) fn beginning(stem: &str) -> &str {
-    if stem.len() > 3 && stem.is_ascii() { &stem[..stem.len() - 1] } else { stem }
-}
-
 /// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
 /// Korean (whose syllables folding decomposes), kana, and Chinese.
 pub(crate) fn is_unspaced(c: char) -> bool {
@@ -274,22 +261,24 @@ pub struct Term {
     pub text: String,
     /// Its runs of letters and digits, each token short enough to lie within one word of the index.
     pub tokens: Vec<String>,
-    /// Whether every word that contains a token counts; else the words with its stem.
-    pub within: bool,
+    /// The languages in one of which a word that counts has the stem of a token; if there are none, every word counts
+    /// that contains it.
+    pub stems: Option<Languages>,
 }
 
 impl Term {
-    /// The terms of a text for finding related ones, each once, in order: its words, matched whole; in a script without
-    /// spaces its `pieces`, matched within words. The end of a very long text is ignored.
-    pub fn content(text: &str) -> Vec<Term> {
+    /// The terms of a text for finding related ones, each once, in order: its words, matched whole, by their stems in
+    /// some languages; in a script without spaces its `pieces`, matched within words. The end of a very long text is
+    /// ignored.
+    pub fn content(text: &str, languages: Languages) -> Vec<Term> {
         let folded = fold(beginning_of_question(text));
         let mut terms = Vec::new();
         for word in folded.split_whitespace() {
             if word.contains(is_unspaced) {
                 let runs = word.split(|c: char| !c.is_alphanumeric());
-                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(piece.to_owned(), true)));
+                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(piece.to_owned(), None)));
             } else {
-                terms.push(Term::new(word.to_owned(), false));
+                terms.push(Term::new(word.to_owned(), Some(languages)));
             }
         }
         Term::each(terms)
@@ -312,7 +301,7 @@ impl Term {
                 (Some(_), Some(end)) => end + 1,
                 _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
             };
-            terms.push(Term::new(phrase.unwrap_or_else(|| rest[..length].to_owned()), true));
+            terms.push(Term::new(phrase.unwrap_or_else(|| rest[..length].to_owned()), None));
             rest = rest[length..].trim_start();
         }
         Term::each(terms)
@@ -324,10 +313,10 @@ impl Term {
         terms
     }
 
-    fn new(text: String, within: bool) -> Term {
+    fn new(text: String, stems: Option<Languages>) -> Term {
         let tokens = text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty());
         let tokens = tokens.map(|token| token.chars().take(WINDOW_STEP).collect()).collect();
-        Term { text, tokens, within }
+        Term { text, tokens, stems }
     }
 
     /// Whether the index alone proves that the term occurs.
@@ -388,22 +377,6 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_stem_begin_alike() {
-        for (word, other) in [
-            ("painted", "painting"),
-            ("city", "cities"),
-            ("happy", "happiness"),
-            ("dogs", "dog"),
-            ("ran", "ran"),
-        ] {
-            assert_eq!(stem(word), stem(other));
-            assert!(word.starts_with(beginning(&stem(word))) && other.starts_with(beginning(&stem(word))));
-        }
-        assert_eq!((stem("über"), stem("3d")), ("über".into(), "3d".into()));
-        assert_eq!(beginning("𐌰"), "𐌰");
-    }
-
-    #[test]
     fn quotes_hold_words_together() {
         for (question, terms) in [
             ("\"Green \t tea\" kettle", &["green tea", "kettle"][..]),
@@ -418,7 +391,7 @@ mod tests {
             let texts: Vec<String> = Term::parse(question).into_iter().map(|term| term.text).collect();
             assert_eq!(texts, terms, "{question}");
         }
-        assert_eq!(Term::content("\"a b\"").len(), 2);
+        assert_eq!(Term::content("\"a b\"", Languages::ENGLISH).len(), 2);
         assert!(Term::parse("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
         assert!(!Term::parse("\"a b\"")[0].occurs_in("a, b"));
     }
@@ -427,29 +400,31 @@ mod tests {
     fn the_end_of_a_very_long_question_is_ignored() {
         let numbers: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
         let question = format!("\n{}", numbers.join(" "));
-        for terms in [Term::parse(&question), Term::content(&question)] {
+        for terms in [Term::parse(&question), Term::content(&question, Languages::ENGLISH)] {
             let texts: Vec<String> = terms.into_iter().map(|term| term.text).collect();
             assert_eq!(texts, numbers[..texts.len()]);
             assert!((10_000..20_000).contains(&texts.len()), "{}", texts.len());
         }
         let run: String = ('\u{3400}'..'\u{4dbf}').chain('\u{4e00}'..'\u{9fff}').collect();
-        assert_eq!(Term::content(&run).len(), MAX_QUESTION_BYTES / 3 - 1);
+        assert_eq!(Term::content(&run, Languages::ENGLISH).len(), MAX_QUESTION_BYTES / 3 - 1);
         assert_eq!(Term::parse(&run).len(), 1);
     }
 
     #[test]
     fn words_without_spaces_are_looked_for_by_two_characters() {
         let tokens = |text: &str| -> Vec<String> {
-            Term::content(text)
+            Term::content(text, Languages::ENGLISH)
                 .into_iter()
-                .inspect(|term| assert!(term.within))
+                .inspect(|term| assert!(term.stems.is_none()))
                 .map(|term| term.text)
                 .collect()
         };
         assert_eq!(tokens("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
         assert_eq!(tokens("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
         assert_eq!(tokens("서울은"), [fold("서울"), fold("울은")]);
-        let whole = Term::content("foo-bar café").into_iter().map(|term| (term.text, term.within));
+        let whole = Term::content("foo-bar café", Languages::ENGLISH)
+            .into_iter()
+            .map(|term| (term.text, term.stems.is_none()));
         assert_eq!(whole.collect::<Vec<_>>(), [("foo-bar".to_owned(), false), ("cafe".to_owned(), false)]);
     }
 

@@ -1,11 +1,11 @@
 //! The text of a record in the server's full-text index, and the queries to that index.
 //!
-//! The indexed text is the collection of a record, its words, and their stems, so that a match in the index is a match
-//! of the search.
+//! The indexed text is the collection of a record, its words, and their stems in the languages that it may be in, so that
+//! a match in the index is a match of the search.
 
 use crate::ranking::bm25::{Corpus, QueryToken};
-use crate::text::terms::{self, Occur};
-use std::borrow::Cow;
+use crate::text::Languages;
+use crate::text::terms::Occur;
 use std::collections::BTreeSet;
 
 /// The greatest depth of nested clauses in a query, and their greatest number: Lucene takes 1024 (`maxClauseCount`),
@@ -13,38 +13,49 @@ use std::collections::BTreeSet;
 const MAX_DEPTH: usize = 3;
 const MAX_CLAUSES: usize = 400;
 
-/// The stems of those words that begin with their stem.
-pub(super) fn stems<'a>(words: &[&'a str]) -> BTreeSet<Cow<'a, str>> {
-    let stems = words.iter().map(|word| (word, terms::stem(word)));
-    stems.filter(|(word, stem)| word.starts_with(terms::beginning(stem))).map(|(_, stem)| stem).collect()
+/// The English stems of those words that begin with their stem.
+pub(super) fn stems(words: &[&str]) -> BTreeSet<String> {
+    let each = words
+        .iter()
+        .flat_map(|word| Languages::ENGLISH.stems(word).into_iter().map(move |stem| (word, stem)));
+    each.filter(|(word, stem)| stem.is_of(word)).map(|(_, stem)| stem.key().into_owned()).collect()
 }
 
-/// The indexed text of a record: `@` and the number of its collection, its words, and their stems, each preceded by
-/// `_`.
-pub(super) fn indexed(collection: i64, stems: &BTreeSet<Cow<str>>, words: &[&str]) -> String {
+/// The indexed text of a record: `@` and the number of its collection, its stems in English, those in the other
+/// languages that it may be in with the language's code (`_de_haus`), each preceded by `_`, and its words.
+pub(super) fn indexed(collection: i64, stems: &BTreeSet<String>, words: &[&str]) -> String {
+    let languages = Languages::of_words(words);
+    let foreign = words.iter().flat_map(|word| {
+        let stems = languages.foreign_stems(word).filter(|stem| stem.is_of(word));
+        stems.map(|stem| stem.key().into_owned())
+    });
+    let foreign: BTreeSet<String> = foreign.collect();
     let words: BTreeSet<&str> = words.iter().copied().collect();
-    let stems = stems.iter().map(|stem| format!("_{stem}"));
+    let stems = stems.iter().chain(&foreign).map(|stem| format!("_{stem}"));
     let collection = std::iter::once(format!("@{collection}"));
     collection.chain(stems).chain(words.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(" ")
 }
 
-/// The number of the collection and the stems in an indexed text.
+/// The number of the collection and the English stems in an indexed text.
 pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
     let collection = indexed.strip_prefix('@')?.split(' ').next()?.parse().ok()?;
-    Some((collection, indexed.split(' ').filter_map(|word| word.strip_prefix('_')).collect()))
+    let stems = indexed.split(' ').filter_map(|word| word.strip_prefix('_'));
+    Some((collection, stems.filter(|stem| !stem.contains('_')).collect()))
 }
 
-/// The stem of a token that begins with it: every record that holds the token holds that stem.
+/// The stem of a token that is English alone and begins with it: every record that holds the token holds that stem.
 pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
-    token.stem.as_deref().filter(|stem| token.text.starts_with(terms::beginning(stem)))
+    let [stem] = &token.stems[..] else { return None };
+    (stem.is_english() && stem.is_of(&token.text)).then_some(stem.text())
 }
 
 /// The clause for a token. It needs no escaping, since tokens consist of letters and digits.
 pub(super) fn pattern(token: &QueryToken) -> String {
-    match &token.stem {
-        Some(stem) if whole_stem(token).is_some() => format!("_{stem}"),
-        Some(stem) => format!("({} _{stem})", token.text),
-        None => format!("*{}*", token.text),
+    let stems: Vec<String> = token.stems.iter().map(|stem| format!("_{}", stem.key())).collect();
+    match whole_stem(token) {
+        Some(_) => stems.join(" "),
+        None if stems.is_empty() => format!("*{}*", token.text),
+        None => format!("({} {})", token.text, stems.join(" ")),
     }
 }
 
@@ -61,7 +72,7 @@ pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64)
     let clauses: Vec<(String, f64)> =
         occurring.map(|token| (pattern(token), corpus.idf(token.doc_freq))).collect();
     // A part of a word is looked up in all words of the index, which is done only once.
-    let deepest = if tokens.iter().all(|token| token.stem.is_some()) { MAX_DEPTH } else { 0 };
+    let deepest = if tokens.iter().all(|token| !token.stems.is_empty()) { MAX_DEPTH } else { 0 };
     let question = |depth| combinations(&clauses, min_idf, depth, &mut MAX_CLAUSES.clone());
     let question = (0..=deepest).rev().find_map(question).filter(|question| !question.is_empty());
     question.unwrap_or_else(|| joined(tokens, Occur::Any))
@@ -111,10 +122,19 @@ mod tests {
 
     #[test]
     fn the_stems_of_what_is_indexed_are_read_back() {
-        let words = ["two", "owls", "2", "painted", "owl"];
+        let words = ["all", "of", "the", "two", "owls", "2", "painted", "owl"];
         let stems = stems(&words);
         let indexed = indexed(17, &stems, &words);
-        assert_eq!(indexed, "@17 _2 _owl _paint _two 2 owl owls painted two");
-        assert_eq!(indexed_stems(&indexed), Some((17, vec!["2", "owl", "paint", "two"])));
+        assert_eq!(indexed, "@17 _2 _all _of _owl _paint _the _two 2 all of owl owls painted the two");
+        assert_eq!(indexed_stems(&indexed), Some((17, vec!["2", "all", "of", "owl", "paint", "the", "two"])));
+    }
+
+    #[test]
+    fn the_stems_of_other_languages_go_with_the_code() {
+        let words = ["wo", "sind", "die", "katzen"];
+        let indexed = indexed(1, &stems(&words), &words);
+        assert!(indexed.contains(" _de_katz ") && indexed.contains(" _katzen "), "{indexed}");
+        assert!(!indexed.contains("_fr_"), "{indexed}");
+        assert_eq!(indexed_stems(&indexed).map(|(_, stems)| stems.len()), Some(4));
     }
 }

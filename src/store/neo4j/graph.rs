@@ -4,9 +4,11 @@ use super::error::{DbError, DbResult};
 use super::server::Server;
 use crate::config::StoreLocation;
 use crate::store::error::Result;
+use crate::text::Languages;
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 use std::thread;
+use std::time::Instant;
 
 /// A store on a server.
 pub(super) struct Neo4j {
@@ -16,11 +18,13 @@ pub(super) struct Neo4j {
     pub(super) model_numbers: HashMap<String, i64>,
     /// Whether there were irregular messages when it was opened.
     pub(super) has_irregular: bool,
+    /// The languages of its texts, and when they were read.
+    pub(super) languages: Option<(Languages, Instant)>,
 }
 
 impl Neo4j {
     pub(super) fn new(server: Server, place: &StoreLocation, has_irregular: bool) -> Neo4j {
-        Neo4j { server, place: place.clone(), model_numbers: HashMap::new(), has_irregular }
+        Neo4j { server, place: place.clone(), model_numbers: HashMap::new(), has_irregular, languages: None }
     }
 
     /// The result, with the error of a failed `attempt` (`read`, `write to`) as an error of the store.
