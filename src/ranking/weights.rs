@@ -52,7 +52,7 @@ pub(crate) const ANSWERED: f64 = 0.4;
 pub(crate) const SHORT: f64 = 300.0;
 /// Words count whole beside meaning if some record holds this share of the question's: of fewer, as where it is in another
 /// language than the texts, they count in proportion.
-pub(crate) const TRUSTED_SHARE: f64 = 0.3;
+pub(crate) const TRUSTED_SHARE: f64 = 0.2;
 /// The part of the least similarity that a hit by meaning needs where words count nothing: cosines across languages are
 /// lower.
 pub(crate) const FOREIGN_FLOOR: f64 = 0.5;

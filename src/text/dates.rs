@@ -271,11 +271,9 @@ fn unspaced_past(folded: &str) -> Vec<Past> {
     let mut found = Vec::new();
     for (signs, day) in UNSPACED_DAYS.iter().zip(DAYS) {
         let is_named = |week: &&str| signs.iter().any(|sign| has(&format!("{week}{sign}")));
-        if UNSPACED_LAST_WEEK.iter().any(|week| is_named(&week)) {
+        if UNSPACED_LAST_WEEK.iter().any(is_named) {
             found.push(Past::WeekdayOfLastWeek(day));
-        } else if UNSPACED_WEEK.iter().any(|week| is_named(&week))
-            || has(&format!("{}日", signs[signs.len() - 1]))
-        {
+        } else if UNSPACED_WEEK.iter().any(is_named) || has(&format!("{}日", signs[signs.len() - 1])) {
             found.push(Past::Weekday(day));
         }
     }

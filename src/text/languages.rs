@@ -4,8 +4,8 @@
 //! languages. These are chosen among the store's languages, which it notes as texts are written: so in a store of
 //! English nothing is stemmed otherwise than in English, whatever a question looks like.
 
+use super::fold::fold;
 use super::stop_words;
-use super::terms::{fold, words};
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -40,8 +40,7 @@ use Script::{Arabic, Cyrillic, Greek, Latin, Tamil};
 const SPANISH_ENDINGS: &[(&str, &str)] =
     &[("cion", "ción"), ("sion", "sión"), ("ria", "ría"), ("rian", "rían"), ("rias", "rías")];
 const FRENCH_ENDINGS: &[(&str, &str)] = &[("ite", "ité"), ("ites", "ités"), ("ee", "ée"), ("ees", "ées")];
-const PORTUGUESE_ENDINGS: &[(&str, &str)] =
-    &[("cao", "ção"), ("coes", "ções"), ("ria", "ria"), ("riam", "riam")];
+const PORTUGUESE_ENDINGS: &[(&str, &str)] = &[("cao", "ção"), ("coes", "ções")];
 
 #[rustfmt::skip]
 const LANGUAGES: &[LanguageRow] = &[
@@ -291,7 +290,7 @@ impl Languages {
         let other = [Arabic, Cyrillic, Greek, Tamil]
             .into_iter()
             .filter(|script| scripts.get(&(*script as u8)).is_some_and(|words| *words >= SURE))
-            .filter(|script| *script != Arabic || !folded.contains(IS_NOT_ARABIC))
+            .filter(|script| *script != Arabic || !folded.contains(PERSIAN_LETTERS))
             .fold(Languages::NONE, |all, script| all.or(script.languages()));
         let likely = counts.sure(Languages(!Languages::ENGLISH.0));
         let confirms = |language: &Language| {
@@ -303,7 +302,7 @@ impl Languages {
     }
 
     /// The languages other than English in whose stems a record must be found, by its words: those that it may be in.
-    pub(crate) fn of_words<'a>(all_words: &[&'a str]) -> Languages {
+    pub(crate) fn of_words(all_words: &[&str]) -> Languages {
         let counts = StopWordCounts::of(all_words.iter().copied());
         let latin = Latin.languages();
         let sure = counts.sure(latin);
@@ -342,7 +341,7 @@ impl Languages {
 }
 
 /// Letters of Persian and Urdu, whose words the Arabic stemmer would cut.
-const IS_NOT_ARABIC: [char; 8] = ['پ', 'چ', 'ژ', 'گ', 'ٹ', 'ڈ', 'ں', 'ے'];
+const PERSIAN_LETTERS: [char; 8] = ['پ', 'چ', 'ژ', 'گ', 'ٹ', 'ڈ', 'ں', 'ے'];
 
 /// The languages of each stop word, which is folded.
 static STOP_WORDS: LazyLock<FxHashMap<String, Languages>> = LazyLock::new(|| {
@@ -357,6 +356,11 @@ static STOP_WORDS: LazyLock<FxHashMap<String, Languages>> = LazyLock::new(|| {
     }
     listed
 });
+
+/// The words of folded text, however long.
+fn words(folded: &str) -> impl Iterator<Item = &str> {
+    folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
 
 /// How many different stop words of each language a text has.
 #[derive(Default)]

@@ -126,10 +126,12 @@ pub fn asks(text: &str) -> bool {
     if sentence.is_ascii() && !sentence.starts_with(|c: char| c.is_alphabetic()) {
         return false;
     }
-    sentence.starts_with('¿')
-        || PARTICLES.iter().any(|particle| sentence.ends_with(particle))
-        || ASKING.iter().any(|word| sentence.contains(word))
-        || opens_question(sentence)
+    let asks_by_particle = || {
+        sentence.starts_with('¿')
+            || PARTICLES.iter().any(|particle| sentence.ends_with(particle))
+            || ASKING.iter().any(|word| sentence.contains(word))
+    };
+    !sentence.is_ascii() && asks_by_particle() || opens_question(sentence)
 }
 
 fn opens_question(sentence: &str) -> bool {

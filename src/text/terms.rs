@@ -1,11 +1,11 @@
 //! The words of a text and the terms of a question for keyword search. Both are folded in the same way, so that case,
 //! accents and width do not matter.
 
+pub(crate) use super::fold::fold;
 use super::languages::Languages;
 use memchr::memmem::{self, Finder};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
 const WINDOW_CHARS: usize = 64;
@@ -15,36 +15,6 @@ const WINDOW_STEP: usize = WINDOW_CHARS / 2;
 /// The bytes at the beginning of a question whose words are looked up: some ten thousand words. Each word costs memory
 /// and a lookup, and longer questions are pasted texts.
 const MAX_QUESTION_BYTES: usize = 64 * 1024;
-
-/// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, with
-/// the final sigma of Greek as any other sigma, and with typographic apostrophes as straight ones.
-pub(crate) fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let mut folded = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        // Decomposition reorders nothing across a character of ASCII, so that only the other runs need it.
-        let (ascii, after) = rest.split_at(rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len()));
-        let begin = folded.len();
-        folded.push_str(ascii);
-        folded[begin..].make_ascii_lowercase();
-        let (other, after) = after.split_at(after.bytes().position(|b| b.is_ascii()).unwrap_or(after.len()));
-        let decomposed = other.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
-        folded.extend(decomposed.flat_map(char::to_lowercase).map(plain));
-        rest = after;
-    }
-    folded
-}
-
-fn plain(c: char) -> char {
-    match c {
-        'ς' => 'σ',
-        '‘' | '’' => '\'',
-        _ => c,
-    }
-}
 
 /// A folded text, and its length in words.
 pub(crate) struct FoldedText {
