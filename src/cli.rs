@@ -32,6 +32,7 @@ pub use stderr::filter_stderr;
 pub use stop::{ignores_hangup, on_stop};
 pub use style::{Layout, Style};
 
+pub(crate) use clock::in_user_zone;
 pub(crate) use hidden::is_hidden;
 
 use std::path::Path;

@@ -140,15 +140,19 @@ pub fn find<'a>(
             link_newest(store);
             let (model, min_similarity) = (embedder.model().to_owned(), f64::from(embedder.min_similarity()));
             let vector = QuestionVector { model, numbers, min_similarity };
-            hybrid(store, &Question::parse(question, Some(vector)))?
+            let question = Question::parse(question, store.languages()?, Some(vector), || options.now());
+            hybrid(store, &question)?
         }
         By::Vector(vector) => {
             link_newest(store);
-            hybrid(store, &Question::parse(question, Some(vector.clone())))?
+            let question =
+                Question::parse(question, store.languages()?, Some(vector.clone()), || options.now());
+            hybrid(store, &question)?
         }
         By::Any => {
             link_newest(store);
-            hybrid(store, &Question::parse(question, None))?
+            let question = Question::parse(question, store.languages()?, None, || options.now());
+            hybrid(store, &question)?
         }
     };
     Ok(Found { hits, which, evidence })

@@ -20,6 +20,7 @@ mod forgetting;
 mod identity;
 mod imports;
 mod instances;
+mod languages;
 mod neo4j;
 mod number_ranges;
 mod open;
@@ -54,7 +55,7 @@ pub use instances::full_scope;
 pub use number_ranges::NumberRanges;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, peek_titles, unreadable};
 pub use outdated::{UPDATE_WORDS, outdated_text};
-pub use question::{Question, QuestionVector};
+pub use question::{Question, QuestionVector, topic_terms};
 pub use rename::{Obstacle, Rename};
 pub use select::{Below, Collection, Except, Select, Walk};
 pub use sessions::{

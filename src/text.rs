@@ -1,27 +1,30 @@
 //! Texts as words: folded, split into tokens and stemmed, in documents and in questions.
 //!
-//! `fold.rs` folds; `terms.rs` splits and stems, and reads the words of a question; `stop_words.rs` has those that
-//! carry no topic, and `dates.rs` reads the months and years that a question names. `passages.rs` chooses what is
-//! quoted of a long text. `trigrams.rs` says in a moment that a text cannot hold a word; `occurrences.rs` says where it
-//! does. `phrasing.rs` compares the words and neighbours of a question with those of texts; `topic.rs` has the words
-//! that a text is about.
+//! `fold.rs` folds; `terms.rs` splits, and reads the words of a question; `languages.rs` stems them, and `stop_words.rs`
+//! has those that carry no topic. `dates.rs` reads the times that a question names, and `questions.rs` tells a question
+//! from a statement. `passages.rs` chooses what is quoted of a long text. `trigrams.rs` says in a moment that a text
+//! cannot hold a word; `occurrences.rs` says where it does. `phrasing.rs` compares the words and neighbours of a question
+//! with those of texts; `topic.rs` has the words that a text is about.
 
 mod dates;
 pub(crate) mod fold;
+pub(crate) mod languages;
 mod occurrences;
 mod passages;
 mod phrasing;
+mod questions;
 mod stop_words;
 pub(crate) mod terms;
 mod topic;
 mod trigrams;
 
 pub use dates::Dates;
+pub use languages::Languages;
 pub use occurrences::occurrences;
 pub use passages::{Quotations, SoughtWords, quotation, quoted_ranges};
 pub use phrasing::{Coverage, Idf, Phrasing};
+pub use questions::asks;
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};
 
-pub(crate) use stop_words::is_stop_word;
 pub(crate) use trigrams::Trigrams;

@@ -11,9 +11,9 @@ use rsv::plan;
 use rsv::record::{self, Address, Hit, MESSAGE, Query, RecallRule, RecordKind, Scopes};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
-use rsv::store::{self, Around, Except, Question, Select, Store};
+use rsv::store::{self, Around, Except, Select, Store, topic_terms};
 use rsv::structured::Model;
-use rsv::text::{Occur, Term};
+use rsv::text::{Languages, Occur, Term};
 use rsv::view::{self, Heads, HitFormat, HitStyle, RankedHit, ReservoirLines};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -242,6 +242,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let diagnostics = io.diagnostics();
     let mut request = Request::new("", which, args.limit.unwrap_or(DEFAULT_LIMIT));
     request.options.min_score = args.min_score;
+    request.options.clock = io.clock;
     (request.options.deduplicate, request.options.link) = (args.deduplicate, args.link);
     request.ranking = args.by.ranking(&settings, io);
     request.fallback = args.fallback.map(|how| if how == "any" { Occur::Any } else { Occur::All });
@@ -394,6 +395,7 @@ impl Search<'_> {
         let extent = (self.context, self.format.explain);
         let for_people = self.format.layout().is_some() && request.options.limit <= MAX_WITH_HEADS;
         let (mut held, mut known) = (Vec::new(), BTreeSet::new());
+        let languages = store.languages()?;
         self.searcher.visit(store, &request, extent, &mut |hit, around, by_meaning| {
             rank += 1;
             if self.finds_titles && !known.contains(&hit.record.scope) {
@@ -401,7 +403,7 @@ impl Search<'_> {
             }
             if rank == 1 {
                 self.announcement.print(query, io);
-                highlight(&mut self.format, question, by_meaning);
+                highlight(&mut self.format, question, languages, by_meaning);
             }
             if for_people {
                 held.push((hit.clone(), around.clone()));
@@ -512,7 +514,8 @@ impl Search<'_> {
         store: &mut dyn Store,
         io: &mut Io,
     ) -> Result<bool> {
-        highlight(&mut self.format, question, self.request.is_by_meaning());
+        let languages = store.languages()?;
+        highlight(&mut self.format, question, languages, self.request.is_by_meaning());
         let Answer { mut hits, steps, .. } = self.searcher.run(store, request)?;
         self.announcement.print(query, io);
         if let Some(format) = &self.picture {
@@ -569,10 +572,10 @@ impl Search<'_> {
 }
 
 /// Lets the terms of a question stand out where there is colour: all of them, or, by meaning, those that carry its topic.
-fn highlight(format: &mut HitFormat, question: &str, by_meaning: bool) {
+fn highlight(format: &mut HitFormat, question: &str, languages: Languages, by_meaning: bool) {
     format.by_meaning = by_meaning;
     format.highlighted = match format.layout() {
-        Some(layout) if layout.colour && by_meaning => Question::parse(question, None).terms,
+        Some(layout) if layout.colour && by_meaning => topic_terms(question, languages),
         Some(layout) if layout.colour => Term::parse(question),
         _ => Vec::new(),
     };

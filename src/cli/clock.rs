@@ -22,5 +22,10 @@ pub fn zone() -> TimeZone {
 
 /// The present in the user's time zone.
 pub(super) fn now() -> Result<Zoned> {
-    Ok(Timestamp::from_millisecond(clock()?.now()).unwrap_or(Timestamp::MAX).to_zoned(zone()))
+    Ok(in_user_zone(clock()?.now()))
+}
+
+/// A time, in milliseconds since 1970, in the user's time zone.
+pub(crate) fn in_user_zone(ms: i64) -> Zoned {
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX).to_zoned(zone())
 }

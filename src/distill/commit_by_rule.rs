@@ -6,6 +6,7 @@ use super::patterns::Patterns;
 use super::uncommitted::{MAX_TURN_CHARS, SessionMessage, UncommittedSession};
 use crate::error::Result;
 use crate::record::{BY_RULE, Object, Role, time};
+use crate::text;
 use std::collections::BTreeSet;
 
 /// The number of first and of last turns in an overview.
@@ -146,9 +147,7 @@ fn statements(text: &str) -> Vec<&str> {
             found.extend(sentences(line));
         }
     }
-    found.retain(|sentence| {
-        !sentence.ends_with(['?', '\u{ff1f}']) && sentence.chars().nth(MAX_STATEMENT_CHARS).is_none()
-    });
+    found.retain(|sentence| !text::asks(sentence) && sentence.chars().nth(MAX_STATEMENT_CHARS).is_none());
     found
 }
 

@@ -94,7 +94,9 @@ impl DocumentSearch<'_> {
         request.targets.push(target.clone());
         request.context = context;
         let (min_score, deduplicate) = (options.min_score, true);
-        request.options = search::Options { min_score, deduplicate, admits: &admits, ..request.options };
+        let clock = *self.turn.clock;
+        request.options =
+            search::Options { min_score, deduplicate, admits: &admits, clock, ..request.options };
         let mut by = memory.by();
         let answer = request.run(&mut *memory.store, &mut by, options.prior)?;
         let Answer { mut hits, steps: own, by_meaning } = answer;

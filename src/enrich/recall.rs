@@ -22,7 +22,7 @@ use crate::record::{
 use crate::search;
 use crate::search::tree::set_passage;
 use crate::store::{Select, Store};
-use crate::text::{Phrasing, Quotations, SoughtWords};
+use crate::text::{Languages, Phrasing, Quotations, SoughtWords};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -256,6 +256,7 @@ impl Recall<'_> {
             link_newest: memory.link_newest,
             admits: &admits,
             max_fetched: limit.saturating_mul(OVERFETCH),
+            clock: *self.turn.clock,
             ..search::Options::new(limit)
         };
         let by = memory.by();
@@ -318,7 +319,8 @@ fn considered(store: &mut dyn Store, scopes: Scopes) -> Result<Considered> {
 
 /// Sets the passages of the documents except archives for a question: the same in all requests of a turn.
 pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
-    let phrasing = Phrasing::of(&fence::remove(&chat::text(question)));
+    let text = text_of(question);
+    let phrasing = Phrasing::of(&text, Languages::of_text(&text));
     for candidate in candidates.iter_mut().filter(|one| one.block() == Block::Documents) {
         set_passage(&mut candidate.record, &phrasing);
     }
@@ -327,7 +329,8 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
 /// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found and
 /// repeats what better messages say is left out.
 pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
-    let words = SoughtWords::of(&text_of(question));
+    let text = text_of(question);
+    let words = SoughtWords::of(&text, Languages::of_text(&text));
     let mut quotations = Quotations::new(&words);
     let Recalled { candidates, left_out, .. } = found;
     candidates.retain_mut(|candidate| {
@@ -361,6 +364,7 @@ fn related_memories(
     }
     let mut request = search::Request::new(text, which, options.memories.saturating_mul(CONSIDERED));
     request.options.deduplicate = true;
+    request.options.clock = *turn.clock;
     let mut by = memory.by();
     let mut hits = request.run(&mut *memory.store, &mut by, options.prior)?.hits;
     let relevance = Relevance::new(&weights::MEMORIES, memory.vector.as_ref().map(|_| count), None);

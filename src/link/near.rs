@@ -6,7 +6,7 @@ use crate::embed::{Embedder, InputType};
 use crate::error::Result;
 use crate::memory::{self, PriorRule};
 use crate::record::{Commit, DraftDefaults, Hit, MEMORY, NEAR, Object, Scopes, StoredRecord};
-use crate::store::{Question, Select, Store};
+use crate::store::{Select, Store, topic_terms};
 use crate::text::Occur;
 
 /// The greatest number of memories that are near one.
@@ -118,7 +118,7 @@ fn embedded_text(memory: &Object) -> Result<String> {
 }
 
 fn by_words(store: &mut dyn Store, text: &str, which: &Select) -> Result<Vec<Hit>> {
-    let terms = Question::parse(text, None).terms;
+    let terms = topic_terms(text, store.languages()?);
     if terms.is_empty() {
         return Ok(Vec::new());
     }

@@ -132,7 +132,8 @@ impl Call<'_> {
         let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder.map(Ok));
         let rules = RecallRules::read(store, &request.which.scopes)?;
         let is_recalled = |hit: &Hit| !rules.is_never(&hit.record.id) && (request.options.admits)(hit);
-        let options = search::Options { admits: &is_recalled, ..request.options.clone() };
+        let options =
+            search::Options { admits: &is_recalled, clock: self.server.clock, ..request.options.clone() };
         let request = &Request { options, ..request.clone() };
         let mut hits = searcher.run(store, request)?.hits;
         request.describe(store, &mut hits, level, false)?;

@@ -4,6 +4,7 @@
 use super::weights::{self, Weighting};
 use crate::record::{DOCUMENT, Hit, RecordKind, StoredRecord};
 use crate::text::fold::{FOLDING, fold};
+use crate::text::languages::Stem;
 use crate::text::terms::{self, Occur, Piece, ScannedText, Term};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -16,10 +17,10 @@ const MAX_TOKENS: usize = 128;
 /// A run of letters and digits of the question, and the documents in which it occurs.
 pub(crate) struct QueryToken {
     pub(crate) text: String,
-    /// Its stem, if words of the same stem count.
-    pub(crate) stem: Option<String>,
-    /// Every word that counts contains one of these: the beginning that words of the stem share, and the token itself
-    /// if it begins in another way than its stem (`dying`, `die`).
+    /// Its stems, one in each language of the question that it may be in; none if every word that contains it counts.
+    pub(crate) stems: Vec<Stem>,
+    /// Every word that counts contains one of these: what all words of a stem have, and the token itself if it lacks
+    /// that (`dying`, `die`).
     pub(crate) pieces: Vec<Piece>,
     /// The same word in an index of the folding before, where that is another.
     pub(crate) earlier: Option<Box<QueryToken>>,
@@ -30,11 +31,17 @@ pub(crate) struct QueryToken {
 }
 
 impl QueryToken {
-    fn new(text: &str, stem: Option<String>) -> QueryToken {
-        let piece = stem.as_deref().map_or(text, terms::beginning);
-        let own = (!text.contains(piece)).then_some(text);
-        let pieces = std::iter::once(piece).chain(own).map(Piece::new).collect();
-        QueryToken { text: text.to_owned(), stem, pieces, earlier: None, docs: Vec::new(), doc_freq: 0 }
+    fn new(text: &str, stems: Vec<Stem>) -> QueryToken {
+        let mut texts: Vec<&str> = Vec::new();
+        for piece in stems.iter().map(Stem::piece).chain([text]) {
+            // All words with a longer piece have the shorter one.
+            if !texts.iter().any(|other| piece.starts_with(other)) {
+                texts.retain(|other| !other.starts_with(piece));
+                texts.push(piece);
+            }
+        }
+        let pieces = texts.into_iter().map(Piece::new).collect();
+        QueryToken { text: text.to_owned(), stems, pieces, earlier: None, docs: Vec::new(), doc_freq: 0 }
     }
 
     /// Has every token an earlier form, for an index of which that is not known by its folding alone; or none.
@@ -42,7 +49,7 @@ impl QueryToken {
         if !is_outdated {
             self.earlier = None;
         } else if self.earlier.is_none() {
-            self.earlier = Some(Box::new(QueryToken::new(&self.text, self.stem.clone())));
+            self.earlier = Some(Box::new(QueryToken::new(&self.text, self.stems.clone())));
         }
     }
 
@@ -51,16 +58,18 @@ impl QueryToken {
         self.earlier.as_deref().filter(|_| folding < FOLDING).unwrap_or(self)
     }
 
+    /// Whether the pieces of all words that count are at their beginnings.
+    pub(crate) fn is_prefixed(&self) -> bool {
+        !self.stems.is_empty() && !self.stems.iter().any(Stem::is_anywhere)
+    }
+
     /// The weight of a word that contains the piece.
     pub(crate) fn weight(&self, word: &str) -> f32 {
-        match &self.stem {
+        match &self.stems[..] {
             _ if word == self.text => 1.0,
-            Some(stem) if word.starts_with(terms::beginning(stem)) && terms::stem(word) == stem.as_str() => {
-                1.0
-            }
-            Some(_) => 0.0,
-            None if word.contains(&self.text) => weights::SUBSTRING,
-            None => 0.0,
+            [] if word.contains(&self.text) => weights::SUBSTRING,
+            stems if stems.iter().any(|stem| stem.is_of(word)) => 1.0,
+            _ => 0.0,
         }
     }
 
@@ -181,8 +190,9 @@ pub(crate) fn query_tokens<E>(
         if tokens.len() == MAX_TOKENS {
             break;
         }
-        let stem = (!term.within).then(|| terms::stem(text).into_owned());
-        let is_token = |token: &QueryToken| token.text == *text || stem.is_some() && token.stem == stem;
+        let stems = term.stems.map(|languages| languages.stems(text)).unwrap_or_default();
+        let is_token =
+            |token: &QueryToken| token.text == *text || stems.iter().any(|stem| token.stems.contains(stem));
         // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing in a
         // section (`-q`), and means nothing in a conversation.
         let is_named = are_documents(kinds) && term.tokens.len() == 1;
@@ -190,10 +200,10 @@ pub(crate) fn query_tokens<E>(
         if scrap || tokens.iter().any(is_token) {
             continue;
         }
-        let mut token = QueryToken::new(text, stem);
+        let mut token = QueryToken::new(text, stems);
         if earlier != text {
-            let stem = (!term.within).then(|| terms::stem(earlier).into_owned());
-            token.earlier = Some(Box::new(QueryToken::new(earlier, stem)));
+            let stems = term.stems.map(|languages| languages.stems(earlier)).unwrap_or_default();
+            token.earlier = Some(Box::new(QueryToken::new(earlier, stems)));
         }
         if tells(&token)? {
             tokens.push(token);

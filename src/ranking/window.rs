@@ -150,11 +150,11 @@ mod tests {
     use super::*;
     use crate::ranking::bm25;
     use crate::record::MESSAGE;
-    use crate::text::{Occur, Term};
+    use crate::text::{Languages, Occur, Term};
 
     /// The words of a question, each in one of ten documents.
     fn words(question: &str) -> QuestionWords {
-        let terms = Term::content(question);
+        let terms = Term::content(question, Languages::ENGLISH);
         let all = |_: &QueryToken| Ok::<_, std::convert::Infallible>(true);
         let Ok(mut tokens) = bm25::query_tokens(&terms, Occur::Any, &[&MESSAGE], all);
         for token in &mut tokens {

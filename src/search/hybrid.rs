@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::ranking::weights;
 use crate::record::{Hit, HitEvidence, StoredRecord};
 use crate::store::{Candidate, Evidence, Plan, Question, Select, Store};
+use crate::text;
 
 /// The names of the parts of a score: words, meaning, and neighbours at one step and at two.
 const PART_NAMES: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
@@ -86,9 +87,11 @@ impl Scores {
         let own = evidence.own_scores(question);
         let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
         let min_similarity = question.min_similarity();
+        let trusted = weights::FOREIGN_FLOOR + (1.0 - weights::FOREIGN_FLOOR) * evidence.trust_in_words();
+        let floor = min_similarity * trusted;
         let is_found = |at: usize| {
             let Candidate { keyword, similarity, .. } = candidates[at];
-            keyword > 0.0 || similarity.is_some_and(|cosine| cosine >= min_similarity)
+            keyword > 0.0 || similarity.is_some_and(|cosine| cosine >= floor)
         };
         let neighbours = neighbours(evidence);
         let is_hit =
@@ -172,7 +175,7 @@ fn lent(
         let [before, after] = neighbours[step];
         let part = weights::NEIGHBOURS[step];
         let of_before = before.map_or(0.0, |before| {
-            let answered = step == 0 && asks(&candidates[before].record);
+            let answered = step == 0 && text::asks(&candidates[before].record.text);
             let more = if answered { weights::ANSWERED * shortness(before) } else { 0.0 };
             own[before] * (part + more)
         });
@@ -180,9 +183,4 @@ fn lent(
         *lent = of_before.max(of_after) * shortness(at);
     }
     lent
-}
-
-/// Whether a record ends in a question.
-fn asks(record: &StoredRecord) -> bool {
-    record.text.trim_end().ends_with(['?', '？', '؟'])
 }

@@ -1,10 +1,11 @@
 //! The ranking and the filters of a search.
 
-use crate::cli::Diagnostics;
+use crate::cli::{self, Diagnostics};
 use crate::config::Settings;
 use crate::embed::Embedder;
-use crate::record::Hit;
+use crate::record::{Clock, Hit};
 use crate::store::QuestionVector;
+use jiff::Zoned;
 use std::collections::HashSet;
 
 /// The ranking of a search.
@@ -65,9 +66,16 @@ pub struct Options<'a> {
     pub admits: &'a dyn Fn(&Hit) -> bool,
     /// The greatest number of hits to fetch: if nearly all are duplicates, fewer than `limit` may remain.
     pub max_fetched: usize,
+    /// When the question is asked, to which times in it such as yesterday are relative.
+    pub clock: Clock,
 }
 
 impl Options<'_> {
+    /// When the question is asked, in the user's time zone.
+    pub(super) fn now(&self) -> Zoned {
+        cli::in_user_zone(self.clock.now())
+    }
+
     /// At most `limit` hits of any score.
     pub fn new(limit: usize) -> Options<'static> {
         Options {
@@ -78,6 +86,7 @@ impl Options<'_> {
             link_newest: None,
             admits: &|_| true,
             max_fetched: usize::MAX,
+            clock: Clock::default(),
         }
     }
 

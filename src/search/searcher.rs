@@ -16,7 +16,7 @@ use crate::memory::PriorRule;
 use crate::recall_rules::RecallRules;
 use crate::record::{Hit, MEMORY, MESSAGE, Scopes};
 use crate::store::{Around, Store};
-use crate::text::{Occur, SoughtWords, Term};
+use crate::text::{Languages, Occur, SoughtWords, Term};
 
 /// The most hits that are asked for at once where what supersedes each is looked for, unless it decides which are hits.
 const MAX_MARKED: usize = 1000;
@@ -50,7 +50,8 @@ impl Request<'_> {
         } else {
             find(store, options)?
         };
-        let sought = SoughtWords::of(self.question());
+        let languages = Languages::of_question(self.question(), store.languages()?);
+        let sought = SoughtWords::of(self.question(), languages);
         for hit in &mut hits {
             note_passages(hit, &sought);
         }

@@ -184,7 +184,8 @@ fn memories(
         let address = hit.record.tree_address();
         address.is_some_and(|address| targets.iter().any(|target| address.is_within(target)))
     };
-    let options = Options { admits: &is_within, ..Options::new(request.options.limit) };
+    let options =
+        Options { admits: &is_within, clock: request.options.clock, ..Options::new(request.options.limit) };
     let mut found = Vec::new();
     for question in &request.questions {
         let hits = run_with_memories(store, &which.scopes, &options, rule, |store, options| {

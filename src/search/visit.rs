@@ -5,7 +5,7 @@ use super::{FETCH_GROWTH, Options, parse_terms};
 use crate::error::Result;
 use crate::record::{Hit, HitEvidence, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Select, Store};
-use crate::text::{Occur, SoughtWords};
+use crate::text::{Languages, Occur, SoughtWords};
 use std::collections::{HashMap, HashSet};
 
 /// The number of hits that are read together with their neighbours: so few that a store starts no thread for
@@ -21,7 +21,8 @@ fn visit_alone(
     options: &Options,
     visit: &mut dyn FnMut(Hit) -> Result<()>,
 ) -> Result<()> {
-    let (terms, sought) = (parse_terms(question)?, SoughtWords::of(question));
+    let terms = parse_terms(question)?;
+    let sought = SoughtWords::of(question, Languages::of_question(question, store.languages()?));
     let mut is_wanted = options.filter();
     let (mut fetched, mut visited) = (options.limit, 0);
     loop {

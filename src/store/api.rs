@@ -9,6 +9,7 @@ use super::error::Result;
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
+use super::languages::LANGUAGES;
 use super::number_ranges::NumberRanges;
 use super::question::Question;
 use super::rename::{Obstacle, Rename};
@@ -19,6 +20,7 @@ use crate::record::{
     Embedding, Hit, Link, Record, RecordKind, Scope, ScopeSummary, Scopes, StoredRecord, Tombstone,
     TombstoneState,
 };
+use crate::text::Languages;
 use crate::text::terms::{Occur, Term};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -200,6 +202,12 @@ pub trait State {
 
     /// The facts whose names begin with a prefix, by name.
     fn facts(&mut self, prefix: &str) -> Result<Vec<(String, String)>>;
+
+    /// The languages of the store's texts, English always among them; perhaps as they were a minute ago.
+    fn languages(&mut self) -> Result<Languages> {
+        let facts = self.facts(LANGUAGES)?;
+        Ok(facts.first().map(|(_, codes)| Languages::parse(codes)).unwrap_or_default())
+    }
 
     /// Claims a job that only one process may do at a time, until the guard is dropped or the process ends; `None` if
     /// another process holds it.

@@ -9,8 +9,8 @@
 //! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
 //! range of cosines depends on the model. Among memories words weigh less (`words_weight`).
 //!
-//! Without a vector the words of a record count for both. If the question names a month or a year, scores of records of
-//! that time are multiplied by `weights::NAMED_TIME`.
+//! Without a vector the words of a record count for both. If the question names a time, scores of records of that
+//! time are multiplied by `weights::NAMED_TIME`.
 
 use super::question::Question;
 use crate::ranking::weights;
@@ -233,16 +233,24 @@ impl Evidence {
         let keyword = best(|one| one.keyword);
         let similarity = best(|one| one.similarity.unwrap_or_default());
         let factors = self.role_factors();
+        let trust = self.trust_in_words();
         let score = |one: &Candidate| {
             let factor = factors.get(&one.record.role).copied().unwrap_or(1.0);
             let words = factor * one.keyword / keyword;
             match one.similarity {
-                Some(cosine) => [words, factor * cosine.max(0.0) / similarity],
+                Some(cosine) => [trust * words, factor * cosine.max(0.0) / similarity],
                 // Without a vector the words count for the meaning too.
                 None => [2.0 * words, 0.0],
             }
         };
         self.candidates.iter().map(score).collect()
+    }
+
+    /// The factor for words beside meaning, at most 1: words count less if no record holds much of the question, as where
+    /// it is asked in another language than the texts are in.
+    pub fn trust_in_words(&self) -> f64 {
+        let best = self.candidates.iter().map(|one| one.share).fold(0.0, f64::max);
+        (best / weights::TRUSTED_SHARE).min(1.0)
     }
 
     /// The factor for the records of each role.
@@ -316,6 +324,8 @@ impl Evidence {
 mod tests {
     use super::*;
     use crate::record::{Content, Draft, DraftDefaults, Role};
+    use crate::text::Languages;
+    use jiff::Zoned;
 
     #[test]
     fn neighbours_are_those_of_the_conversation() {
@@ -340,7 +350,11 @@ mod tests {
         let mut evidence = Evidence::after(Evidence::default(), &plan);
         let hits = positions_found.iter().map(|at| Hit::by_words((*all[*at]).clone(), 1.0, None)).collect();
         let found = FoundByWords { hits, ..FoundByWords::default() };
-        let positions = evidence.add_found(&Question::parse("", None), found, Vec::new());
+        let positions = evidence.add_found(
+            &Question::parse("", Languages::ENGLISH, None, Zoned::default),
+            found,
+            Vec::new(),
+        );
         evidence.add_around(&positions, positions_found.into_iter().map(around).collect(), Vec::new());
         let neighbours = evidence.neighbours();
         let mut known = Vec::new();

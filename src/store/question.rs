@@ -1,6 +1,7 @@
 //! A question, parsed once: its words, its dates, and its vector.
 
-use crate::text::{Dates, Term, is_stop_word};
+use crate::text::{Dates, Languages, Term};
+use jiff::Zoned;
 
 /// The number of words of a long text that are looked up.
 const MAX_TERMS: usize = 64;
@@ -10,7 +11,7 @@ const MAX_TERMS: usize = 64;
 pub struct Question {
     /// The words that carry its topic.
     pub terms: Vec<Term>,
-    /// The months and years that it names.
+    /// The times that it names.
     pub dates: Dates,
     /// Its vector, if there is a model.
     pub vector: Option<QuestionVector>,
@@ -27,9 +28,17 @@ pub struct QuestionVector {
 }
 
 impl Question {
-    /// Parses a text, which may be long.
-    pub fn parse(text: &str, vector: Option<QuestionVector>) -> Question {
-        Question { terms: content_terms(text), dates: Dates::named(text), vector }
+    /// Parses a text, which may be long; `stored` are the languages of the store.
+    /// It is asked `now`.
+    pub fn parse(
+        text: &str,
+        stored: Languages,
+        vector: Option<QuestionVector>,
+        now: impl FnOnce() -> Zoned,
+    ) -> Question {
+        let languages = Languages::of_question(text, stored);
+        let dates = Dates::named(text, languages.or(Languages::of_text(text)), now);
+        Question { terms: content_terms(text, languages), dates, vector }
     }
 
     /// The least cosine of a record that may be related to the question; infinite without a model.
@@ -38,12 +47,18 @@ impl Question {
     }
 }
 
-/// The words of a text that carry its topic.
-fn content_terms(text: &str) -> Vec<Term> {
-    let mut terms = Term::content(text);
+/// The words of a text that carry its topic; `stored` are the languages of the store.
+pub fn topic_terms(text: &str, stored: Languages) -> Vec<Term> {
+    content_terms(text, Languages::of_question(text, stored))
+}
+
+fn content_terms(text: &str, languages: Languages) -> Vec<Term> {
+    let (mut terms, own) = (Term::content(text, languages), Languages::of_text(text));
     // The part after an apostrophe is not a content word either: `what's`.
     terms.retain(|term| {
         let cut_off = |token: &str| token.len() == 1 && term.tokens.len() > 1;
+        // Of a question in another language than the texts, too.
+        let is_stop_word = |token: &str| languages.is_stop_word(token) || own.is_stop_word(token);
         !term.tokens.iter().all(|token| is_stop_word(token) || cut_off(token))
     });
     terms.truncate(MAX_TERMS);

@@ -1,7 +1,8 @@
 //! The places of a text where the terms of a question occur, to show why it was found.
 
 use super::fold;
-use super::terms::{Term, stem, words};
+use super::languages::Stem;
+use super::terms::{Term, words};
 use std::ops::Range;
 
 /// The parts of a text, in bytes, that match any of the terms: in their order, without overlaps. Case,
@@ -11,17 +12,18 @@ pub fn occurrences(terms: &[Term], text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     // Accents alone fold to nothing.
     for term in terms.iter().filter(|term| !term.text.is_empty()) {
-        if term.within {
+        let Some(languages) = term.stems else {
             let starts = memchr::memmem::find_iter(folded.text.as_bytes(), term.text.as_bytes());
             found.extend(starts.map(|start| start..start + term.text.len()));
-        } else {
-            let stems: Vec<_> = term.tokens.iter().map(|token| stem(token)).collect();
-            let matching = words(&folded.text).filter(|word| stems.contains(&stem(word)));
-            found.extend(matching.map(|word| {
-                let start = word.as_ptr() as usize - folded.text.as_ptr() as usize;
-                start..start + word.len()
-            }));
-        }
+            continue;
+        };
+        let stems: Vec<Stem> = term.tokens.iter().flat_map(|token| languages.stems(token)).collect();
+        let matching =
+            words(&folded.text).filter(|word| languages.stems(word).iter().any(|stem| stems.contains(stem)));
+        found.extend(matching.map(|word| {
+            let start = word.as_ptr() as usize - folded.text.as_ptr() as usize;
+            start..start + word.len()
+        }));
     }
     merged(found.into_iter().map(|part| folded.original(part)).collect())
 }
@@ -80,6 +82,7 @@ fn merged(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Languages;
 
     fn marked(terms: &[Term], text: &str) -> String {
         let (mut out, mut done) = (String::new(), 0);
@@ -116,7 +119,10 @@ mod tests {
 
     #[test]
     fn the_terms_of_a_question_are_found_by_their_stems() {
-        let found = marked(&Term::content("painted cities"), "We paint the City, and repaint painters.");
+        let found = marked(
+            &Term::content("painted cities", Languages::ENGLISH),
+            "We paint the City, and repaint painters.",
+        );
         assert_eq!(found, "We [paint] the [City], and repaint painters.");
     }
 }

@@ -5,9 +5,8 @@
 //! long chats, the sentence of the answer reaches the model as often.
 
 use super::fold::fold;
-use super::stop_words::is_stop_word;
+use super::languages::{Languages, Stem};
 use super::terms;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -116,29 +115,26 @@ pub struct SoughtWords {
 }
 
 impl SoughtWords {
-    /// Reads a question, of a long one the beginning.
-    pub fn of(question: &str) -> SoughtWords {
+    /// Reads a question in some languages, of a long one the beginning.
+    pub fn of(question: &str, languages: Languages) -> SoughtWords {
         let mut sought = SoughtWords { words: Vec::new(), pieces: Vec::new() };
         for word in terms::words(&fold(question)).take(MAX_WORDS) {
             if word.contains(terms::is_unspaced) {
                 let pieces = terms::pieces(word).into_iter().map(str::to_owned);
                 let new: Vec<String> = pieces.filter(|piece| !sought.pieces.contains(piece)).collect();
                 sought.pieces.extend(new);
-            } else if !is_stop_word(word) && sought.position(word).is_none() {
-                sought.words.push(SoughtWord { word: word.to_owned(), stem: terms::stem(word).into_owned() });
+            } else if !languages.is_stop_word(word) && sought.position(word).is_none() {
+                sought.words.push(SoughtWord { text: word.to_owned(), stems: languages.stems(word) });
             }
         }
         sought
     }
 
-    /// The position of the sought word with the stem of a word. Most words begin otherwise, and need not be stemmed.
+    /// The position of the sought word that is the same, or has a stem of it. Most words begin otherwise, and are not
+    /// stemmed.
     fn position(&self, word: &str) -> Option<usize> {
-        let mut own: Option<Cow<str>> = None;
-        self.words.iter().position(|sought| {
-            word == sought.word
-                || word.starts_with(terms::beginning(&sought.stem))
-                    && *own.get_or_insert_with(|| terms::stem(word)) == sought.stem
-        })
+        let is_same = |stem: &Stem| stem.is_of(word);
+        self.words.iter().position(|sought| word == sought.text || sought.stems.iter().any(is_same))
     }
 
     /// Those that a passage holds, as numbers.
@@ -153,10 +149,10 @@ impl SoughtWords {
     }
 }
 
-/// A word that is sought, and the stem that makes others the same.
+/// A word that is sought, and the stems that make others the same.
 struct SoughtWord {
-    word: String,
-    stem: String,
+    text: String,
+    stems: Vec<Stem>,
 }
 
 /// The text of some ranges of a longer one, with marks where something is left out; `None` if they are none of it.
@@ -299,7 +295,7 @@ mod tests {
     use super::*;
 
     fn quoted(text: &str, question: &str) -> String {
-        let ranges = quoted_ranges(text, &SoughtWords::of(question));
+        let ranges = quoted_ranges(text, &SoughtWords::of(question, Languages::ENGLISH));
         ranges.and_then(|ranges| quotation(text, &ranges)).unwrap_or_else(|| text.to_owned())
     }
 
@@ -372,7 +368,7 @@ mod tests {
                 end = passage.end;
             }
             assert!(text[end..].trim().is_empty(), "{text}");
-            if let Some(ranges) = quoted_ranges(&text, &SoughtWords::of("")) {
+            if let Some(ranges) = quoted_ranges(&text, &SoughtWords::of("", Languages::ENGLISH)) {
                 assert!(!ranges.is_empty() && quotation(&text, &ranges).unwrap().len() <= QUOTED_BYTES + 20);
             }
         }

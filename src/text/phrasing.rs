@@ -2,10 +2,9 @@
 //! by words does not tell it, so the texts of a few candidates are read.
 
 use super::fold::fold;
-use super::stop_words::is_stop_word;
-use super::terms::{beginning, stem, words};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::languages::{Languages, Stem};
+use super::terms::words;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of words of a long question that count.
 const MAX_WORDS: usize = 64;
@@ -15,9 +14,8 @@ type Pair = (usize, usize);
 
 /// The words of a question in their order, as stems; case, accents and width do not matter.
 pub struct Phrasing {
-    stems: Vec<String>,
-    /// Each stem once, with the beginning that its words share.
-    beginnings: Vec<(String, String)>,
+    /// Of each word those in each of the question's languages.
+    stems: Vec<Vec<Stem>>,
     /// The neighbouring words, of which one at least is no stop word.
     pairs: BTreeSet<Pair>,
     /// The words that are no stop words.
@@ -25,23 +23,17 @@ pub struct Phrasing {
 }
 
 impl Phrasing {
-    /// Reads a question, of a long one the beginning.
-    pub fn of(question: &str) -> Phrasing {
+    /// Reads a question in some languages, of a long one the beginning.
+    pub fn of(question: &str, languages: Languages) -> Phrasing {
         let folded = fold(question);
-        let mut phrasing = Phrasing {
-            stems: Vec::new(),
-            beginnings: Vec::new(),
-            pairs: BTreeSet::new(),
-            content: BTreeSet::new(),
-        };
-        let mut positions: HashMap<String, usize> = HashMap::new();
+        let mut phrasing = Phrasing { stems: Vec::new(), pairs: BTreeSet::new(), content: BTreeSet::new() };
         let mut last = None;
         for word in words(&folded).take(MAX_WORDS) {
-            let stem = stem(word).into_owned();
-            let is_content = !is_stop_word(word);
-            let at = *positions.entry(stem.clone()).or_insert_with(|| {
-                phrasing.beginnings.push((stem.clone(), beginning(&stem).to_owned()));
-                phrasing.stems.push(stem);
+            let stems = languages.stems(word);
+            let is_content = !languages.is_stop_word(word);
+            let same = phrasing.stems.iter().position(|known| stems.iter().any(|stem| known.contains(stem)));
+            let at = same.unwrap_or_else(|| {
+                phrasing.stems.push(stems);
                 phrasing.stems.len() - 1
             });
             if is_content {
@@ -89,10 +81,7 @@ impl Phrasing {
 
     /// The position of the stem of a word. Most words begin otherwise, and need not be stemmed.
     fn position(&self, word: &str) -> Option<usize> {
-        let mut own: Option<Cow<str>> = None;
-        self.beginnings.iter().position(|(stem_, beginning)| {
-            word.starts_with(beginning.as_str()) && *own.get_or_insert_with(|| stem(word)) == *stem_
-        })
+        self.stems.iter().position(|stems| stems.iter().any(|stem| stem.is_of(word)))
     }
 }
 
@@ -148,7 +137,7 @@ mod tests {
 
     #[test]
     fn neighbours_of_a_question_are_looked_for_in_either_order() {
-        let phrasing = Phrasing::of("The garbage collection of Tables");
+        let phrasing = Phrasing::of("The garbage collection of Tables", Languages::ENGLISH);
         // No text has an exclusive pair, so that all count alike: of the pairs of the question, "of tables"
         // and "the garbage" count, and "of the" would not.
         let none_is_rare = phrasing.idf(&[]);
@@ -169,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_few_texts_have_counts_more() {
-        let phrasing = Phrasing::of("the class Widget of module shapes");
+        let phrasing = Phrasing::of("the class Widget of module shapes", Languages::ENGLISH);
         let texts = ["the class Circle of module shapes", "a class of module shapes", "class Widget"];
         let coverages = texts.map(|text| phrasing.coverage(text));
         let idf = phrasing.idf(&coverages);
@@ -183,11 +172,12 @@ mod tests {
     #[test]
     fn questions_without_words_or_pairs_have_no_share() {
         for question in ["", "?!", "of the", "word"] {
-            let phrasing = Phrasing::of(question);
+            let phrasing = Phrasing::of(question, Languages::ENGLISH);
             let coverage = phrasing.coverage("of the word");
             assert_eq!(phrasing.idf(&[]).share_of_pairs(&coverage), 0.0, "{question}");
         }
-        let (none, phrasing) = (Phrasing::of("of the"), Phrasing::of("pg_stat_clear"));
+        let (none, phrasing) =
+            (Phrasing::of("of the", Languages::ENGLISH), Phrasing::of("pg_stat_clear", Languages::ENGLISH));
         assert_eq!(none.idf(&[]).share_of_words(&none.coverage("of the")), 0.0);
         assert_eq!(phrasing.idf(&[]).share_of_pairs(&phrasing.coverage("see pg_stat_clear()")), 1.0);
     }

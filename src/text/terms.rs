@@ -1,11 +1,10 @@
 //! The words of a text and the terms of a question for keyword search. Both are folded in the same way (`fold.rs`).
 
 use super::fold::{self, FOLDING, fold, fold_as};
+use super::languages::Languages;
 use memchr::memmem::{self, Finder};
-use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
 const WINDOW_CHARS: usize = 64;
@@ -186,18 +185,6 @@ fn windows_of_long(run: &str) -> Vec<&str> {
     firsts.map(|first| &run[starts[first]..starts[(first + WINDOW_CHARS).min(count)]]).collect()
 }
 
-/// The stem of an English word (Porter's second algorithm); a word in another script is its own stem.
-pub(crate) fn stem(word: &str) -> Cow<'_, str> {
-    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
-    if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
-}
-
-/// The beginning that every word of a stem shares: the last letter of an English stem may differ in the word (`citi`,
-/// `city`).
-pub(crate) fn beginning(stem: &str) -> &str {
-    if stem.len() > 3 && stem.is_ascii() { &stem[..stem.len() - 1] } else { stem }
-}
-
 /// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
 /// Korean (whose syllables folding decomposes), kana, and Chinese.
 pub(crate) fn is_unspaced(c: char) -> bool {
@@ -253,22 +240,24 @@ pub struct Term {
     pub(crate) earlier_tokens: Vec<String>,
     /// Whether these are in such an index only where the tokens are in the text.
     pub(crate) are_earlier_exact: bool,
-    /// Whether every word that contains a token counts; else the words with its stem.
-    pub within: bool,
+    /// The languages in one of which a word that counts has the stem of a token; if there are none, every word counts
+    /// that contains it.
+    pub stems: Option<Languages>,
 }
 
 impl Term {
-    /// The terms of a text for finding related ones, each once, in order: its words, matched whole; in a script without
-    /// spaces its `pieces`, matched within words. The end of a very long text is ignored.
-    pub fn content(text: &str) -> Vec<Term> {
+    /// The terms of a text for finding related ones, each once, in order: its words, matched whole, by their stems in
+    /// some languages; in a script without spaces its `pieces`, matched within words. The end of a very long text is
+    /// ignored.
+    pub fn content(text: &str, languages: Languages) -> Vec<Term> {
         let question = FoldedQuestion::of(beginning_of_question(text));
         let mut terms = Vec::new();
         for word in question.folded.split_whitespace() {
             if word.contains(is_unspaced) {
                 let runs = word.split(|c: char| !c.is_alphanumeric());
-                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(&question, piece, true)));
+                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(&question, piece, None)));
             } else {
-                terms.push(Term::new(&question, word, false));
+                terms.push(Term::new(&question, word, Some(languages)));
             }
         }
         Term::each(terms)
@@ -292,8 +281,8 @@ impl Term {
                 _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
             };
             terms.push(match phrase {
-                Some(text) => Term { text, ..Term::new(&question, &rest[1..length - 1], true) },
-                None => Term::new(&question, &rest[..length], true),
+                Some(text) => Term { text, ..Term::new(&question, &rest[1..length - 1], None) },
+                None => Term::new(&question, &rest[..length], None),
             });
             rest = rest[length..].trim_start();
         }
@@ -307,7 +296,7 @@ impl Term {
     }
 
     /// The term of a part of a question.
-    fn new(question: &FoldedQuestion, text: &str, within: bool) -> Term {
+    fn new(question: &FoldedQuestion, text: &str, stems: Option<Languages>) -> Term {
         let tokens = text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty());
         let tokens: Vec<&str> = tokens.map(beginning_of_token).collect();
         let earlier_tokens: Vec<String> = tokens.iter().map(|token| question.earlier(token)).collect();
@@ -319,7 +308,7 @@ impl Term {
                 .all(|(token, earlier)| token == earlier || fold(earlier).contains(token)),
             earlier_tokens,
             tokens: tokens.into_iter().map(str::to_owned).collect(),
-            within,
+            stems,
         }
     }
 
@@ -432,7 +421,7 @@ mod tests {
             assert_eq!(tokens(Term::parse(question)), pairs, "{question}");
         }
         assert_eq!(
-            tokens(Term::content("ſtraße茶の")),
+            tokens(Term::content("ſtraße茶の", Languages::ENGLISH)),
             [("strasse".into(), "straße".into()), ("茶の".into(), "茶の".into())]
         );
     }
@@ -445,22 +434,6 @@ mod tests {
             let of_runs: Vec<&str> = runs(&text).filter(|run| run.contains(&piece)).flat_map(words).collect();
             prop_assert_eq!(found, of_runs);
         }
-    }
-
-    #[test]
-    fn words_of_one_stem_begin_alike() {
-        for (word, other) in [
-            ("painted", "painting"),
-            ("city", "cities"),
-            ("happy", "happiness"),
-            ("dogs", "dog"),
-            ("ran", "ran"),
-        ] {
-            assert_eq!(stem(word), stem(other));
-            assert!(word.starts_with(beginning(&stem(word))) && other.starts_with(beginning(&stem(word))));
-        }
-        assert_eq!((stem("über"), stem("3d")), ("über".into(), "3d".into()));
-        assert_eq!(beginning("𐌰"), "𐌰");
     }
 
     #[test]
@@ -478,7 +451,7 @@ mod tests {
             let texts: Vec<String> = Term::parse(question).into_iter().map(|term| term.text).collect();
             assert_eq!(texts, terms, "{question}");
         }
-        assert_eq!(Term::content("\"a b\"").len(), 2);
+        assert_eq!(Term::content("\"a b\"", Languages::ENGLISH).len(), 2);
         assert!(Term::parse("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
         assert!(!Term::parse("\"a b\"")[0].occurs_in("a, b"));
     }
@@ -487,29 +460,31 @@ mod tests {
     fn the_end_of_a_very_long_question_is_ignored() {
         let numbers: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
         let question = format!("\n{}", numbers.join(" "));
-        for terms in [Term::parse(&question), Term::content(&question)] {
+        for terms in [Term::parse(&question), Term::content(&question, Languages::ENGLISH)] {
             let texts: Vec<String> = terms.into_iter().map(|term| term.text).collect();
             assert_eq!(texts, numbers[..texts.len()]);
             assert!((10_000..20_000).contains(&texts.len()), "{}", texts.len());
         }
         let run: String = ('\u{3400}'..'\u{4dbf}').chain('\u{4e00}'..'\u{9fff}').collect();
-        assert_eq!(Term::content(&run).len(), MAX_QUESTION_BYTES / 3 - 1);
+        assert_eq!(Term::content(&run, Languages::ENGLISH).len(), MAX_QUESTION_BYTES / 3 - 1);
         assert_eq!(Term::parse(&run).len(), 1);
     }
 
     #[test]
     fn words_without_spaces_are_looked_for_by_two_characters() {
         let tokens = |text: &str| -> Vec<String> {
-            Term::content(text)
+            Term::content(text, Languages::ENGLISH)
                 .into_iter()
-                .inspect(|term| assert!(term.within))
+                .inspect(|term| assert!(term.stems.is_none()))
                 .map(|term| term.text)
                 .collect()
         };
         assert_eq!(tokens("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
         assert_eq!(tokens("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
         assert_eq!(tokens("서울은"), [fold("서울"), fold("울은")]);
-        let whole = Term::content("foo-bar café").into_iter().map(|term| (term.text, term.within));
+        let whole = Term::content("foo-bar café", Languages::ENGLISH)
+            .into_iter()
+            .map(|term| (term.text, term.stems.is_none()));
         assert_eq!(whole.collect::<Vec<_>>(), [("foo-bar".to_owned(), false), ("cafe".to_owned(), false)]);
     }
 

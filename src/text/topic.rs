@@ -1,8 +1,8 @@
 //! The words of a text that may name its topic.
 
 use super::fold::fold;
-use super::stop_words::is_stop_word;
-use super::terms::{is_unspaced, pieces, stem};
+use super::languages::Languages;
+use super::terms::{is_unspaced, pieces};
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
@@ -34,6 +34,7 @@ pub struct TopicWord {
 
 /// The words of a text that may name its topic, in their order.
 pub fn topic_words(text: &str) -> Vec<TopicWord> {
+    let languages = Languages::of_text(text);
     let mut words = Vec::new();
     for run in text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
         let folded = fold(run);
@@ -41,19 +42,24 @@ pub fn topic_words(text: &str) -> Vec<TopicWord> {
             let pieces = pieces(&folded).into_iter().filter(|piece| piece.chars().count() > 1);
             words
                 .extend(pieces.map(|piece| TopicWord { key: piece.to_owned(), word: piece.nfc().collect() }));
-        } else if is_telling(&folded) {
-            words.push(TopicWord { key: stem(&folded).into_owned(), word: run.to_owned() });
+        } else if is_telling(&folded, languages) {
+            words.extend(
+                languages
+                    .stems(&folded)
+                    .first()
+                    .map(|stem| TopicWord { key: stem.text().to_owned(), word: run.to_owned() }),
+            );
         }
     }
     words
 }
 
 /// Whether a folded word may name a topic: numbers, single letters and stop words do not.
-fn is_telling(folded: &str) -> bool {
+fn is_telling(folded: &str, languages: Languages) -> bool {
     static MORE_WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| MORE_STOP_WORDS.split(' ').collect());
     folded.chars().count() >= MIN_LETTERS
         && !folded.starts_with(|c: char| c.is_numeric())
-        && !is_stop_word(folded)
+        && !languages.is_stop_word(folded)
         && !MORE_WORDS.contains(folded)
 }
 

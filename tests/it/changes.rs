@@ -9,7 +9,7 @@ use rsv::record::{
     Scope, Scopes, StoredRecord, Vector, kinds,
 };
 use rsv::store::{self, Derived, OpenMode, Select, Store, Walk, WriteOutcome, WriteRules};
-use rsv::text::{Occur, Term};
+use rsv::text::{Languages, Occur, Term};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Write as _};
@@ -95,7 +95,7 @@ impl Model {
         for term in terms {
             let weight = |word: &String| match word {
                 word if *word == term.text => 1.0,
-                word if term.within && word.contains(&term.text) => PIECE,
+                word if term.stems.is_none() && word.contains(&term.text) => PIECE,
                 _ => 0.0,
             };
             tokens.push(documents.iter().map(|(_, words)| words.iter().map(weight).sum()).collect());
@@ -478,9 +478,10 @@ impl Changed<'_> {
                 let count = 1 + self.dice.below(3);
                 let question: BTreeSet<&str> = some_words(count, &mut self.dice).into_iter().collect();
                 let question = Vec::from_iter(question).join(" ");
-                for (occur, terms) in
-                    [(Occur::All, Term::parse(&question)), (Occur::Any, Term::content(&question))]
-                {
+                for (occur, terms) in [
+                    (Occur::All, Term::parse(&question)),
+                    (Occur::Any, Term::content(&question, Languages::ENGLISH)),
+                ] {
                     let hits = self.any_store().find(&terms, occur, &which, limit).unwrap();
                     let found: Vec<(String, f64)> =
                         hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect();

@@ -81,6 +81,7 @@ mod ingest;
 mod install;
 mod keys;
 mod kinds;
+mod languages;
 mod levels;
 mod link;
 mod local_model;

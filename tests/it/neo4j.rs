@@ -11,7 +11,7 @@ use rsv::record::{
 use rsv::store::{
     Candidate, Evidence, Plan, Question, QuestionVector, Select, Store, WriteOutcome, WriteRules,
 };
-use rsv::text::{Occur, Term};
+use rsv::text::{Languages, Occur, Term};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -398,7 +398,7 @@ fn a_graph_recalls_what_a_file_does(graph: Home) {
         |(one, other): (&(String, f64), &(String, f64))| one.0 == other.0 && near(one.1, other.1);
     let question = |text: &str, numbers: &[f32]| {
         let vector = QuestionVector { model: "m".into(), numbers: numbers.to_vec(), min_similarity: 0.2 };
-        Question::parse(text, Some(vector))
+        Question::parse(text, Languages::ENGLISH, Some(vector), jiff::Zoned::now)
     };
     for (round, instance) in ["many", "few", "none"].into_iter().cycle().take(9).enumerate() {
         let mut which =
@@ -663,7 +663,7 @@ fn three_records_among_very_many_are_found(home: Home) {
     let nearest = store.nearest("m", &[1.0, 0.5, 0.5, 0.5], &few, 10).unwrap();
     assert_eq!(ids(nearest), ["few-3", "few-2", "few-1"]);
     for occur in [Occur::All, Occur::Any] {
-        let found = store.find(&Term::content("the owl"), occur, &few, 10).unwrap();
+        let found = store.find(&Term::content("the owl", Languages::ENGLISH), occur, &few, 10).unwrap();
         assert_eq!(ids(found).len(), if occur == Occur::All { 0 } else { 3 });
     }
     let many = Select::messages(Scopes::Partition("many".into()));
@@ -770,7 +770,9 @@ fn the_best_of_many_by_their_words_are_those_that_a_file_finds(graph: Home) {
             let which = Select { roles, since, ..Select::messages(scopes) };
             for (occur, limit) in [(Occur::Any, 60), (Occur::Any, 5 + 3 * round), (Occur::All, 20)] {
                 let [found, wanted] = stores.each_mut().map(|store| {
-                    let hits = store.find(&Term::content(&question), occur, &which, limit).unwrap();
+                    let hits = store
+                        .find(&Term::content(&question, Languages::ENGLISH), occur, &which, limit)
+                        .unwrap();
                     hits.into_iter().map(|hit| (hit.record.id, (hit.score * 1e9).round())).collect::<Vec<_>>()
                 });
                 assert_eq!(found, wanted, "{question} {which:?} {occur:?} {limit}");

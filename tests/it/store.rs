@@ -6,7 +6,7 @@ use rsv::record::{
     StoredRecord, Vector, kinds,
 };
 use rsv::store::{Select, Store, Walk, WriteOutcome, WriteRules};
-use rsv::text::{Occur, Term};
+use rsv::text::{Languages, Occur, Term};
 use std::collections::BTreeMap;
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
@@ -124,7 +124,8 @@ fn last(open: &Open, which: &Select, count: usize) -> Vec<String> {
 }
 
 fn found(open: &Open, question: &str, occur: Occur, which: &Select, limit: usize) -> Vec<String> {
-    let terms = if occur == Occur::All { Term::parse(question) } else { Term::content(question) };
+    let terms =
+        if occur == Occur::All { Term::parse(question) } else { Term::content(question, Languages::ENGLISH) };
     let hits = open().find(&terms, occur, which, limit).unwrap();
     assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
     hits.into_iter().map(|hit| hit.record.id).collect()

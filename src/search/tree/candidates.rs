@@ -13,7 +13,7 @@ use crate::record::{Address, Hit};
 use crate::search::options::{By, Options};
 use crate::search::request::Request;
 use crate::store::{Select, Store};
-use crate::text::{Coverage, Phrasing};
+use crate::text::{Coverage, Languages, Phrasing};
 use std::collections::HashMap;
 
 /// A node with a score of its own.
@@ -53,14 +53,15 @@ pub(super) fn candidates(
     which: &Select,
 ) -> Result<Vec<Candidate>> {
     let limit = weights::MIN_NODES.max(request.options.limit.saturating_mul(weights::NODES_PER_HIT));
-    let options = Options::new(limit);
+    let options = Options { clock: request.options.clock, ..Options::new(limit) };
     let mut found = Vec::new();
     for question in &request.questions {
         let by = by.again();
         let is_ranked = !matches!(by, By::Words | By::Meaning(..));
         let mut hits = super::super::find(store, by, question, which, &options)?.hits;
         if is_ranked {
-            add_phrasing(question, &mut hits);
+            let languages = Languages::of_question(question, store.languages()?);
+            add_phrasing(&Phrasing::of(question, languages), &mut hits);
             hits.iter_mut().filter(|hit| is_outline(hit)).for_each(|hit| hit.scale(weights::OUTLINE));
         }
         add_best(&mut found, hits);
@@ -72,8 +73,7 @@ pub(super) fn candidates(
 }
 
 /// Adds to the scores for the positions of a question's words in each text.
-fn add_phrasing(question: &str, hits: &mut [Hit]) {
-    let phrasing = Phrasing::of(question);
+fn add_phrasing(phrasing: &Phrasing, hits: &mut [Hit]) {
     let text = |hit: &Hit| hit.record.indexed_text().unwrap_or_default().into_owned();
     let texts: Vec<String> = hits.iter().map(text).collect();
     let coverages: Vec<Coverage> = texts.iter().map(|text| phrasing.coverage(text)).collect();

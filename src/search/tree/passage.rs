@@ -155,6 +155,7 @@ fn push_pieces(units: &mut Vec<String>, sentence: &str) {
 mod tests {
     use super::*;
     use crate::record::{DraftDefaults, Object};
+    use crate::text::Languages;
 
     fn document(overview: &str, content: &str) -> StoredRecord {
         let mut line = Object::default();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn passage_of(question: &str, overview: &str, content: &str) -> Option<String> {
-        passage(&document(overview, content), &Phrasing::of(question))
+        passage(&document(overview, content), &Phrasing::of(question, Languages::ENGLISH))
     }
 
     #[test]

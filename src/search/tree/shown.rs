@@ -4,7 +4,7 @@ use super::passage::set_passage;
 use crate::error::Result;
 use crate::record::{Address, DOCUMENT, Hit, PASSAGE, Scopes, StoredRecord, URI, kinds, quote};
 use crate::store::{Select, Store};
-use crate::text::Phrasing;
+use crate::text::{Languages, Phrasing};
 use crate::tree;
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,7 +62,8 @@ pub fn match_reason(hit: &Hit) -> String {
 /// `match_reason`, and as `relations` up to five addresses that it is linked with.
 pub fn describe(store: &mut dyn Store, questions: &[String], hits: &mut [Hit]) -> Result<()> {
     let mut related = related(store, hits)?;
-    let phrasing = Phrasing::of(&questions.join(" "));
+    let questions = questions.join(" ");
+    let phrasing = Phrasing::of(&questions, Languages::of_question(&questions, store.languages()?));
     for hit in hits {
         set_passage(&mut hit.record, &phrasing);
         let reason = match_reason(hit);

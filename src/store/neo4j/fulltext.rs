@@ -1,15 +1,14 @@
 //! The text of a record in the server's full-text index, and the queries to that index.
 //!
-//! The indexed text is the collection of a record, its words, and their stems, so that a match in the index is a match
-//! of the search.
+//! The indexed text is the collection of a record, its words, and their stems in the languages that it may be in, so that
+//! a match in the index is a match of the search.
 
 use crate::ranking::bm25::{Corpus, QueryToken};
+use crate::text::Languages;
 use crate::text::fold::fold;
+use crate::text::languages::Stem;
 use crate::text::terms::{self, Occur};
-use rust_stemmers::{Algorithm, Stemmer};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 /// The greatest depth of nested clauses in a query, and their greatest number: Lucene takes 1024 (`maxClauseCount`),
 /// and a word and its stem in two versions are four.
@@ -18,8 +17,10 @@ const MAX_CLAUSES: usize = 250;
 
 /// What the index has of a record. A change of it, or of what it follows from, brings a migration (`changes/reindex.rs`).
 pub(super) struct IndexedText {
-    /// `@` and the number of its collection, its stems, each preceded by `_`, and its words.
+    /// `@` and the number of its collection, its stems in English, those in the other languages that it may be in with the
+    /// language's code (`_de_haus`), each preceded by `_`, and its words.
     pub(super) words: String,
+    /// Those in English.
     pub(super) stems: BTreeSet<String>,
     /// The number of its words.
     pub(super) length: i64,
@@ -29,31 +30,33 @@ impl IndexedText {
     /// That of the text of a record of a collection.
     pub(super) fn of(collection: i64, text: &str) -> IndexedText {
         let folded = fold(text);
-        let mut length = 0;
-        let words: BTreeSet<&str> = terms::words(&folded).inspect(|_| length += 1).collect();
-        let stems = stems(&words);
-        let all =
-            std::iter::once(format!("@{collection}")).chain(stems.iter().map(|stem| format!("_{stem}")));
-        let all: Vec<String> = all.chain(words.into_iter().map(str::to_owned)).collect();
-        IndexedText { words: all.join(" "), stems, length }
+        let words: Vec<&str> = terms::words(&folded).collect();
+        let foreign = Languages::of_words(&words);
+        let distinct: BTreeSet<&str> = words.iter().copied().collect();
+        let stems = stems_of(&distinct, |word| Languages::ENGLISH.stems(word));
+        let foreign = stems_of(&distinct, |word| foreign.foreign_stems(word).collect());
+        let of_both = stems.iter().chain(&foreign).map(|stem| format!("_{stem}"));
+        let all = std::iter::once(format!("@{collection}")).chain(of_both);
+        let all: Vec<String> = all.chain(distinct.into_iter().map(str::to_owned)).collect();
+        IndexedText { words: all.join(" "), stems, length: words.len() as i64 }
     }
 }
 
-/// The stems of those words that begin with their stem.
-fn stems(words: &BTreeSet<&str>) -> BTreeSet<String> {
-    let stems = words.iter().map(|word| (word, terms::stem(word)));
-    let stems = stems.filter(|(word, stem)| word.starts_with(terms::beginning(stem)));
-    stems.map(|(_, stem)| stem.into_owned()).collect()
+/// The names of the stems of words, of those that begin with their stem.
+fn stems_of(words: &BTreeSet<&str>, stems: impl Fn(&str) -> Vec<Stem>) -> BTreeSet<String> {
+    let each = words.iter().flat_map(|word| stems(word).into_iter().map(move |stem| (word, stem)));
+    each.filter(|(word, stem)| stem.is_of(word)).map(|(_, stem)| stem.key().into_owned()).collect()
 }
 
-/// The number of the collection and the stems in an indexed text.
+/// The number of the collection and the English stems in an indexed text.
 pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
     let collection = indexed.strip_prefix('@')?.split(' ').next()?.parse().ok()?;
-    Some((collection, indexed.split(' ').filter_map(|word| word.strip_prefix('_')).collect()))
+    let stems = indexed.split(' ').filter_map(|word| word.strip_prefix('_'));
+    Some((collection, stems.filter(|stem| !stem.contains('_')).collect()))
 }
 
-/// The stem of a token that begins with it: every record that holds the token holds that stem. None for a token whose
-/// earlier form some records have.
+/// The stem of a token that is English alone and begins with it: every record that holds the token holds that stem. None
+/// for a token whose earlier form some records have.
 pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
     match earlier_pattern(token) {
         Some(_) => None,
@@ -62,7 +65,8 @@ pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
 }
 
 fn own_stem(token: &QueryToken) -> Option<&str> {
-    token.stem.as_deref().filter(|stem| token.text.starts_with(terms::beginning(stem)))
+    let [stem] = &token.stems[..] else { return None };
+    (stem.is_english() && stem.is_of(&token.text)).then_some(stem.text())
 }
 
 /// The clause for a token. It needs no escaping, since tokens consist of letters and digits.
@@ -75,30 +79,25 @@ pub(super) fn pattern(token: &QueryToken) -> String {
 }
 
 fn own_pattern(token: &QueryToken) -> String {
-    let stem = token.stem.as_deref();
-    pattern_of(&token.text, stem, own_stem(token).is_some())
+    pattern_of(&token.text, &token.stems, own_stem(token).is_some())
 }
 
 /// The clause for a token in the records whose words are of the version before, if it is another. That version had the
 /// stems of English.
 fn earlier_pattern(token: &QueryToken) -> Option<String> {
-    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     let text = &token.earlier.as_ref()?.text;
-    let stem = token.stem.is_some().then(|| {
-        if text.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(text) } else { Cow::from(text) }
-    });
-    // The last letter of an English stem may differ in the word.
-    let beginning = |stem: &str| stem.len() - usize::from(stem.len() > 3 && stem.is_ascii());
-    let is_whole = stem.as_deref().is_some_and(|stem| text.starts_with(&stem[..beginning(stem)]));
-    Some(pattern_of(text, stem.as_deref(), is_whole)).filter(|earlier| *earlier != own_pattern(token))
+    let stems = if token.stems.is_empty() { Vec::new() } else { Languages::ENGLISH.stems(text) };
+    let is_whole = stems.iter().any(|stem| stem.is_of(text));
+    Some(pattern_of(text, &stems, is_whole)).filter(|earlier| *earlier != own_pattern(token))
 }
 
-/// The clause for a text: its stem, where that stands for it; else the two; without a stem all words that have it.
-fn pattern_of(text: &str, stem: Option<&str>, is_whole: bool) -> String {
-    match stem {
-        Some(stem) if is_whole => format!("_{stem}"),
-        Some(stem) => format!("({text} _{stem})"),
-        None => format!("*{text}*"),
+/// The clause for a text: its stem, where that stands for it; else both; without a stem all words that have it.
+fn pattern_of(text: &str, stems: &[Stem], is_whole: bool) -> String {
+    let names: Vec<String> = stems.iter().map(|stem| format!("_{}", stem.key())).collect();
+    match &names[..] {
+        [] => format!("*{text}*"),
+        names if is_whole => names.join(" "),
+        names => format!("({text} {})", names.join(" ")),
     }
 }
 
@@ -115,7 +114,7 @@ pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64)
     let clauses: Vec<(String, f64)> =
         occurring.map(|token| (pattern(token), corpus.idf(token.doc_freq))).collect();
     // A part of a word is looked up in all words of the index, which is done only once.
-    let deepest = if tokens.iter().all(|token| token.stem.is_some()) { MAX_DEPTH } else { 0 };
+    let deepest = if tokens.iter().all(|token| !token.stems.is_empty()) { MAX_DEPTH } else { 0 };
     let question = |depth| combinations(&clauses, min_idf, depth, &mut MAX_CLAUSES.clone());
     let question = (0..=deepest).rev().find_map(question).filter(|question| !question.is_empty());
     question.unwrap_or_else(|| joined(tokens, Occur::Any))
@@ -165,10 +164,18 @@ mod tests {
 
     #[test]
     fn the_stems_of_what_is_indexed_are_read_back() {
-        let indexed = IndexedText::of(17, "Two owls, 2 painted: owl, owl");
-        assert_eq!(indexed.words, "@17 _2 _owl _paint _two 2 owl owls painted two");
-        assert_eq!(indexed.length, 6);
+        let indexed = IndexedText::of(17, "All of the two owls, 2 painted: owl, owl");
+        assert_eq!(indexed.words, "@17 _2 _all _of _owl _paint _the _two 2 all of owl owls painted the two");
+        assert_eq!(indexed.length, 9);
         let stems: Vec<&str> = indexed.stems.iter().map(String::as_str).collect();
         assert_eq!(indexed_stems(&indexed.words), Some((17, stems)));
+    }
+
+    #[test]
+    fn the_stems_of_other_languages_go_with_the_code() {
+        let indexed = IndexedText::of(1, "Wo sind die Katzen?").words;
+        assert!(indexed.contains(" _de_katz ") && indexed.contains(" _katzen "), "{indexed}");
+        assert!(!indexed.contains("_fr_"), "{indexed}");
+        assert_eq!(indexed_stems(&indexed).map(|(_, stems)| stems.len()), Some(4));
     }
 }

@@ -4,9 +4,11 @@ use super::error::{DbError, DbResult};
 use super::server::Server;
 use crate::config::StoreLocation;
 use crate::store::error::Result;
+use crate::text::Languages;
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 use std::thread;
+use std::time::Instant;
 
 /// A store on a server.
 pub(super) struct Neo4j {
@@ -18,6 +20,8 @@ pub(super) struct Neo4j {
     pub(super) has_irregular: bool,
     /// Whether there may be records with words of an earlier version (`reindex.rs`).
     pub(super) is_outdated: bool,
+    /// The languages of its texts, and when they were read.
+    pub(super) languages: Option<(Languages, Instant)>,
 }
 
 impl Neo4j {
@@ -27,7 +31,8 @@ impl Neo4j {
         has_irregular: bool,
         is_outdated: bool,
     ) -> Neo4j {
-        Neo4j { server, place: place.clone(), model_numbers: HashMap::new(), has_irregular, is_outdated }
+        let (place, model_numbers) = (place.clone(), HashMap::new());
+        Neo4j { server, place, model_numbers, has_irregular, is_outdated, languages: None }
     }
 
     /// The result, with the error of a failed `attempt` (`read`, `write to`) as an error of the store.

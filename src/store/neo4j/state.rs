@@ -17,16 +17,20 @@ use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::WriteOutcome;
 use crate::store::imports::FactTable;
+use crate::store::languages::LANGUAGES;
 use crate::store::rename::{Obstacle, Rename};
 use crate::store::select::Select;
+use crate::text::Languages;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A job that cannot be claimed within this time is held by another process.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The number of records whose words are brought up to date in one transaction.
 const REINDEXED_AT_ONCE: usize = 250;
+/// The time for which the languages are not read again, since a round trip takes longer than a search in SQLite.
+const LANGUAGES_KEPT: Duration = Duration::from_secs(60);
 
 impl State for Neo4j {
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
@@ -38,6 +42,16 @@ impl State for Neo4j {
     fn facts(&mut self, prefix: &str) -> Result<Vec<(String, String)>> {
         let rows = self.server.rows(statements::FACTS, Params::new().with("prefix", prefix));
         self.or_error("read", rows.and_then(named_values))
+    }
+
+    fn languages(&mut self) -> Result<Languages> {
+        if let Some((languages, _)) = self.languages.filter(|(_, at)| at.elapsed() < LANGUAGES_KEPT) {
+            return Ok(languages);
+        }
+        let facts = self.facts(LANGUAGES)?;
+        let languages = facts.first().map(|(_, codes)| Languages::parse(codes)).unwrap_or_default();
+        self.languages = Some((languages, Instant::now()));
+        Ok(languages)
     }
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {

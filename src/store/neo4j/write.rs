@@ -16,6 +16,7 @@ use crate::record::{Record, kind_named};
 use crate::store::forgetting::{Forgotten, NewTombstones, Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
 use crate::store::imports::{self, Brought};
+use crate::store::languages;
 use crate::store::write_plan;
 use neo4rs::BoltType;
 use std::borrow::Cow;
@@ -172,12 +173,14 @@ impl Batch {
 
     /// Writes the changes; returns the numbers of models that have no vectors any more.
     fn write(mut self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
+        let new_languages = self.languages;
         let (import, new) = (self.import.take(), std::mem::take(&mut self.new_numbers));
         let (same, changed) = (std::mem::take(&mut self.same), std::mem::take(&mut self.changed));
         let shrunk = self.write_changes(transaction)?;
         let changed = if import.is_some() { numbers(transaction, &changed)? } else { Vec::new() };
         let changed = changed.into_iter().filter_map(|(n, changed)| Some((n, changed?))).collect();
         let same = numbers(transaction, &same)?.into_iter().map(|(n, _)| n).collect();
+        languages::note(new_languages, transaction)?;
         imports::note(import.as_ref(), Brought { new, same, changed }, transaction)?;
         delete_empty_models(transaction, &shrunk.into_iter().collect::<Vec<_>>())
     }

@@ -18,7 +18,9 @@ use crate::record::{Embedding, Link, Record, StoredRecord, Tombstone};
 use crate::store::forgetting::{Received, WriteRules};
 use crate::store::identity::{RefusedIds, WriteOutcome};
 use crate::store::imports::{self, Brought};
+use crate::store::languages;
 use crate::store::write_plan::{self, AddedLink, Change, Holder, Owner, Twin, WriteTarget};
+use crate::text::Languages;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -43,9 +45,10 @@ pub(super) fn write(
         writer.draft = DraftBuilder::start();
     }
     let written = write_plan::write(&mut writer, batch, rules, &received, &mut RefusedIds::default())?;
-    let brought = std::mem::take(&mut writer.brought);
+    let (brought, new_languages) = (std::mem::take(&mut writer.brought), writer.languages);
     writer.flush()?;
     refold::go_on(&transaction, REFOLD_TIME)?;
+    languages::note(new_languages, &mut &*transaction)?;
     imports::note(rules.import, brought, &mut &*transaction)?;
     transaction.commit()?;
     Ok(written)
@@ -96,6 +99,8 @@ struct Writer<'a> {
     vectors: IndexUpdate,
     /// The numbers and dimensions of models that were asked for, by name.
     models: RefCell<FxHashMap<String, (i64, usize)>>,
+    /// The languages of the new texts.
+    languages: Option<Languages>,
     /// Whether there is a model, of which new records lack a vector.
     has_models: bool,
     has_tombstones: bool,
@@ -123,6 +128,9 @@ impl<'a> Statements<'a> {
         Ok(Statements { exists: RefCell::new(prepare(exists)?), insert: prepare(&record_columns::insert())? })
     }
 }
+
+/// Of a batch that makes a segment, the language of one of so many texts is found.
+const TOLD_EVERY: i64 = 4;
 
 /// The columns that name a record by its number.
 const REFERENCES: [(&str, &str); 3] = [("link", "source"), ("link", "target"), ("embedding", "record")];
@@ -239,6 +247,7 @@ impl<'a> Writer<'a> {
             holder: Cell::default(),
             has_replaced: false,
             defers_references: false,
+            languages: None,
         })
     }
 
@@ -366,6 +375,10 @@ impl<'a> Writer<'a> {
         let n = self.statements.insert.insert(params_from_iter(values))?;
         self.links.track(&record.id, n);
         digests::add(self.transaction, n, &record.id)?;
+        // A few texts tell the languages of many.
+        if n % TOLD_EVERY == 0 || self.draft.is_none() {
+            self.languages = Languages::joined(self.languages, Languages::told_by(&record.text));
+        }
         let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
         if self.has_models && record.is_embeddable() {
             unembedded::mark(self.transaction, &row)?;

@@ -21,7 +21,7 @@ pub(in crate::store::neo4j) const COUNT_RECORDS: &str = "
 pub(in crate::store::neo4j) const COUNT_WORDS: &str = "
     MATCH (m:{label}:RsvRecord) WHERE m.words IS NOT NULL WITH split(m.words, ' ') AS parts
     WITH parts, toInteger(substring(head(parts), 1)) AS collection
-    UNWIND [word IN parts WHERE word STARTS WITH '_'] AS word
+    UNWIND [word IN parts WHERE word STARTS WITH '_' AND NOT substring(word, 1) CONTAINS '_'] AS word
     WITH collection, substring(word, 1) AS stem, count(*) AS count
     MERGE (w:RsvWord {stem: stem, collection: collection}) ON CREATE SET w.documents = 0
     SET w.kind = $kind, w.counted = count

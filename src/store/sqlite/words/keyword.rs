@@ -132,10 +132,16 @@ impl KeywordSearch<'_> {
                 for (segment, words) in segments.iter().zip(&mut words) {
                     let token = token.folded_as(segment.folding);
                     for Piece { text: piece, .. } in &token.pieces {
-                        words.append(&mut match token.stem {
-                            Some(_) => segment.words_from(connection, piece, MAX_WORDS)?,
-                            None => segment.words_with(connection, piece, MAX_WORDS)?,
+                        words.append(&mut if token.is_prefixed() {
+                            segment.words_from(connection, piece, MAX_WORDS)?
+                        } else {
+                            segment.words_with(connection, piece, MAX_WORDS)?
                         });
+                    }
+                    // A word may have several pieces.
+                    if !token.is_prefixed() && token.pieces.len() > 1 {
+                        words.sort_unstable();
+                        words.dedup();
                     }
                 }
                 let too_many = words.iter().any(|words| words.len() > MAX_WORDS);
