@@ -52,6 +52,8 @@ struct BackfillState {
     worker: Option<JoinHandle<()>>,
     /// The time at which to stop.
     deadline: Option<Instant>,
+    /// Whether no words are left that an earlier release has indexed.
+    are_words_current: bool,
     /// The error of the last round, so that it is not reported at each turn; empty if there was none.
     last_error: String,
 }
@@ -159,13 +161,17 @@ impl Backfill {
     /// Embeds messages without a vector, newest first, and links them.
     fn run_round(&self) -> Result<Round> {
         // A connection of its own: no turn has to wait for it.
-        let mut store = self.stores.open_to_serve()?;
-        if let Round::OutOfTime = self.update_words(&mut *store)? {
+        let are_words_current = self.state().are_words_current;
+        let mut store = if are_words_current { None } else { self.stores.open_existing()? };
+        if let Some(store) = &mut store
+            && let Round::OutOfTime = self.update_words(&mut **store)?
+        {
             return Ok(Round::OutOfTime);
         }
         if self.embedder.get()?.outage().is_some() {
             return Ok(Round::Done);
         }
+        let mut store = store.map_or_else(|| self.stores.open_to_serve(), Ok)?;
         self.embedder.follow(&mut *store)?;
         let all = backfill::embeddable(Scopes::All);
         for _ in 0..ROUND_MESSAGES / BATCH_MESSAGES {
@@ -187,7 +193,7 @@ impl Backfill {
         let mut remaining = store.outdated_words()?;
         for _ in 0..ROUND_UPDATES {
             if remaining == 0 {
-                return Ok(Round::Done);
+                break;
             }
             self.foreground.wait_until_idle();
             if !self.has_time() {
@@ -195,7 +201,9 @@ impl Backfill {
             }
             remaining = store.update_words()?;
         }
-        self.state().is_wanted |= remaining > 0;
+        let mut state = self.state();
+        state.are_words_current = remaining == 0;
+        state.is_wanted |= remaining > 0;
         Ok(Round::Done)
     }
 

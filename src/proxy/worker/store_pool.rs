@@ -90,6 +90,12 @@ impl StorePool {
         Ok(store::open(&self.config.settings.store()?, OpenMode::Pooled)?)
     }
 
+    /// The same, if the store is there: nothing is made.
+    pub(super) fn open_existing(&self) -> Result<Option<Box<dyn Store>>> {
+        let is_missing = self.config.settings.store()?.path().is_some_and(|path| !path.exists());
+        if is_missing { Ok(None) } else { self.open_to_serve().map(Some) }
+    }
+
     /// Errors if the store cannot be read. Looks at one record, however many there are.
     pub(in crate::proxy) async fn check(self: &Arc<StorePool>) -> Result<()> {
         let pool = self.clone();
