@@ -24,7 +24,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     }),
 };
 
-struct Sessions {
+struct ChatSessions {
     options: ImportOptions,
     chunks: Option<Chunks>,
     /// The time of the documents, in milliseconds since 1970 (UTC).
@@ -48,7 +48,7 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
     let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
     let time =
         options.at.or(since.and_then(|since| i64::try_from(since.as_millis()).ok())).unwrap_or(options.now);
-    let sessions = Sessions { options: options.clone(), chunks, time };
+    let sessions = ChatSessions { options: options.clone(), chunks, time };
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(sessions))))
 }
 
@@ -109,7 +109,7 @@ impl Chunks {
 /// A row of `chat_messages`: id, user, role, content, time.
 type Row = [Option<String>; 5];
 
-impl ReadTurn for Sessions {
+impl ReadTurn for ChatSessions {
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()> {
         if let Some(chunks) = self.chunks.as_ref().filter(|_| key.table == CHUNKS) {
             let mut line = chunks.read(connection, &key.id, &self.options)?;

@@ -51,7 +51,7 @@ struct CodexSession {
 }
 
 impl Convert for CodexSession {
-    fn convert(&mut self, entry: Object, _: &mut Vec<Object>) -> Result<()> {
+    fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         let payload = entry.object("payload").ok().flatten();
         match (entry.text("type")?.as_deref(), payload) {
             (Some("session_meta"), Some(payload)) => self.begin(&payload),
@@ -64,7 +64,8 @@ impl Convert for CodexSession {
             (None, None) if entry.has("instructions") => self.begin(&entry),
             (Some(_), None) => self.item(&entry, None),
             _ => Ok(()),
-        }
+        }?;
+        if self.pending.are_many() { self.finish(lines) } else { Ok(()) }
     }
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {

@@ -94,6 +94,9 @@ impl ImportedMessage {
 #[derive(Default)]
 pub(super) struct PendingMessages(Vec<ImportedMessage>);
 
+/// The bytes of pending messages from which on they are handed on, though they may still change.
+const MOST_PENDING_BYTES: usize = 32 << 20;
+
 impl PendingMessages {
     pub(super) fn push(&mut self, message: ImportedMessage) {
         self.0.push(message);
@@ -123,6 +126,16 @@ impl PendingMessages {
 
     pub(super) fn clear(&mut self) {
         self.0.clear();
+    }
+
+    /// Whether they take so much memory that they are to be handed on.
+    pub(super) fn are_many(&self) -> bool {
+        /// Roughly the bytes of a message beside its text.
+        const MESSAGE_BYTES: usize = 512;
+        // They are counted now and then, since that takes time.
+        const COUNTED: usize = 256;
+        let text = |message: &ImportedMessage| message.text.len() + MESSAGE_BYTES;
+        self.0.len().is_multiple_of(COUNTED) && self.0.iter().map(text).sum::<usize>() > MOST_PENDING_BYTES
     }
 
     /// The messages, which are pending no longer.

@@ -30,7 +30,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 /// The type of a message of the user.
 const USER: &str = "1";
 
-struct Chats {
+struct Composers {
     options: ImportOptions,
 }
 
@@ -38,7 +38,7 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
     let sql = "SELECT substr(key, length('composerData:') + 1) FROM cursorDiskKV
                WHERE key >= 'composerData:' AND key < 'composerData;' AND value IS NOT NULL ORDER BY key";
     let keys = turns(&database.connection, "cursorDiskKV", sql)?;
-    let chats = Chats { options: options.clone() };
+    let chats = Composers { options: options.clone() };
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(chats))))
 }
 
@@ -51,7 +51,7 @@ fn document(connection: &Connection, key: &str) -> Result<Option<Object>> {
     value.context("cannot read the chat")?.map(|json| Object::parse(&json)).transpose()
 }
 
-impl ReadTurn for Chats {
+impl ReadTurn for Composers {
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()> {
         let Some(chat) = document(connection, &format!("composerData:{}", key.id))? else { return Ok(()) };
         let created = times::member(&chat, "createdAt")?;

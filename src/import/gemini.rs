@@ -60,7 +60,7 @@ struct GeminiSession {
 }
 
 impl Convert for GeminiSession {
-    fn convert(&mut self, entry: Object, _: &mut Vec<Object>) -> Result<()> {
+    fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         // A line may change the members of the session.
         let changes = entry.object("$set").ok().flatten();
         let session = changes.as_ref().unwrap_or(&entry);
@@ -84,7 +84,10 @@ impl Convert for GeminiSession {
         for message in messages.unwrap_or_default() {
             self.message(&message)?;
         }
-        if entry.has("content") { self.message(&entry) } else { Ok(()) }
+        if entry.has("content") {
+            self.message(&entry)?;
+        }
+        if self.pending.are_many() { self.finish(lines) } else { Ok(()) }
     }
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {

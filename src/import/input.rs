@@ -148,7 +148,7 @@ impl Sources {
                 Some(reason) if is_operand => return Err(Error::new("is not read").because(reason).at(name)),
                 Some(reason) => return Ok(self.leave_out(&name, reason)),
                 // Lines without a kind of their own, and no lines at all.
-                None if is_operand && (sample.any(is_record) || sample.text().trim().is_empty()) => {
+                None if is_operand && (sample.any_line(is_record) || sample.text().trim().is_empty()) => {
                     &formats()[0]
                 }
                 None if is_operand => return Err(unknown(&name, &sample)),

@@ -49,6 +49,11 @@ impl Sample {
         self.objects.iter().any(is_such)
     }
 
+    /// Whether the object of one of all its lines is such.
+    pub(super) fn any_line(&self, is_such: impl Fn(&Object) -> bool) -> bool {
+        self.any(&is_such) || self.text().lines().filter_map(first_object).any(|object| is_such(&object))
+    }
+
     /// The first object.
     pub(super) fn first(&self) -> Option<&Object> {
         self.objects.first()

@@ -118,9 +118,8 @@ fn a_file_of_bad_lines_is_read_no_further() {
         ("\"owl\"", "JSON without objects"),
     ] {
         let said = home.run("rsv-import", &[], format!("{line}\n").repeat(30)).trouble();
-        let hint = format!("rsv-import: hint: this looks like {looks}; ");
-        assert_eq!(said.matches(&hint).count(), 2, "{said}");
-        assert_eq!(said.matches(": error: ").count(), 4, "{said}");
+        let wanted = format!("rsv-import: error: <stdin>: has no known format; it looks like {looks}\n");
+        assert!(said.starts_with(&wanted) && said.lines().count() == 2, "{said}");
     }
     let unknown = home.run("rsv-ingest", &[], "{\"a\":1}\n".repeat(30)).trouble();
     assert_eq!(unknown.matches(": error: ").count(), 4, "{unknown}");
@@ -135,11 +134,12 @@ fn a_file_of_bad_lines_is_read_no_further() {
 #[test]
 fn few_bad_lines_are_all_printed() {
     let home = Home::new();
+    let bad = "{\"role\": \"owl\", \"content\": \"Hu\"}\n";
     for count in [3, 10] {
-        let said = home.run("rsv-import", &["-q"], "x\n".repeat(count)).trouble();
+        let said = home.run("rsv-import", &["-q"], bad.repeat(count)).trouble();
         assert_eq!(said.matches(": error: ").count(), count, "{said}");
     }
-    let said = home.run("rsv-import", &["-q"], "x\n".repeat(11)).trouble();
+    let said = home.run("rsv-import", &["-q"], bad.repeat(11)).trouble();
     assert!(said.ends_with("rsv-import: error: 1 more line is bad\n"), "{said}");
 }
 

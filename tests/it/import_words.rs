@@ -2,6 +2,7 @@
 
 use crate::import_formats::{messages, told};
 use crate::support::{Home, text};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -490,9 +491,16 @@ fn moved_directories_and_downloads_are_found() {
     let found = home.run("rsv-import", &["--find"], "").ok();
     let names: Vec<&str> = found.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["claude-code", "codex", "chatgpt", "aider"], "{found}");
-    // Without a terminal nobody can be asked.
-    let refused = home.run("rsv-import", &["--find", "--import"], "");
-    assert_eq!(refused.status, 2, "{refused}");
-    assert!(refused.stderr.contains("cannot ask whether to import"), "{refused}");
-    assert_eq!(messages(&home).len(), 0);
+    // The question is asked at the terminal, once.
+    for (answer, count) in [("n", 0), ("y", 1 + 1 + 5 + 2)] {
+        let Some(mut terminal) = Terminal::run(&home, 100, "rsv-import --find --import; echo \"[$?]\"")
+        else {
+            break;
+        };
+        terminal.see("Import 4 files? [y/N] ");
+        terminal.press(&format!("{answer}\n"));
+        terminal.see("[0]");
+        terminal.end();
+        assert_eq!(messages(&home).len(), count, "{answer}");
+    }
 }

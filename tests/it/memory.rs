@@ -63,7 +63,7 @@ fn a_memory_is_written_read_and_passed_on(home: Home) {
     assert_eq!((found["f1"]["prior"].clone(), found["f1"]["mood"].clone()), (json!(0.6), json!(1.0)));
     assert_eq!(
         (found["f1"]["usage_count"].clone(), found["f1"]["state"].clone()),
-        (json!(0), json!("active"))
+        (json!(7), json!("active"))
     );
     assert_eq!(found["f2"]["prior"], json!(0));
     assert_eq!(found["f1"]["timestamp"], json!(1767323045000_i64));

@@ -102,7 +102,7 @@ const USAGE_ERRORS: [UsageError; 95] = [
     ("rsv-forward", &[], ASK, "no key for OpenAI: OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
     // Lines.
     ("rsv-enrich", &[], "hello\n", "<stdin>:1: expected a JSON object, found 'h'", "man 5 rsv-record"),
-    ("rsv-import", &[], "\u{1}\u{2}\n", "<stdin>:1: expected a JSON object", "man 5 rsv-record"),
+    ("rsv-import", &[], "\u{1}\u{2}\n", "<stdin>: has no known format", "name its format with --from"),
     ("rsv-enrich", &[], "{\"messages\":[]}\n", "<stdin>:1: messages: is empty", "a request has {"),
     ("rsv-forward", &[], "{\"model\":\"gpt-4o\"}\n", "kind: is missing", "a request messages"),
     ("rsv-enrich", &[], "{\"prompt\":\"hi\"}\n", "<stdin>:1: messages: is missing", "a request has {"),
