@@ -343,6 +343,14 @@ impl Past {
 mod tests {
     use super::*;
     use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_names_times_or_none(text in "\\PC{0,20}", tail in "[0-9年月上周一昨日 曜先週a]{0,12}") {
+            Dates::named(&(text + &tail), Languages::of_text("el martes"), now).hold(0);
+        }
+    }
 
     /// Thursday, 2026-03-19, at noon in UTC.
     fn now() -> Zoned {

@@ -146,7 +146,7 @@ impl Stem {
     }
 
     /// What every word of the stem has, at its beginning unless `is_anywhere`: the last letter may differ (`citi`,
-    /// `city`), in Dutch also of a short one (`lop`, `loopt`).
+    /// `city`), in Dutch also of a short one (`man`, `maan`).
     pub(crate) fn piece(&self) -> &str {
         let stem = &self.text[..];
         let shortest = match self.language.row().code {
@@ -292,12 +292,21 @@ impl Languages {
             .filter(|script| scripts.get(&(*script as u8)).is_some_and(|words| *words >= SURE))
             .filter(|script| *script != Arabic || !folded.contains(PERSIAN_LETTERS))
             .fold(Languages::NONE, |all, script| all.or(script.languages()));
-        let likely = counts.sure(Languages(!Languages::ENGLISH.0));
-        let confirms = |language: &Language| {
-            whatlang::detect(beginning)
-                .is_some_and(|info| info.lang() == language.row().lang && info.is_reliable())
+        let foreign = Languages(Latin.languages().0 & !Languages::ENGLISH.0);
+        let most = counts.most(foreign);
+        if most < SURE || counts.of_language(ENGLISH) * 2 > most {
+            return (other != Languages::NONE).then_some(other);
+        }
+        // Neighbours have many stop words in common, such as Danish and Swedish.
+        let is_confirmed = |language: &Language, told: &whatlang::Info| {
+            let count = counts.of_language(*language);
+            let is_best = count == most && most >= 2 * SURE;
+            told.lang() == language.row().lang && count * 2 >= most && (told.is_reliable() || is_best)
         };
-        let latin = likely.iter().filter(confirms).fold(other, |all, one| all.or(Languages::only(one)));
+        let told = whatlang::detect(beginning);
+        let confirmed =
+            foreign.iter().filter(|one| told.as_ref().is_some_and(|told| is_confirmed(one, told)));
+        let latin = confirmed.fold(other, |all, one| all.or(Languages::only(one)));
         (latin != Languages::NONE).then_some(latin)
     }
 
@@ -405,5 +414,95 @@ impl StopWordCounts {
             && self.of_language(best) >= 2 * self.most(others)
             && among.has(best);
         if is_sure { Languages::only(best) } else { Languages::NONE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_word_has_stems(
+            word in "[a-zß-žæø]{1,20}|[а-яёй]{1,20}|[ء-ي]{1,20}|[α-ω]{1,20}|[அ-ஹா-ௌ்]{1,20}|\\PC{1,20}"
+        ) {
+            let word = fold(&word);
+            for stem in Languages::ALL.stems(&word) {
+                prop_assert!(!stem.is_of("") || stem.text.is_empty());
+            }
+        }
+
+        #[test]
+        fn any_text_is_in_some_language(text in "\\PC{0,300}") {
+            let all: Vec<&str> = words(&text).collect();
+            Languages::of_words(&all);
+            Languages::told_by(&text);
+            prop_assert_ne!(Languages::of_text(&text), Languages::NONE);
+        }
+    }
+
+    #[test]
+    fn words_of_one_stem_have_its_piece() {
+        for (code, word, other) in [
+            ("en", "painted", "painting"),
+            ("en", "city", "cities"),
+            ("en", "happy", "happiness"),
+            ("en", "ran", "ran"),
+            ("de", "katzen", "katze"),
+            ("de", "hauser", "haus"),
+            ("es", "canciones", "canción"),
+            ("es", "comería", "comer"),
+            ("fr", "chevaux", "cheval"),
+            ("fr", "nationalités", "nationaux"),
+            ("it", "libri", "libro"),
+            ("nl", "katten", "kat"),
+            ("nl", "manen", "maan"),
+            ("pt", "chaves", "chave"),
+            ("ru", "ключами", "ключ"),
+            ("sv", "katterna", "katten"),
+            ("ar", "الكتاب", "كتابي"),
+        ] {
+            let (word, other) = (fold(word), fold(other));
+            let languages = Languages(Languages::parse(code).0 & !u32::from(code != "en"));
+            let stems = languages.stems(&word);
+            assert_eq!(stems, languages.stems(&other), "{word} {other}");
+            assert!(stems.iter().all(|stem| stem.is_of(&word) && stem.is_of(&other)), "{word} {other}");
+        }
+        assert_eq!(Languages::ENGLISH.stems("3d")[0].text, "3d");
+        assert_eq!(Languages::ENGLISH.stems("𐌰")[0].piece(), "𐌰");
+    }
+
+    #[test]
+    fn a_question_is_in_the_language_of_its_stop_words() {
+        let stored = Languages::parse("de es");
+        for (question, codes) in [
+            ("Wo ist der Schlüssel?", "de"),
+            ("¿Dónde están las llaves?", "es"),
+            ("Where is the key?", "en"),
+            ("When did they die?", "en"),
+            ("Docker Container", "en de es"),
+            ("", "en de es"),
+        ] {
+            assert_eq!(Languages::of_question(question, stored).codes(), codes, "{question}");
+            assert_eq!(Languages::of_question(question, Languages::ENGLISH).codes(), "en", "{question}");
+        }
+        let stop = |word, code| Languages::of_question(code, stored).is_stop_word(word);
+        assert!(stop("die", "wo ist der") && !stop("die", "where is the") && stop("the", "where is the"));
+    }
+
+    #[test]
+    fn the_language_of_a_text_is_told_if_it_is_sure() {
+        for (text, codes) in [
+            ("Die Katzen schlafen auf dem warmen Ofen, weil es in dem Zimmer so kalt ist.", Some("de")),
+            ("Ключи от сарая висят за дверью.", Some("ru")),
+            ("وضعت الكتاب على الطاولة في غرفة الجلوس.", Some("ar")),
+            ("The cats sleep on the warm stove, and it was in the house that he died.", None),
+            ("کتاب را روی میز گذاشتم و رفتم پیش او", None),
+            ("ok", None),
+            ("", None),
+        ] {
+            assert_eq!(Languages::told_by(text).map(Languages::codes).as_deref(), codes, "{text}");
+        }
     }
 }

@@ -122,8 +122,8 @@ pub fn asks(text: &str) -> bool {
         return false;
     }
     let text = text.trim_end_matches(['.', '。', '…', ' ']);
-    let begin = text.rfind(['.', '!', '?', '。', '！', '？', '\n']).map_or(0, |at| at + 1);
-    let sentence = text[begin..].trim_start_matches(|c: char| !c.is_alphanumeric() && c != '¿');
+    let last = text.rsplit(['.', '!', '?', '。', '！', '？', '\n']).next().unwrap_or_default();
+    let sentence = last.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '¿');
     if sentence.is_ascii() && !sentence.starts_with(|c: char| c.is_alphabetic()) {
         return false;
     }
@@ -161,6 +161,14 @@ const MAX_WORDS: usize = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_question_or_none(text in "\\PC{0,40}", tail in "[ .。!？か\n¿,a吗]{0,6}") {
+            asks(&(text + &tail));
+        }
+    }
 
     #[test]
     fn questions_are_told_without_a_mark() {
@@ -200,6 +208,7 @@ mod tests {
             "Quand j'étais petit, il faisait froid",
             "ключ здесь",
             "我喜欢茶。",
+            "中文。另一句话在这里。",
             "お茶が好きです。",
         ] {
             assert!(!asks(statement), "{statement}");

@@ -42,10 +42,10 @@ const INFLECTED: [(&str, [&str; 2], &str); 10] = [
     (
         "it",
         [
-            "Le chiavi della cantina sono nel cassetto della cucina, vicino ai piatti che usiamo.",
+            "I libri della nonna sono nel cassetto della cucina, vicino ai piatti che usiamo.",
             "Il cane dorme sotto il tavolo e aspetta il cibo che gli diamo di sera.",
         ],
-        "Dove è la chiave?",
+        "Dove è il libro?",
     ),
     (
         "pt",
@@ -225,7 +225,7 @@ fn the_proxy_recalls_in_the_language_of_the_question() {
         let path = format!("/partition/{code}/v1/chat/completions");
         let (status, body) = proxy.post(&path, "", &asking(question));
         assert_eq!(status, 200, "{body}");
-        let sent: Value = serde_json::from_str(&provider.one().text()).unwrap();
+        let sent: Value = serde_json::from_str(provider.one().text()).unwrap();
         assert!(text(&sent["messages"][0]["content"]).contains(turns[answer]), "{sent}");
     }
 }
