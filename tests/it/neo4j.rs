@@ -805,7 +805,7 @@ const WRONG: [(&str, &str); 7] = [
         "words count their records",
         "MATCH (m:RsvRecord) WHERE m.words IS NOT NULL WITH split(m.words, ' ') AS all
          WITH all, toInteger(substring(head([word IN all WHERE word STARTS WITH '@']), 1)) AS collection
-         UNWIND [word IN all WHERE word STARTS WITH '_'] AS word
+         UNWIND [word IN all WHERE word STARTS WITH '_' AND NOT substring(word, 1) CONTAINS '_'] AS word
          WITH collection, substring(word, 1) AS stem, count(*) AS count
          OPTIONAL MATCH (w:RsvWord {stem: stem, collection: collection})
          WITH stem, count, w WHERE coalesce(w.documents, 0) <> count RETURN stem AS text",
