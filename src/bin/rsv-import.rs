@@ -15,6 +15,7 @@ use rsv::store::{self, Import, OpenMode, Store};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -122,13 +123,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let files = FileLog::default();
     let mut ingest = Ingest::new(options, io.clock);
+    let of_import = import_options(&args, &settings, redactor.as_ref(), io)?;
+    let has_memories = of_import.has_memories.clone();
     let mut feed = if args.find {
-        let options = import_options(&args, &settings, redactor.as_ref(), io)?;
         let sources: Vec<Sources> =
-            found.into_iter().map(|found| found_sources(found, &options, &files)).collect();
+            found.into_iter().map(|found| found_sources(found, &of_import, &files)).collect();
         Feed::lines_of(sources.into_iter().flatten(), ingest.redaction())?
     } else {
-        let sources = sources(&args, &settings, redactor.as_ref(), io)?.with_log(files.clone());
+        let sources = sources(&args, of_import, io)?.with_log(files.clone());
         Feed::lines_of(sources, ingest.redaction())?
     };
     let (_copied_to, mut store) = open_store(&args, &settings)?;
@@ -147,7 +149,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
         io.note(note);
     }
-    if report.has_new_records() {
+    if has_memories.load(Ordering::Relaxed) {
         for (memory, into) in memory::link_archived(&mut *store)? {
             io.note(format_args!(
                 "memory {memory} is archived; it gets its link when the memory {into} is imported"
@@ -353,9 +355,8 @@ fn open_store(args: &Args, settings: &Settings) -> Result<(Option<TempDir>, Box<
 }
 
 /// The inputs that the command line names.
-fn sources(args: &Args, settings: &Settings, redactor: Option<&Redactor>, io: &Io) -> Result<Sources> {
+fn sources(args: &Args, options: ImportOptions, io: &Io) -> Result<Sources> {
     let format = args.from.as_deref().map(import::named).transpose()?;
-    let options = import_options(args, settings, redactor, io)?;
     let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
     operands.iter().try_for_each(|path| import::check_link(path))?;
     let no_streams = operands.is_empty() && !args.files.is_empty();

@@ -20,12 +20,14 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     places: &[".claude/projects"],
     timeless: false,
     recognize: |sample| {
-        // Gemini CLI's list of prompts has ids of messages.
-        sample.any(|object| {
-            is_entry(object) && !object.has("messageId")
-                || has_all(object, &["type", "leafUuid"])
-                || first_has_all(object, LOG, &["type", "timestamp"])
-        })
+        // The sessions of Qwen Code have parts, and Gemini CLI's list of prompts has ids of messages.
+        let has_parts = sample.any(|object| first_has_all(object, "message", &["parts"]));
+        !has_parts
+            && sample.any(|object| {
+                is_entry(object) && !object.has("messageId")
+                    || has_all(object, &["type", "leafUuid"])
+                    || first_has_all(object, LOG, &["type", "timestamp"])
+            })
     },
     read: ReadFormat::Objects(|options, origin| {
         let file = origin.stem();
@@ -38,8 +40,9 @@ const LOG: &str = "loglines";
 
 /// Whether an object is an entry of a session; some tools keep none but the members of the conversation.
 fn is_entry(object: &Object) -> bool {
-    has_all(object, &["type", "sessionId"]) && !first_has_all(object, "message", &["parts"])
-        || has_all(object, &["type", "timestamp"]) && first_has_all(object, "message", &["content"])
+    let is_turn =
+        || matches!(object.get("type"), Some("\"user\"" | "\"assistant\"")) && object.has("timestamp");
+    has_all(object, &["type", "sessionId"]) || is_turn() && first_has_all(object, "message", &["content"])
 }
 
 /// The model of the program's own answers.

@@ -6,6 +6,7 @@ use crate::record::{Object, Role, TITLE};
 use crate::redact::Redactor;
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The selection of an import from the files of other programs, and its target.
@@ -32,6 +33,8 @@ pub struct ImportOptions {
     pub zone: Option<TimeZone>,
     /// Replaces the secrets of records that keep their ids.
     pub redactor: Option<Redactor>,
+    /// Whether memories were read, which others may wait for.
+    pub has_memories: Arc<AtomicBool>,
     /// The titles of the conversations that were read, by partition and instance.
     pub titles: Arc<Mutex<HashMap<(String, String), String>>>,
 }

@@ -75,7 +75,7 @@ impl FileLog {
 }
 
 /// A reason as it is said of one file.
-fn singular(reason: &str) -> String {
+pub(super) fn singular(reason: &str) -> String {
     reason.replace("they have", "it has").replace("they are", "it is")
 }
 

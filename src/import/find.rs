@@ -5,7 +5,7 @@ use super::formats::{formats, recognize};
 use super::sample::SAMPLE_BYTES;
 use super::zip_archive;
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
@@ -103,9 +103,11 @@ fn expand(path: &Path) -> Vec<PathBuf> {
         for path in paths {
             if part.as_os_str() == "*" {
                 let entries = path.read_dir().into_iter().flatten().flatten();
-                // Links are not followed: they may lead back.
-                let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-                next.extend(folders.map(|entry| entry.path()));
+                // Links are not followed: they may lead back. What is hidden belongs to programs.
+                let is_hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+                let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+                let named = entries.filter(|entry| !is_hidden(entry) && !is_link(entry));
+                next.extend(named.map(|entry| entry.path()));
             } else {
                 next.push(path.join(part));
             }
@@ -126,14 +128,18 @@ fn downloads(directories: &[PathBuf]) -> Vec<(&'static ImportFormat, PathBuf)> {
     files.filter_map(|path| Some((export_format(&path)?, path))).collect()
 }
 
+/// The number of documents in an archive that are looked at.
+const MOST_ENTRIES: usize = 100;
+
 /// The format of a file that people download; `None` if it has none of these.
 fn export_format(path: &Path) -> Option<&'static ImportFormat> {
     let is_export = |format: &&ImportFormat| format.places.contains(&DOWNLOADS);
     match path.extension()?.to_str()? {
         "zip" => {
             let entries = zip_archive::entries(path).ok()?;
-            let mut documents = entries.iter().filter(|entry| entry.name().ends_with(".json"));
-            documents.find_map(|entry| {
+            let is_text = |name: &str| name.ends_with(".json") || name.ends_with(".txt");
+            let documents = entries.iter().filter(|entry| is_text(&entry.name()));
+            documents.take(MOST_ENTRIES).find_map(|entry| {
                 let (_, format) = recognize(Vec::new(), &mut entry.open().ok()?, SAMPLE_BYTES).ok()?;
                 format.filter(is_export)
             })

@@ -1,7 +1,7 @@
 //! The formats that rsv-import reads, in one table.
 
 use super::format::{ImportFormat, ReadFormat};
-use super::sample::{SAMPLE_BYTES, Sample, has_all};
+use super::sample::{SAMPLE_BYTES, Sample, first_has_all, has_all};
 use super::{
     aichat, aichat_session, aider, cgip, chat_backend, chatgpt, claude, claude_code, cline, codex,
     copilot_chat, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists, ollama,
@@ -86,6 +86,14 @@ static UNREADABLE: &[Unreadable] = &[
     Unreadable {
         recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["role", "parts"])),
         reason: "they are of Gemini CLI, whose sessions have the same words",
+    },
+    Unreadable {
+        recognize: |sample| {
+            sample.first().is_some_and(|object| {
+                object.get("role").is_some() && first_has_all(object, "message", &["content"])
+            })
+        },
+        reason: "they are of Cursor's command line, which writes no times",
     },
 ];
 

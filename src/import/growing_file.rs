@@ -150,7 +150,7 @@ impl GrowingFile {
             return None;
         }
         match &format.read {
-            ReadFormat::Lines => Some(Box::new(OwnLines)),
+            ReadFormat::Lines => Some(Box::new(OwnLines::new(options))),
             ReadFormat::Objects(converter) => {
                 let name = self.path.display().to_string();
                 Some(converter(options, &Origin { name: &name, path: Some(&self.path) }))

@@ -2,7 +2,7 @@
 
 use super::conversation::ImportOptions;
 use super::database::{self, Database};
-use super::file_log::{FileLog, UNKNOWN};
+use super::file_log::{FileLog, UNKNOWN, singular};
 use super::format::{Bytes, ImportFormat, Origin, ReadFormat, TextInput};
 use super::formats::{formats, is_record, names, recognize, unreadable};
 use super::objects::ConvertedObjects;
@@ -145,12 +145,12 @@ impl Sources {
             (Some(wanted), Some(found)) if wanted.name == found.name => wanted,
             (None, Some(found)) => found,
             (None, None) => match unreadable(&sample) {
-                Some(reason) if is_operand => return Err(Error::new("is not read").because(reason).at(name)),
+                Some(reason) if is_operand => {
+                    return Err(Error::new("is not read").because(singular(reason)).at(name));
+                }
                 Some(reason) => return Ok(self.leave_out(&name, reason)),
                 // Lines without a kind of their own, and no lines at all.
-                None if is_operand && (sample.any_line(is_record) || sample.text().trim().is_empty()) => {
-                    &formats()[0]
-                }
+                None if is_operand && (sample.any_line(is_record) || is_empty(&sample)) => &formats()[0],
                 None if is_operand => return Err(unknown(&name, &sample)),
                 None => return Ok(self.leave_out(&name, UNKNOWN)),
             },
@@ -159,7 +159,9 @@ impl Sources {
         let bytes: Bytes = Box::new(Cursor::new(sample.into_bytes()).chain(bytes));
         let objects = |bytes| Reader::new(&name, bytes, self.options.max_line);
         let lines: Box<dyn ObjectSource> = match &format.read {
-            ReadFormat::Lines => Box::new(ConvertedObjects::new(objects(bytes), Box::new(OwnLines))),
+            ReadFormat::Lines => {
+                Box::new(ConvertedObjects::new(objects(bytes), Box::new(OwnLines::new(&self.options))))
+            }
             ReadFormat::Objects(converter) => Box::new(ConvertedObjects::new(
                 objects(bytes),
                 converter(&self.options, &Origin { name: &name, path }),
@@ -171,7 +173,9 @@ impl Sources {
                     .hint("name the file of the database"));
             }
         };
-        Ok(Some(self.logged(name, lines)))
+        // An empty export is one too.
+        let is_own = matches!(format.read, ReadFormat::Lines);
+        Ok(Some(if is_own { lines } else { self.logged(name, lines) }))
     }
 
     /// The lines of a file, whose number decides what is noted of it.
@@ -196,6 +200,15 @@ impl Sources {
     fn leave_out(&self, name: &str, reason: &str) -> Option<Box<dyn ObjectSource>> {
         self.files.leave_out(name, reason);
         None
+    }
+}
+
+/// Whether an input has no lines, as itself or as an array.
+fn is_empty(sample: &Sample) -> bool {
+    let mut text = sample.text().chars().filter(|c| !c.is_whitespace());
+    match (text.next(), text.next(), text.next()) {
+        (None, ..) => true,
+        (first, second, third) => (first, second, third) == (Some('['), Some(']'), None),
     }
 }
 

@@ -8,6 +8,7 @@ use super::sample::{first_has_all, has_all};
 use super::times;
 use crate::error::{Error, Result};
 use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time};
+use std::sync::atomic::Ordering;
 
 pub(super) const MEM0: ImportFormat = ImportFormat {
     name: "mem0",
@@ -65,6 +66,7 @@ impl Memories {
 
 impl Convert for Memories {
     fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()> {
+        self.options.has_memories.store(true, Ordering::Relaxed);
         let object = output(&object).unwrap_or(object);
         let list = |member| object.objects(member).ok().flatten();
         for signal in list("signals").unwrap_or_default() {

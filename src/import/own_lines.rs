@@ -1,12 +1,23 @@
 //! Lines of rsv, and lines of others in their shape.
 
+use super::conversation::ImportOptions;
 use super::objects::Convert;
 use super::times;
 use crate::error::Result;
-use crate::record::Object;
+use crate::record::{MEMORY, Object};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Passes on lines. The time of a line without a kind, which rsv did not write, may be in seconds.
-pub(super) struct OwnLines;
+pub(super) struct OwnLines {
+    has_memories: Arc<AtomicBool>,
+}
+
+impl OwnLines {
+    pub(super) fn new(options: &ImportOptions) -> OwnLines {
+        OwnLines { has_memories: options.has_memories.clone() }
+    }
+}
 
 /// The numbers that count seconds if they are the time of a line of another program: as milliseconds they would be of
 /// the years 1970 to 1973.
@@ -22,6 +33,9 @@ impl Convert for OwnLines {
             {
                 line.set("timestamp", time.to_string());
             }
+        }
+        if line.get("kind").is_some_and(|kind| kind.trim_matches('"') == MEMORY.name) {
+            self.has_memories.store(true, Ordering::Relaxed);
         }
         lines.push(line);
         Ok(())

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::record::{Object, Role};
 use jiff::civil::Date;
 use std::io::{Cursor, Read};
+use std::path::Path;
 
 const NAME: &str = "whatsapp";
 
@@ -73,8 +74,16 @@ fn message(options: &ImportOptions, block: Block, order: [usize; 3], lines: &mut
     }
     let first = heading.text("text")?.unwrap_or_default();
     let said = format!("{name}: {}", format!("{first}\n{text}").trim());
-    let about = Conversation { id: stem(input), ..Conversation::default() };
+    let about = Conversation { id: chat(input), ..Conversation::default() };
     options.add(NAME, &about, ImportedMessage { time, ..ImportedMessage::new(Role::User, said) }, lines)
+}
+
+/// The name of a chat: that of its file, or, in an archive, of that.
+fn chat(input: &str) -> Option<String> {
+    const IN_ARCHIVE: &str = "_chat";
+    let name = stem(input)?;
+    let folder = Path::new(input).parent().and_then(|folder| stem(folder.to_str()?));
+    if name == IN_ARCHIVE { folder.or(Some(name)) } else { Some(name) }
 }
 
 /// The date, the time, the name and the first line of a message in a line such as `[21.11.26, 08:03:00] Ada: Hello` or

@@ -421,6 +421,9 @@ fn files_without_words_are_named() {
     rsv-import: 1 file was left out: it has no known format: past/notes.txt
     ");
     let report: Value = serde_json::from_str(&home.read("report.json")).unwrap();
+    let refused = home.run("rsv-import", &["past/logs.json"], "").trouble();
+    let wanted = "rsv-import: error: past/logs.json: is not read: it is of Gemini CLI, whose sessions have the same prompts\n";
+    assert_eq!(refused, wanted);
     let wanted = json!({"read": 1, "empty": ["past/agent.jsonl", "past/empty.json"],
         "left_out": ["past/logs.json", "past/notes.txt"]});
     assert_eq!(report["files"], wanted);
