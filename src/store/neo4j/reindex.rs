@@ -13,6 +13,8 @@ use super::statements::kind_position;
 use super::values::Params;
 use super::write::{collection_steps, run_all};
 use crate::record::kinds;
+use crate::store::languages;
+use crate::text::Languages;
 use std::collections::HashMap;
 
 impl Neo4j {
@@ -41,7 +43,7 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
     let kinds = kinds();
     let params = Params::new().with("after", after).with("upto", upto).with("count", count as i64);
     let rows = transaction.rows(&reindex::NEXT.replace("{kind}", &kind_position("m", &kinds)), params)?;
-    let (mut changed, mut counts) = (Vec::new(), Counts::default());
+    let (mut changed, mut counts, mut told) = (Vec::new(), Counts::default(), None);
     for row in &rows {
         after = row.get("n")?;
         // A node that cannot be read is not found either.
@@ -51,6 +53,7 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
         let (Some((collection, stems)), Some(text)) = (indexed_stems(&words), record.indexed_text()) else {
             continue;
         };
+        told = Languages::joined(told, Languages::told_by(&text));
         let new = IndexedText::of(collection, &text);
         if new.words == words {
             continue;
@@ -75,6 +78,7 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
         steps.push((changes::DELETE_UNUSED_WORDS.to_owned(), vec![Params::new()]));
         run_all(transaction, steps)?;
     }
+    languages::note(told, transaction)?;
     if rows.len() < count {
         transaction.run(reindex::END, Params::new())?;
         return Ok(false);

@@ -8,8 +8,10 @@
 
 use super::segment::{ChangedWords, Segment, WordBalance};
 use crate::record::{RecordKind, TextSource, kind_named};
+use crate::store::languages;
 use crate::store::sqlite::facts;
 use crate::store::sqlite::record_columns;
+use crate::text::Languages;
 use crate::text::fold::fold_as;
 use crate::text::terms;
 use rusqlite::{Connection, OptionalExtension};
@@ -26,6 +28,9 @@ pub(crate) const REFOLD_FROM: &str = "refold_from";
 const DOCS: usize = 64;
 const TEXT_BYTES: usize = 64 << 10;
 
+/// The texts of which one tells its language: a few tell those of many.
+const TOLD_EVERY: usize = 4;
+
 /// Refolds documents until `time` is over, at least a few; must be called within a transaction that writes.
 pub(crate) fn go_on(connection: &Connection, time: Duration) -> rusqlite::Result<()> {
     let Some(mut from) = first(connection)? else { return Ok(()) };
@@ -34,6 +39,7 @@ pub(crate) fn go_on(connection: &Connection, time: Duration) -> rusqlite::Result
         from = segment.n;
         let mut refolding = Refolding::begin(connection, segment, collection)?;
         while refolding.step()? && begin.elapsed() < time {}
+        languages::note(refolding.languages, &mut &*connection)?;
         let is_whole = refolding.end()?;
         if begin.elapsed() >= time {
             let next = if is_whole { from + 1 } else { from };
@@ -64,6 +70,8 @@ struct Refolding<'a> {
     refolded: usize,
     /// The change of the length of the segment.
     length: i64,
+    /// The languages of its texts, which an earlier release did not note.
+    languages: Option<Languages>,
     balance: WordBalance,
 }
 
@@ -83,6 +91,7 @@ impl<'a> Refolding<'a> {
             refolded: segment.refolded,
             segment,
             length: 0,
+            languages: None,
             balance: WordBalance::default(),
         })
     }
@@ -99,6 +108,9 @@ impl<'a> Refolding<'a> {
             // The text of a removed document is gone, and its words with it.
             let Some(text) = self.text(doc.n)? else { continue };
             bytes += text.len();
+            if slot % TOLD_EVERY == 0 {
+                self.languages = Languages::joined(self.languages, Languages::told_by(&text));
+            }
             let length = changed_words(&text, self.segment.folding, slot as u64, &mut words);
             if let Some(length) = length.filter(|length| *length != doc.length) {
                 lengths.insert(slot, length);
