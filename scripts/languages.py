@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Sequence
 
@@ -74,9 +75,9 @@ def main() -> None:
             for other in names:
                 if other == name or evidence[other] != evidence[name]:
                     continue
-                for question, own in zip(sampled[other], sampled[name]):
-                    question.conversation, question.before = own.conversation, own.before
-                found = (search(data, sampled[other], by) for by in ("--semantic", "--hybrid"))
+                pairs = zip(sampled[other], sampled[name])
+                asked = [replace(own, text=question.text) for question, own in pairs]
+                found = (search(data, asked, by) for by in ("--semantic", "--hybrid"))
                 row(f"{other} of {name}", ["", "", *found])
 
 

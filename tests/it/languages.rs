@@ -122,7 +122,11 @@ fn english_is_ranked_as_without_other_languages() {
         "Galleries with paintings are open in the afternoon.",
         "He was in the pub with the man who told us so.",
     ];
-    let lines = english.map(|text| json!({"role": "user", "content": text}).to_string()).join("\n");
+    // Hits of one score come by time.
+    let line = |(n, text): (usize, &&str)| {
+        json!({"role": "user", "content": text, "timestamp": 1_700_000_000_000 + n}).to_string() + "\n"
+    };
+    let lines: String = english.iter().enumerate().map(line).collect();
     for (_, texts, _) in INFLECTED {
         for text in texts {
             among.ingest(&["-p", "others"], text);
