@@ -139,11 +139,20 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = backfill::claim(&mut *store, "embed", &io.diagnostics())?;
-    update_words(&mut *store, io)?;
+    let updated = update_words(&mut *store, io)?;
     if !store.repair(Derived::VectorIndexes)?.is_empty() {
         io.note("rebuilt the vector index, which was damaged");
     }
-    let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.diagnostics())?;
+    let embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.diagnostics());
+    let mut embedder = match embedder {
+        Ok(embedder) => embedder,
+        // The words were what was left to do.
+        Err(why) if updated => {
+            io.note(format_args!("no vectors are made: {why}"));
+            return Ok(());
+        }
+        Err(why) => return Err(why),
+    };
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
@@ -152,15 +161,20 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     link(&mut *store, settings, &which.scopes, false, io)
 }
 
-/// Indexes the words of the records anew that an earlier release has indexed. This needs no model.
-fn update_words(store: &mut dyn Store, io: &Io) -> Result<()> {
+/// Indexes the words of the records anew that an earlier release has indexed; returns whether there were any. This needs
+/// no model.
+fn update_words(store: &mut dyn Store, io: &Io) -> Result<bool> {
     let mut remaining = store.outdated_words()?;
     let (total, mut bar) = (remaining, io.progress());
     while remaining > 0 {
         bar.set("indexing words", total.saturating_sub(remaining), Some(total));
         remaining = store.update_words()?;
     }
-    Ok(())
+    drop(bar);
+    if total > 0 {
+        io.note("the words of all messages are indexed");
+    }
+    Ok(total > 0)
 }
 
 /// Links newly embedded messages; after a change of the model, all messages that the previous model linked.

@@ -53,9 +53,6 @@ pub(crate) const SHORT: f64 = 300.0;
 /// Words count whole beside meaning if some record holds this share of the question's: of fewer, as where it is in another
 /// language than the texts, they count in proportion.
 pub(crate) const TRUSTED_SHARE: f64 = 0.2;
-/// The part of the least similarity that a hit by meaning needs where words count nothing: cosines across languages are
-/// lower.
-pub(crate) const FOREIGN_FLOOR: f64 = 0.5;
 /// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of
 /// its cosine between the floor and 1.
 pub(crate) const SHARE_OF_WORDS: f64 = 0.5;

@@ -87,11 +87,9 @@ impl Scores {
         let own = evidence.own_scores(question);
         let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
         let min_similarity = question.min_similarity();
-        let trusted = weights::FOREIGN_FLOOR + (1.0 - weights::FOREIGN_FLOOR) * evidence.trust_in_words();
-        let floor = min_similarity * trusted;
         let is_found = |at: usize| {
             let Candidate { keyword, similarity, .. } = candidates[at];
-            keyword > 0.0 || similarity.is_some_and(|cosine| cosine >= floor)
+            keyword > 0.0 || similarity.is_some_and(|cosine| cosine >= min_similarity)
         };
         let neighbours = neighbours(evidence);
         let is_hit =

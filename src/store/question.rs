@@ -53,14 +53,18 @@ pub fn topic_terms(text: &str, stored: Languages) -> Vec<Term> {
 }
 
 fn content_terms(text: &str, languages: Languages) -> Vec<Term> {
-    let (mut terms, own) = (Term::content(text, languages), Languages::of_text(text));
+    let mut terms = Term::content(text, languages);
     // The part after an apostrophe is not a content word either: `what's`.
-    terms.retain(|term| {
+    let is_content = |term: &Term, languages: Languages| {
         let cut_off = |token: &str| token.len() == 1 && term.tokens.len() > 1;
-        // Of a question in another language than the texts, too.
-        let is_stop_word = |token: &str| languages.is_stop_word(token) || own.is_stop_word(token);
-        !term.tokens.iter().all(|token| is_stop_word(token) || cut_off(token))
-    });
+        !term.tokens.iter().all(|token| languages.is_stop_word(token) || cut_off(token))
+    };
+    terms.retain(|term| is_content(term, languages));
+    // Of a question that is surely in another language than the texts, too.
+    let own = Languages::surely_of(text);
+    if terms.iter().any(|term| is_content(term, own)) {
+        terms.retain(|term| is_content(term, own));
+    }
     terms.truncate(MAX_TERMS);
     terms
 }

@@ -134,6 +134,15 @@ const UNSPACED_DAYS: [&[&str]; 7] = [
     &["六", "土曜"],
     &["日", "天", "日曜"],
 ];
+/// The characters that make another word, or another week, of what they stand before or after.
+const OTHER_BEFORE_WEEKS: &[char] = &[
+    '下', '每', '毎', '来', '來', '今', '这', '這', '本', '先', '再', '一', '二', '三', '四', '五', '六',
+    '七', '八', '九', '十', '两', '兩', '几',
+];
+const OTHER_AFTER_DAYS: &[char] =
+    &['次', '共', '番', '气', '氣', '本', '亮', '起', '个', '個', '直', '样', '樣', '定'];
+const OTHER_BEFORE_PAST: &[char] = &['晚', '早', '马', '馬', '网', '網', '目', '以'];
+const OTHER_AFTER_PAST: &[char] = &['亮', '气', '氣'];
 /// The numbers before 月, from the longest.
 const UNSPACED_MONTHS: [&str; 12] =
     ["十二", "十一", "十", "九", "八", "七", "六", "五", "四", "三", "二", "一"];
@@ -187,7 +196,7 @@ impl Dates {
         let phrase = format!(" {} ", words(&folded).collect::<Vec<_>>().join(" "));
         let mut dates = Dates::default();
         for word in phrase.split(' ') {
-            dates.months.extend(english_month(word));
+            dates.months.extend(english_month(word).filter(|_| languages.includes("en")));
             let year = word.chars().take(4).collect::<String>();
             let is_year = word.len() == 4 || word[year.len()..].starts_with('年');
             let year = year.parse::<i64>().ok().filter(|year| is_year && (1900..2100).contains(year));
@@ -197,7 +206,9 @@ impl Dates {
         dates.months.extend(unspaced_months(&folded));
         for row in TIME_WORDS.iter().filter(|row| languages.includes(row.code)) {
             let months = row.months.split_whitespace().zip(1..);
-            dates.months.extend(months.filter(|(names, _)| has_any(&phrase, names)).map(|(_, month)| month));
+            dates
+                .months
+                .extend(months.filter(|(names, _)| has_month(&phrase, names)).map(|(_, month)| month));
             past.extend(row.past_in(&phrase));
         }
         if !past.is_empty() {
@@ -231,9 +242,38 @@ fn has_any(phrase: &str, alternatives: &str) -> bool {
     alternatives.split('|').any(|one| !one.is_empty() && phrase.contains(&format!(" {} ", fold(one))))
 }
 
+/// Names of months that are names of people or planets as well.
+const AMBIGUOUS_MONTHS: [&str; 3] = ["marco", "mars", "марта"];
+/// The words before such a month.
+const BEFORE_MONTHS: [&str; 8] = ["em", "en", "mes", "mois", "desde", "depuis", "до", "с"];
+
+/// Whether folded words between spaces have one of the names of a month; an ambiguous one only beside a number, or after
+/// a word that stands before months.
+fn has_month(phrase: &str, names: &str) -> bool {
+    if !has_any(phrase, names) {
+        return false;
+    }
+    let all: Vec<&str> = phrase.split_whitespace().collect();
+    let is_number =
+        |word: Option<&&str>| word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let is_named = |(at, word): (usize, &&str)| {
+        let before = |steps: usize| at.checked_sub(steps).and_then(|at| all.get(at));
+        let marks = |word: Option<&&str>| is_number(word) || word.is_some_and(|w| BEFORE_MONTHS.contains(w));
+        let is_ambiguous = AMBIGUOUS_MONTHS.contains(word);
+        has_any(&format!(" {word} "), names)
+            && (!is_ambiguous
+                || marks(before(1))
+                || is_number(all.get(at + 1))
+                || before(1) == Some(&"de") && marks(before(2)))
+    };
+    all.iter().enumerate().any(is_named)
+}
+
 impl TimeWords {
     /// The times before the present in folded words between spaces.
     fn past_in(&self, phrase: &str) -> Vec<Past> {
+        // A day of the week in full: `segunda-feira`.
+        let phrase = &if self.code == "pt" { phrase.replace(" feira ", " ") } else { phrase.to_owned() };
         let times = [Past::Day(1), Past::Day(2), Past::Week, Past::Month, Past::Year];
         let mut found: Vec<(usize, Past)> = times.into_iter().enumerate().collect();
         found.retain(|(at, _)| has_any(phrase, self.past[*at]));
@@ -268,13 +308,23 @@ fn unspaced_past(folded: &str) -> Vec<Past> {
     if folded.is_ascii() {
         return Vec::new();
     }
-    let has = |text: &str| folded.contains(&fold(text));
+    let has_alone = |text: &str, before: &[char], after: &[char]| {
+        let text = fold(text);
+        folded
+            .match_indices(&text)
+            .any(|(at, _)| !folded[..at].ends_with(before) && !folded[at + text.len()..].starts_with(after))
+    };
+    let has = |text: &str| has_alone(text, OTHER_BEFORE_PAST, OTHER_AFTER_PAST);
     let mut found = Vec::new();
     for (signs, day) in UNSPACED_DAYS.iter().zip(DAYS) {
-        let is_named = |week: &&str| signs.iter().any(|sign| has(&format!("{week}{sign}")));
-        if UNSPACED_LAST_WEEK.iter().any(is_named) {
+        let of_week = |week: &&str| {
+            let named =
+                |sign: &&str| has_alone(&format!("{week}{sign}"), OTHER_BEFORE_WEEKS, OTHER_AFTER_DAYS);
+            signs.iter().any(named)
+        };
+        if UNSPACED_LAST_WEEK.iter().any(of_week) {
             found.push(Past::WeekdayOfLastWeek(day));
-        } else if UNSPACED_WEEK.iter().any(is_named) || has(&format!("{}日", signs[signs.len() - 1])) {
+        } else if UNSPACED_WEEK.iter().any(of_week) || has(&format!("{}日", signs[signs.len() - 1])) {
             found.push(Past::Weekday(day));
         }
     }
@@ -391,6 +441,42 @@ mod tests {
             assert!(named(question, code).hold(may), "{question}");
         }
         assert!(!named("三个月前 月曜日", "zh").hold(may));
+    }
+
+    #[test]
+    fn words_that_only_look_like_a_time_are_none() {
+        for (question, code) in [
+            ("每周一次", "zh"),
+            ("下周一见", "zh"),
+            ("先週一番よかったのは", "ja"),
+            ("这星期天气怎么样", "zh"),
+            ("来週日本に行く", "ja"),
+            ("晚上月亮", "zh"),
+            ("目前天气", "zh"),
+        ] {
+            let dates = named(question, code);
+            let days = dates.ranges.iter().filter(|range| range.end - range.start < 2 * 86_400_000);
+            assert_eq!(days.count(), 0, "{question}: {dates:?}");
+        }
+        for (question, code) in [
+            ("Onde mora o Marco?", "pt"),
+            ("Où est la planète Mars?", "fr"),
+            ("Где живёт Марта?", "ru"),
+            ("Где живет марта?", "ru"),
+        ] {
+            assert!(named(question, code).months.is_empty(), "{question}");
+        }
+        for (question, code) in [
+            ("O que aconteceu em março?", "pt"),
+            ("le 3 mars", "fr"),
+            ("au mois de mars", "fr"),
+            ("14 марта", "ru"),
+            ("14 de março", "pt"),
+        ] {
+            assert_eq!(named(question, code).months, [3], "{question}");
+        }
+        let monday = time::parse("2026-03-16T12:00:00Z").unwrap();
+        assert!(named("O que comemos na segunda-feira passada?", "pt").hold(monday));
     }
 
     #[test]

@@ -247,7 +247,8 @@ impl Languages {
     }
 
     /// The languages by whose stems the words of a question are looked for: of those of the store, for each script. Of
-    /// those in Latin letters the one of which the question has most stop words; if it has none of any, all.
+    /// those in Latin letters the one of which the question has most stop words; if it has none of any, all. English is
+    /// one of them unless another has two more: few words are in one language only.
     pub fn of_question(question: &str, stored: Languages) -> Languages {
         let latin = stored.and(Latin.languages());
         if latin == Languages::ENGLISH {
@@ -255,7 +256,10 @@ impl Languages {
         }
         let counts = StopWordCounts::of(words(&fold(question)));
         let most = counts.most(latin);
-        let of_latin = latin.iter().filter(|language| counts.of_language(*language) == most);
+        let is_english = most - counts.of_language(ENGLISH) < 2;
+        let of_latin = latin
+            .iter()
+            .filter(|language| counts.of_language(*language) == most || *language == ENGLISH && is_english);
         let others = Languages(stored.0 & !latin.0);
         of_latin.fold(others, |all, language| all.or(Languages::only(language)))
     }
@@ -271,6 +275,16 @@ impl Languages {
         }
         let of_latin = latin.iter().filter(|language| counts.of_language(*language) == most);
         of_latin.fold(others, |all, language| all.or(Languages::only(language)))
+    }
+
+    /// The languages that a text is in, by itself, as `of_text`; English unless another one in Latin letters is sure.
+    pub fn surely_of(text: &str) -> Languages {
+        let counts = StopWordCounts::of(words(&fold(text)));
+        let others = Languages(Languages::ALL.0 & !Latin.languages().0);
+        match counts.sure(Latin.languages()) {
+            Languages::NONE => others.or(Languages::ENGLISH),
+            sure => others.or(sure),
+        }
     }
 
     /// The language of a text by its beginning, if it is sure and is not English: by the stop words or the script, and,

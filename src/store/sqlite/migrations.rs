@@ -98,11 +98,15 @@ fn m014_fingerprints(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Segments know by which folding they have their words: those that are there by the first. They are brought to the
-/// present one afterwards, some documents at a time.
+/// present one afterwards, some documents at a time. A program of an earlier release that still runs adds none: it is to
+/// be started again.
 fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "ALTER TABLE segment ADD COLUMN folding INTEGER NOT NULL DEFAULT 1;
          ALTER TABLE segment ADD COLUMN refolded INTEGER NOT NULL DEFAULT 0;
+         CREATE TRIGGER segment_folding BEFORE INSERT ON segment WHEN NEW.folding < 2 BEGIN
+           SELECT RAISE(ABORT, 'another version of rsv has updated the store; start this program again');
+         END;
          INSERT OR REPLACE INTO fact (name, value) SELECT 'refold_from', '0' WHERE EXISTS (SELECT 1 FROM segment);",
     )
 }

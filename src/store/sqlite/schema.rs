@@ -49,6 +49,9 @@ const WORDS: &str = "
       folding INTEGER NOT NULL DEFAULT 1, refolded INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX segment_collection ON segment (collection);
+    CREATE TRIGGER segment_folding BEFORE INSERT ON segment WHEN NEW.folding < 2 BEGIN
+      SELECT RAISE(ABORT, 'another version of rsv has updated the store; start this program again');
+    END;
     CREATE TABLE segment_words (n INTEGER PRIMARY KEY, words BLOB NOT NULL) STRICT;
     CREATE TABLE segment_docs (n INTEGER PRIMARY KEY, docs BLOB NOT NULL) STRICT;
     CREATE TABLE posting (
