@@ -444,7 +444,7 @@ fn tombstones_of_earlier_releases_hold_as_before_and_theirs_are_passed_on(home: 
         let earlier = "DROP TABLE id_digest; DROP INDEX tombstone_folded; ALTER TABLE tombstone DROP COLUMN folded;
             DROP INDEX tombstone_fingerprint; ALTER TABLE tombstone DROP COLUMN fingerprint;
             DROP INDEX record_fingerprint; ALTER TABLE record DROP COLUMN fingerprint;
-            ALTER TABLE segment DROP COLUMN folding; ALTER TABLE segment DROP COLUMN refolded; PRAGMA user_version = 11;";
+            DROP TRIGGER segment_folding; ALTER TABLE segment DROP COLUMN folding; ALTER TABLE segment DROP COLUMN refolded; PRAGMA user_version = 11;";
         store.execute_batch(earlier).unwrap();
     }
     let form = line("n", &SAID.to_uppercase());

@@ -282,7 +282,7 @@ fn bad_json_is_refused_where_json_is_read() {
         ),
         (
             "a number beyond 64 bits",
-            r#"{"role":"user","content":"x","timestamp":9223372036854775808,"max_tokens":9223372036854775808,
+            r#"{"role":"user","content":"x","timestamp":922337203685477580800,"max_tokens":9223372036854775808,
                 "messages":[{"role":"user","content":"x"}]}"#
                 .replace('\n', ""),
         ),
