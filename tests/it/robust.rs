@@ -295,6 +295,12 @@ fn bad_json_is_refused_where_json_is_read() {
             // A request is passed on by rsv-ingest, which leaves what is in it alone.
             let bad = if tool == "rsv-ingest" { bad.replace("\"messages\"", "\"m\"") } else { bad.clone() };
             let stderr = home.run(tool, &[], format!("{good}\n{bad}\n{good}\n")).trouble();
+            // What is no object of any program is no file that rsv-import knows, and it names those that it does.
+            if stderr.contains("<stdin>: has no known format") {
+                assert!(tool == "rsv-import" && ["a list", "a word"].contains(&what), "{what}: {stderr}");
+                assert_eq!(stderr.lines().count(), 2, "{stderr}");
+                continue;
+            }
             assert!(stderr.contains("<stdin>:2: "), "{tool}, {what}: {stderr}");
             assert!(stderr.len() < 400, "{tool}, {what}: {stderr}");
         }
