@@ -31,6 +31,9 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 /// The beginning of the line before a chat.
 const BEGIN: &str = "# aider chat started at ";
 
+/// The end of the lines of the user and the program; a line of an answer may begin as they do.
+const END: &str = "  ";
+
 /// The beginning of a line that the user wrote, and the text of an empty one.
 const WORDS: &str = "#### ";
 const BLANK: &str = "<blank>";
@@ -38,7 +41,7 @@ const BLANK: &str = "<blank>";
 /// The beginning of a line that the program wrote.
 const OUTPUT: &str = ">";
 
-/// The beginning and the end of a block of code, in which no line is of the user or the program.
+/// The beginning and the end of a block of code.
 const FENCE: &str = "```";
 
 /// The commands of the program that are words for the model.
@@ -73,12 +76,17 @@ fn messages(text: &str) -> Vec<ImportedMessage> {
     let mut in_code = false;
     let mut role = None;
     for line in text.lines() {
+        // Before the first question, nothing is an answer.
+        let is_marked = line.ends_with(END) || messages.is_empty();
         let line = line.trim_end();
+        let words = line.strip_prefix(WORDS).filter(|_| is_marked);
+        let is_output = is_marked && line.starts_with(OUTPUT);
         let is_code = in_code || line.starts_with(FENCE);
-        in_code ^= line.starts_with(FENCE);
-        let (next, said) = match line.strip_prefix(WORDS).filter(|_| !is_code) {
+        // An answer that was cut off leaves a block open.
+        in_code = (in_code ^ line.starts_with(FENCE)) && words.is_none() && !is_output;
+        let (next, said) = match words {
             Some(words) => (Some(Role::User), if words == BLANK { "" } else { words }),
-            None if !is_code && line.starts_with(OUTPUT) => (None, ""),
+            None if is_output => (None, ""),
             // An empty line is of the message that it stands in.
             None if line.is_empty() && !is_code => (role.filter(|role| *role == Role::Assistant), ""),
             None => (Some(Role::Assistant), line),

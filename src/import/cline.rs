@@ -2,7 +2,7 @@
 //! `api_conversation_history.json`, of what it sent; and sessions of Cline's command line, `SESSION.messages.json`.
 
 use super::contents::text;
-use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, Origin, ReadFormat};
 use super::objects::Convert;
 use super::sample::{first_has_all, first_object, has_all};
@@ -10,6 +10,7 @@ use super::times;
 use crate::api::without_elements;
 use crate::error::Result;
 use crate::record::{Object, Role};
+use std::collections::HashMap;
 
 const NAME: &str = "cline";
 
@@ -66,8 +67,10 @@ struct ClineTask {
     is_shown_too: bool,
     /// The time of the task, which is its name.
     began: Option<i64>,
-    /// The messages, which the program writes again as they grow.
-    pending: PendingMessages,
+    messages: Vec<ImportedMessage>,
+    /// The places of the messages that were shown, by their time, role and kind: the program writes them again as they
+    /// grow.
+    shown: HashMap<(String, &'static str, String), usize>,
     read: i64,
 }
 
@@ -90,7 +93,8 @@ impl ClineTask {
             about: Conversation { id: task, directory: directory(), ..Conversation::default() },
             is_shown_too,
             began: began.and_then(|began| times::from_number(began).ok()),
-            pending: PendingMessages::default(),
+            messages: Vec::new(),
+            shown: HashMap::new(),
             read: 0,
         }
     }
@@ -114,20 +118,18 @@ impl ClineTask {
             "followup" | "plan_mode_respond" if is_ask => (Role::Assistant, inner(&["question", "response"])),
             _ => return Ok(()),
         };
-        // One that is still growing is written again, at the same time.
-        if entry.get("partial") == Some("true") {
-            return Ok(());
-        }
         let (time, id) = (times::member(entry, "ts")?, entry.get("ts").map(str::to_owned));
-        self.pending.replace(
-            id.as_deref(),
-            vec![ImportedMessage { time, id: id.clone(), ..ImportedMessage::new(role, text) }],
-        );
+        let key = (id.clone().unwrap_or_default(), role.name(), kind);
+        let message = ImportedMessage { time, id, ..ImportedMessage::new(role, text) };
+        let at = *self.shown.entry(key).or_insert(self.messages.len());
+        match self.messages.get_mut(at) {
+            Some(earlier) => *earlier = message,
+            None => self.messages.push(message),
+        }
         Ok(())
     }
 
     fn sent(&mut self, entry: &Object) -> Result<()> {
-        let mut said = text(entry, "content", &["text"])?;
         let time =
             times::first_member(entry, &["ts", "timestamp"])?.or(self.began.map(|began| began + self.read));
         self.read += 1;
@@ -136,12 +138,12 @@ impl ClineTask {
             Some("assistant") => Role::Assistant,
             _ => return Ok(()),
         };
-        said = if role == Role::User {
-            TAGS.iter().flat_map(|tag| inner_texts(&said, tag)).collect::<Vec<_>>().join("\n")
+        let said = if role == Role::User {
+            own_words(entry)?
         } else {
-            without_elements(&said, &["thinking"]).into_owned()
+            without_elements(&text(entry, "content", &["text"])?, &["thinking"]).into_owned()
         };
-        self.pending.push(ImportedMessage { time, ..ImportedMessage::new(role, said) });
+        self.messages.push(ImportedMessage { time, ..ImportedMessage::new(role, said) });
         Ok(())
     }
 
@@ -156,7 +158,7 @@ impl ClineTask {
             };
             let said = ImportedMessage::new(role, text(&message, "content", &["text"])?);
             let (time, id) = (times::member(&message, "ts")?, message.text("id")?);
-            self.pending.push(ImportedMessage { time, id, ..said });
+            self.messages.push(ImportedMessage { time, id, ..said });
         }
         Ok(())
     }
@@ -176,7 +178,7 @@ impl Convert for ClineTask {
     }
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
-        self.options.add_all(NAME, &self.about, self.pending.take(), lines)
+        self.options.add_all(NAME, &self.about, std::mem::take(&mut self.messages), lines)
     }
 
     fn reason(&self) -> Option<&'static str> {
@@ -184,9 +186,72 @@ impl Convert for ClineTask {
     }
 }
 
-/// The texts in the elements of a name.
+/// The elements that the program adds to the words of the user.
+const ADDITIONS: [&str; 4] =
+    ["environment_details", "file_content", "folder_content", "explicit_instructions"];
+
+/// The words of the user in what was sent: those in elements, or, if there are none, what is not the program's.
+fn own_words(entry: &Object) -> Result<String> {
+    let texts = match entry.objects("content") {
+        Ok(Some(parts)) => {
+            let is_text = |part: &Object| part.get("type") == Some("\"text\"");
+            let texts = parts.iter().filter(|part| is_text(part)).map(|part| part.text("text"));
+            texts.filter_map(|text| text.transpose()).collect::<Result<Vec<String>>>()?
+        }
+        _ => vec![text(entry, "content", &["text"])?],
+    };
+    let of_text = |text| TAGS.iter().flat_map(move |tag| inner_texts(text, tag));
+    let enclosed: Vec<String> = texts.iter().flat_map(|text: &String| of_text(text)).collect();
+    if !enclosed.is_empty() {
+        return Ok(enclosed.join("\n"));
+    }
+    let (mut own, mut is_output) = (Vec::new(), false);
+    for text in &texts {
+        let text = without_elements(text, &ADDITIONS);
+        let text = text.trim();
+        // The output of a tool stands after the name of its call, or in the next part.
+        if std::mem::replace(&mut is_output, is_call(text) && text.ends_with(RESULT)) {
+            continue;
+        }
+        if !text.is_empty() && !is_call(text) && !NOTICES.iter().any(|notice| text.starts_with(notice)) {
+            own.push(text.to_owned());
+        }
+    }
+    Ok(own.join("\n"))
+}
+
+/// The beginnings of what the program itself says to the model.
+const NOTICES: [&str; 2] = ["[ERROR]", "[TASK RESUMPTION]"];
+
+/// The text between the name of a call and its output.
+const RESULT: &str = "Result:";
+
+/// Whether a text begins with the name of a call of a tool, such as `[read_file for 'owls.txt'] Result:`.
+fn is_call(text: &str) -> bool {
+    text.strip_prefix('[')
+        .and_then(|text| text.split_once("] "))
+        .is_some_and(|(name, rest)| !name.contains('\n') && rest.starts_with(RESULT))
+}
+
+/// The texts in the elements of a name that begin on a line. Each ends with the last of its closing tags, since the
+/// words of a user may have one too.
 fn inner_texts(text: &str, tag: &str) -> Vec<String> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    let inner = text.split(&open).skip(1).filter_map(|rest| rest.split_once(&close));
+    let is_first_of_line =
+        |at: usize| text[..at].trim_end_matches([' ', '\t']).is_empty() || text[..at].ends_with('\n');
+    let begins = text.match_indices(&open).map(|(at, _)| at).filter(|at| is_first_of_line(*at));
+    let mut elements: Vec<(usize, usize)> = Vec::new();
+    for begin in begins {
+        match elements.last_mut() {
+            // It stands in the one before, which has not ended.
+            Some((before, end)) if !text[*before..begin].contains(&close) => *end = text.len(),
+            Some((_, end)) => {
+                *end = begin;
+                elements.push((begin, text.len()));
+            }
+            None => elements.push((begin, text.len())),
+        }
+    }
+    let inner = elements.iter().filter_map(|(begin, end)| text[begin + open.len()..*end].rsplit_once(&close));
     inner.map(|(inner, _)| inner.trim().to_owned()).collect()
 }

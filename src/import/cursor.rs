@@ -61,23 +61,35 @@ impl ReadTurn for Composers {
             changed: times::member(&chat, "lastUpdatedAt")?,
             ..Conversation::default()
         };
-        let mut messages = chat.objects("conversation").ok().flatten().unwrap_or_default();
+        let listed = chat.objects("conversation").ok().flatten().unwrap_or_default();
+        let mut messages: Vec<Result<Object>> = listed.into_iter().map(Ok).collect();
         for header in chat.objects("fullConversationHeadersOnly").ok().flatten().unwrap_or_default() {
-            let id = header.text("bubbleId")?.unwrap_or_default();
-            messages.extend(document(connection, &format!("bubbleId:{}:{id}", key.id))?);
+            let id = header.text("bubbleId").ok().flatten().unwrap_or_default();
+            let message = document(connection, &format!("bubbleId:{}:{id}", key.id)).transpose();
+            messages.extend(
+                message.map(|message| message.map_err(|error| error.at(format_args!("bubbleId {id}")))),
+            );
         }
-        let mut found = Vec::new();
+        let (mut found, mut first_error) = (Vec::new(), None);
         for (at, message) in (0..).zip(messages) {
+            let message = match message {
+                Ok(message) => message,
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                    continue;
+                }
+            };
             let is_user = message.get("type") == Some(USER);
             let said = message.text("text").ok().flatten().filter(|text| !text.is_empty());
             let said = said.or(message.text("rawText").ok().flatten()).unwrap_or_default();
-            let time = times::first_member(&message, &["createdAt", "timestamp"])?;
+            let time = times::first_member(&message, &["createdAt", "timestamp"]).ok().flatten();
             let time = time.or(created.map(|created| created + at));
             about.directory = about.directory.or(message.text("workspaceProjectDir").ok().flatten());
             let id = message.text("bubbleId").ok().flatten();
             let role = if is_user { Role::User } else { Role::Assistant };
             found.push(ImportedMessage { time, id, ..ImportedMessage::new(role, said) });
         }
-        self.options.add_all(NAME, &about, found, lines)
+        self.options.add_all(NAME, &about, found, lines)?;
+        first_error.map_or(Ok(()), Err)
     }
 }

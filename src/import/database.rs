@@ -47,7 +47,7 @@ impl Database {
 
 /// Reads the messages of one turn or session of a database.
 pub(super) trait ReadTurn {
-    /// Appends the lines of the turn with this key.
+    /// Appends the lines of the turn with this key; of a damaged one, those that can be read. Errors if some cannot.
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()>;
 }
 
@@ -90,11 +90,12 @@ impl ObjectSource for DatabaseLines {
             self.count += 1;
             let location = SourceLocation::new(self.name.clone(), self.count);
             let mut lines = Vec::new();
-            if let Err(error) = self.read.read(&self.connection, &turn, &mut lines) {
-                return Some(Err(error.at(format_args!("{location}: {} {}", turn.table, turn.id))));
-            }
+            let read = self.read.read(&self.connection, &turn, &mut lines);
             let located = |object| LocatedObject { location: location.clone(), object };
             self.lines.extend(lines.into_iter().map(located));
+            if let Err(error) = read {
+                return Some(Err(error.at(format_args!("{location}: {} {}", turn.table, turn.id))));
+            }
         }
     }
 

@@ -95,6 +95,19 @@ static UNREADABLE: &[Unreadable] = &[
         },
         reason: "they are of Cursor's command line, which writes no times",
     },
+    Unreadable {
+        recognize: |sample| {
+            // Users, channels, direct messages, and the changes of integrations.
+            let lists: [&[&str]; 4] = [
+                &["id", "team_id", "profile"],
+                &["id", "creator", "members"],
+                &["id", "created", "members"],
+                &["user_id", "user_type", "service_id"],
+            ];
+            sample.first().is_some_and(|object| lists.iter().any(|members| has_all(object, members)))
+        },
+        reason: "they are lists of Slack, whose messages are in the folders of the channels",
+    },
 ];
 
 /// Why nothing of an input is read that no format recognizes; none if it is not known.

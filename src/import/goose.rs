@@ -38,7 +38,7 @@ pub(super) const SESSION: ImportFormat = ImportFormat {
     recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["working_dir", "description"])),
     read: ReadFormat::Objects(|options, origin| {
         let about = Conversation { id: origin.stem(), ..Conversation::default() };
-        Box::new(GooseSession { options: options.clone(), about, question: None })
+        Box::new(GooseSession { options: options.clone(), about, question: None, metadata: NO_METADATA })
     }),
 };
 
@@ -52,7 +52,9 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
         &format!("SELECT id FROM sessions {types} ORDER BY created_at, id"),
     )?;
     let about = Conversation::default();
-    let reader = GooseSession { options: options.clone(), about, question: None };
+    let has_metadata = database.has_column("messages", "metadata_json");
+    let metadata = if has_metadata { "coalesce(metadata_json, '')" } else { NO_METADATA };
+    let reader = GooseSession { options: options.clone(), about, question: None, metadata };
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(reader))))
 }
 
@@ -60,7 +62,12 @@ struct GooseSession {
     options: ImportOptions,
     about: Conversation,
     question: Option<String>,
+    /// The SQL of the metadata of a message.
+    metadata: &'static str,
 }
+
+/// The metadata of messages of versions that have none.
+const NO_METADATA: &str = "''";
 
 impl ReadTurn for GooseSession {
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()> {
@@ -70,16 +77,20 @@ impl ReadTurn for GooseSession {
                 connection.prepare_cached(sql)?.query_row([&key.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let about =
                 Conversation { id: Some(key.id.clone()), title, directory, ..Conversation::default() };
-            let sql = "SELECT CAST(id AS TEXT), role, content_json, CAST(created_timestamp AS TEXT)
-                       FROM messages WHERE session_id = ? ORDER BY created_timestamp, id";
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement
-                .query_map([&key.id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
-            Ok::<_, rusqlite::Error>((about, rows.collect::<rusqlite::Result<Vec<[String; 4]>>>()?))
+            let sql = format!(
+                "SELECT CAST(id AS TEXT), role, content_json, CAST(created_timestamp AS TEXT), {}
+                 FROM messages WHERE session_id = ? ORDER BY created_timestamp, id",
+                self.metadata
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map([&key.id], |row| {
+                Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+            })?;
+            Ok::<_, rusqlite::Error>((about, rows.collect::<rusqlite::Result<Vec<[String; 5]>>>()?))
         };
         let (about, rows) = read().context("cannot read the session")?;
         (self.about, self.question) = (about, None);
-        for [id, role, content, created] in rows {
+        for [id, role, content, created, metadata] in rows {
             let mut message = Object::default();
             message.set_text("id", &id);
             message.set_text("role", &role);
@@ -88,6 +99,9 @@ impl ReadTurn for GooseSession {
                 if content.trim_start().starts_with('[') { content } else { quote(&content) },
             );
             message.set("created", created);
+            if let Ok(metadata) = Object::parse(&metadata) {
+                message.set("metadata", metadata.to_json());
+            }
             self.message(&message, lines)?;
         }
         Ok(())
@@ -108,6 +122,11 @@ impl Convert for GooseSession {
 
 impl GooseSession {
     fn message(&mut self, message: &Object, lines: &mut Vec<Object>) -> Result<()> {
+        // The program hides what it adds for the model, and what it has summarized.
+        let metadata = message.object("metadata").ok().flatten();
+        if metadata.is_some_and(|metadata| metadata.get("userVisible") == Some("false")) {
+            return Ok(());
+        }
         let said = text(message, "content", &["text"])?;
         let (time, id) = (times::first_member(message, &["created", "timestamp"])?, message.text("id")?);
         let said = match message.text("role")?.as_deref() {

@@ -42,7 +42,8 @@ fn flatten(messages: Vec<Object>, all: &mut Vec<Object>) -> Result<()> {
 
 impl Convert for LibreChatExport {
     fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
-        let exported = times::member(&conversation, "exportAt")?;
+        // Some versions write only a clock.
+        let exported = times::member(&conversation, "exportAt").ok().flatten();
         let about = Conversation {
             id: conversation.text("conversationId")?,
             title: conversation.text("title")?,

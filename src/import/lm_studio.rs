@@ -17,7 +17,14 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     about: "conversations of LM Studio: ~/.lmstudio/conversations",
     places: &[".lmstudio/conversations", ".cache/lm-studio/conversations"],
     timeless: false,
-    recognize: |sample| sample.first().is_some_and(|object| first_has_all(object, "messages", &["versions"])),
+    recognize: |sample| {
+        sample.first().is_some_and(|object| {
+            let is_empty = || object.get("messages").is_some_and(|list| list.split_whitespace().eq(["[]"]));
+            let of_chat = ["perChatPredictionConfig", "usePerChatPredictionConfig", "clientInput"];
+            first_has_all(object, "messages", &["versions"])
+                || object.has("createdAt") && is_empty() && of_chat.iter().any(|member| object.has(member))
+        })
+    },
     read: ReadFormat::Objects(|options, origin| {
         Box::new(LmStudioConversation { options: options.clone(), id: origin.stem() })
     }),
@@ -37,7 +44,7 @@ impl Convert for LmStudioConversation {
         for (at, message) in (0..).zip(conversation.objects("messages")?.unwrap_or_default()) {
             let versions = message.objects("versions")?.unwrap_or_default();
             let selected = message.integer("currentlySelected")?.unwrap_or_default();
-            let shown = usize::try_from(selected).unwrap_or_default();
+            let shown = usize::try_from(selected).unwrap_or_default().min(versions.len().saturating_sub(1));
             for (version, it) in versions.iter().enumerate() {
                 if version == shown || self.options.branches {
                     let time = created.map(|created| created + at);

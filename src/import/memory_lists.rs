@@ -8,6 +8,7 @@ use super::sample::{first_has_all, has_all};
 use super::times;
 use crate::error::{Error, Result};
 use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 pub(super) const MEM0: ImportFormat = ImportFormat {
@@ -70,7 +71,7 @@ impl Convert for Memories {
         let object = output(&object).unwrap_or(object);
         let list = |member| object.objects(member).ok().flatten();
         for signal in list("signals").unwrap_or_default() {
-            self.later.extend(signal_line(&signal, None)?);
+            self.later.extend(signal_line(&self.options, &signal, None)?);
         }
         let memories = match list("results").or_else(|| list("memories")) {
             Some(memories) => memories,
@@ -87,6 +88,7 @@ impl Convert for Memories {
     }
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        identify(&mut self.later)?;
         lines.append(&mut self.later);
         Ok(())
     }
@@ -191,7 +193,7 @@ fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>
         memory.take(member);
     }
     for (signal, time) in signals {
-        later.extend(signal_line(&signal, Some((&id, time)))?);
+        later.extend(signal_line(options, &signal, Some((&id, time)))?);
     }
     Ok(memory)
 }
@@ -199,8 +201,35 @@ fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>
 /// The name of the store in which contextd's uses were counted.
 const STORE: &str = "contextd";
 
+/// The member of the line of a signal without an id that has the time from which its id follows, until that is known.
+const DERIVED_FROM: &str = "derived_from";
+
+/// Gives the signals without an id theirs: those that are equal are counted, so that each has its own.
+fn identify(signals: &mut [Object]) -> Result<()> {
+    let mut counts: HashMap<Vec<String>, u32> = HashMap::new();
+    for line in signals {
+        let Some(at) = line.integer(DERIVED_FROM)? else { continue };
+        line.take(DERIVED_FROM);
+        let member = |name| line.text(name).map(Option::unwrap_or_default);
+        let positive = line.get("positive").unwrap_or_default().to_owned();
+        let mut parts = vec![STORE.to_owned(), member("of")?, member("type")?, positive];
+        let count = counts.entry([&parts[..], &[at.to_string()]].concat()).or_default();
+        if *count > 0 {
+            parts.push(count.to_string());
+        }
+        *count += 1;
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        line.set_text("id", &id::derived(at, &parts));
+    }
+    Ok(())
+}
+
 /// The line of a signal of contextd; `of` is the memory that it is about, with a time for a signal without one.
-fn signal_line(signal: &Object, of: Option<(&str, Option<i64>)>) -> Result<Option<Object>> {
+fn signal_line(
+    options: &ImportOptions,
+    signal: &Object,
+    of: Option<(&str, Option<i64>)>,
+) -> Result<Option<Object>> {
     let named = signal.text("memory_id")?.or(signal.text("of")?);
     let Some(memory) = of.map(|(id, _)| id.to_owned()).or(named) else {
         return Err(Error::new("memory_id: is missing"));
@@ -215,12 +244,13 @@ fn signal_line(signal: &Object, of: Option<(&str, Option<i64>)>) -> Result<Optio
     let time = times::first_member(signal, &["timestamp", "created_at"])?.or(of.and_then(|(_, time)| time));
     let mut line = Object::default();
     line.set_text("kind", SIGNAL.name);
-    let at = time.unwrap_or_default();
+    let at = time.or(options.at).unwrap_or(options.now);
     match signal.text("id")? {
         Some(id) => line.set_text("id", &id),
         // A count of uses is known by its day.
         None if kind == SignalType::Usage.name() && positive == "true" => {}
-        None => line.set_text("id", &id::derived(at, &["contextd", &memory, &kind, positive])),
+        // One without a time has the same id at each import.
+        None => line.set(DERIVED_FROM, time.or(options.at).unwrap_or_default().to_string()),
     }
     for (member, text) in [("of", &memory), ("type", &kind)] {
         line.set_text(member, text);

@@ -114,9 +114,15 @@ impl Convert for Chats {
             None => tree.last_leaf(|_, _| false),
         };
         let shown = match leaf {
-            Some(leaf) if !self.options.branches => tree.branch(leaf)?,
-            _ => tree.all()?,
+            Some(leaf) if !self.options.branches => tree.branch(leaf),
+            _ => tree.all(),
         };
+        // Of messages in a circle, only the times give an order.
+        let shown = shown.unwrap_or_else(|_| {
+            let mut ids: Vec<&str> = messages.iter().map(|(id, _)| id.as_str()).collect();
+            ids.sort_by_key(|id| times::member(objects[id], "timestamp").ok().flatten());
+            ids
+        });
         let mut found = Vec::new();
         for (at, id) in (0..).zip(shown) {
             let Some(message) = objects.get(id) else { continue };

@@ -9,6 +9,9 @@ use super::sample::has_all;
 use super::times;
 use crate::error::Result;
 use crate::record::{Object, Role};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
 
 const NAME: &str = "slack";
 
@@ -24,7 +27,8 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     },
     read: ReadFormat::Objects(|options, origin| {
         let about = Conversation { id: origin.folder(), ..Conversation::default() };
-        Box::new(SlackChannel { options: options.clone(), about })
+        let users = origin.path.and_then(|path| Some(path.parent()?.parent()?.join(USERS)));
+        Box::new(SlackChannel { options: options.clone(), about, users, names: OnceCell::new() })
     }),
 };
 
@@ -32,6 +36,35 @@ struct SlackChannel {
     options: ImportOptions,
     /// A channel has the name of its folder.
     about: Conversation,
+    /// The path of the list of users.
+    users: Option<PathBuf>,
+    /// The names of the users by their ids, read when a message has none.
+    names: OnceCell<HashMap<String, String>>,
+}
+
+/// The list of users, beside the folders of the channels.
+const USERS: &str = "users.json";
+
+/// The name in a user, or in the profile of one.
+fn name(of: &Object) -> Option<String> {
+    let member = |name: &&str| of.text(name).ok().flatten().filter(|text| !text.is_empty());
+    ["real_name", "display_name", "name"].iter().find_map(member)
+}
+
+impl SlackChannel {
+    /// The name that the list of users gives a user; none if there is no list.
+    fn name_of(&self, user: &str) -> Option<String> {
+        let read = || {
+            let list = std::fs::read_to_string(self.users.as_ref()?).ok()?;
+            let users = Object::parse(&format!("{{\"users\":{list}}}")).ok()?.objects("users").ok()??;
+            let named = |user: Object| {
+                let profile = user.object("profile").ok().flatten().unwrap_or_default();
+                Some((user.text("id").ok()??, name(&profile).or_else(|| name(&user))?))
+            };
+            Some(users.into_iter().filter_map(named).collect())
+        };
+        self.names.get_or_init(|| read().unwrap_or_default()).get(user).cloned()
+    }
 }
 
 /// The subtypes of messages that people and programs wrote; others say what happened.
@@ -50,8 +83,9 @@ impl Convert for SlackChannel {
         }
         let profile = message.object("user_profile").ok().flatten().unwrap_or_default();
         let member = |of: &Object, name: &str| of.text(name).ok().flatten().filter(|text| !text.is_empty());
-        let name = ["real_name", "display_name", "name"].iter().find_map(|name| member(&profile, name));
-        let name = name.or_else(|| ["username", "user"].iter().find_map(|name| member(&message, name)));
+        let user = member(&message, "user");
+        let name = name(&profile).or_else(|| member(&message, "username"));
+        let name = name.or_else(|| self.name_of(user.as_deref()?)).or(user);
         let said = unescaped(&said);
         let said = name.map_or(said.clone(), |name| format!("{name}: {said}"));
         // Answers in a thread belong to its first message.

@@ -1,5 +1,5 @@
 //! Chats that WhatsApp exports: text, in which a line with a date, a time and a name begins each message. Whether the day
-//! or the month comes first follows from the dates of the file, and is that of the day if they do not say.
+//! or the month comes first follows from the dates of the file, and it is the day if they do not say.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -20,60 +20,99 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     timeless: false,
     recognize: |sample| {
         let mut lines = sample.text().lines().filter(|line| !line.trim().is_empty());
-        lines.next().is_some_and(|line| heading(line).is_some())
+        let Some(first) = lines.next().and_then(heading) else { return false };
+        let headings = || std::iter::once(first.clone()).chain(lines.clone().filter_map(heading));
+        // Logs and notes have dates too.
+        let is_chat = |heading: &Object| has_name(heading) && !has_iso_date(heading);
+        headings().any(|heading| is_of_program(&heading)) || headings().filter(is_chat).take(2).count() == 2
     },
     read: ReadFormat::Text(|input| {
         let TextInput { name, mut bytes, options } = input;
         let mut text = Vec::new();
         // An error comes again when the lines are read.
         let _ = bytes.by_ref().take(options.max_line as u64).read_to_end(&mut text);
-        let format = if is_month_first(&String::from_utf8_lossy(&text)) { MONTH_FIRST } else { DAY_FIRST };
+        let is_month_first = is_month_first(&String::from_utf8_lossy(&text), options);
+        let format = if is_month_first { MONTH_FIRST } else { DAY_FIRST };
         let bytes = Box::new(Cursor::new(text).chain(bytes));
         Box::new(Blocks::new(format, TextInput { name, bytes, options }))
     }),
 };
 
 const DAY_FIRST: BlockFormat =
-    BlockFormat { heading, lines: |options, block, lines| message(options, block, [2, 1, 0], lines) };
+    BlockFormat { heading, lines: |options, block, lines| message(options, block, YEAR_MONTH_DAY[0], lines) };
 const MONTH_FIRST: BlockFormat =
-    BlockFormat { heading, lines: |options, block, lines| message(options, block, [2, 0, 1], lines) };
+    BlockFormat { heading, lines: |options, block, lines| message(options, block, YEAR_MONTH_DAY[1], lines) };
 
-/// Whether the dates of a chat have the month before the day: some number says so, or, if none does, the form of the
-/// United States.
-fn is_month_first(text: &str) -> bool {
+/// The places of the year, the month and the day among the numbers of a date.
+const YEAR_MONTH_DAY: [[usize; 3]; 2] = [[2, 1, 0], [2, 0, 1]];
+
+/// Whether the dates of a chat have the month before the day: the order in which more dates are days of the past, or,
+/// if that does not say, in which the messages ascend, or, if neither does, the form of the United States says so.
+fn is_month_first(text: &str, options: &ImportOptions) -> bool {
     let headings: Vec<Object> = text.lines().filter_map(heading).collect();
-    let exceeds = |member: &str| {
-        headings
-            .iter()
-            .any(|heading| heading.integer(member).is_ok_and(|number| number.is_some_and(|n| n > 12)))
-    };
-    let is_american =
-        || text.lines().next().is_some_and(|line| !line.starts_with('[') && line.contains("M - "));
-    !exceeds("first") && (exceeds("second") || is_american())
+    // A day more, since the clock of the sender may be in another zone.
+    let latest = options.now + 24 * 60 * 60 * 1000;
+    let faults = YEAR_MONTH_DAY.map(|order| {
+        let times: Vec<Option<i64>> = headings.iter().map(|heading| time(heading, order, options)).collect();
+        let impossible = times.iter().filter(|time| time.is_none()).count();
+        let future = times.iter().flatten().filter(|time| options.now > 0 && **time > latest).count();
+        let descents = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
+        (impossible, future, descents)
+    });
+    let is_american = || headings.iter().any(|heading| heading.has(AMERICAN));
+    faults[1] < faults[0] || faults[1] == faults[0] && is_american()
 }
 
-/// Appends the line of a message; `order` has the places of the year, the month and the day among the numbers of its date.
-fn message(options: &ImportOptions, block: Block, order: [usize; 3], lines: &mut Vec<Object>) -> Result<()> {
-    let Block { input, heading, text } = block;
-    let number = |member| heading.integer(member).map(Option::unwrap_or_default);
+/// Whether a heading names somebody.
+fn has_name(heading: &Object) -> bool {
+    heading.get("name") != Some("\"\"")
+}
+
+/// Whether a date is written as logs write it: `2026-11-21`.
+fn has_iso_date(heading: &Object) -> bool {
+    heading.has(ISO)
+}
+
+/// Whether a heading has a note that only the program writes.
+fn is_of_program(heading: &Object) -> bool {
+    let text = heading.text("text").ok().flatten().unwrap_or_default();
+    text.starts_with(MARK) || !has_name(heading) && text.contains("WhatsApp")
+}
+
+/// The character before what the program itself writes.
+const MARK: char = '\u{200e}';
+
+/// The members of a heading with a date such as `11/21/26` and a time such as `8:03 PM`, and of one with a date such as
+/// `2026-11-21`.
+const AMERICAN: &str = "american";
+const ISO: &str = "iso";
+
+/// The time of a heading, in milliseconds since 1970 (UTC); none if there is no such time. `order` has the places of
+/// the year, the month and the day among the numbers of its date.
+fn time(heading: &Object, order: [usize; 3], options: &ImportOptions) -> Option<i64> {
+    let number = |member| heading.integer(member).ok().flatten();
     let numbers = [number("first")?, number("second")?, number("third")?];
     // A year of four digits is where it is.
     let [year, month, day] = if numbers[0] > 31 { numbers } else { order.map(|at| numbers[at]) };
     let year = if year < 100 { year + 2000 } else { year };
     let part = |number: i64| i8::try_from(number).ok();
+    let day = Date::new(i16::try_from(year).ok()?, part(month)?, part(day)?).ok()?;
     let clock = [number("hour")?, number("minute")?, number("second_of")?];
-    let when = || {
-        let day = Date::new(i16::try_from(year).ok()?, part(month)?, part(day)?).ok()?;
-        Some(day.at(part(clock[0])?, part(clock[1])?, part(clock[2])?, 0))
-    };
-    let time = when().and_then(|when| times::local(when, options.zone.as_ref()));
+    let when = day.at(part(clock[0])?, part(clock[1])?, part(clock[2])?, 0);
+    times::local(when, options.zone.as_ref())
+}
+
+/// Appends the line of a message, whose date has that order.
+fn message(options: &ImportOptions, block: Block, order: [usize; 3], lines: &mut Vec<Object>) -> Result<()> {
+    let Block { input, heading, text } = block;
+    let time = time(&heading, order, options);
     let name = heading.text("name")?.unwrap_or_default();
-    // A note of the program itself names nobody.
-    if name.is_empty() {
+    let said = own_words(&format!("{}\n{text}", heading.text("text")?.unwrap_or_default()));
+    // A note of the program itself names nobody, or has its quotation taken for a name.
+    if name.is_empty() || is_open_quotation(&name) || said.is_empty() {
         return Ok(());
     }
-    let first = heading.text("text")?.unwrap_or_default();
-    let said = format!("{name}: {}", format!("{first}\n{text}").trim());
+    let said = format!("{name}: {said}");
     let about = Conversation { id: chat(input), ..Conversation::default() };
     options.add(NAME, &about, ImportedMessage { time, ..ImportedMessage::new(Role::User, said) }, lines)
 }
@@ -86,39 +125,115 @@ fn chat(input: &str) -> Option<String> {
     if name == IN_ARCHIVE { folder.or(Some(name)) } else { Some(name) }
 }
 
-/// The date, the time, the name and the first line of a message in a line such as `[21.11.26, 08:03:00] Ada: Hello` or
-/// `11/21/26, 8:03 AM - Ada: Hello`; none of another line.
-fn heading(line: &str) -> Option<Object> {
-    let line = line.trim_start_matches(['\u{feff}', '\u{200e}', '\u{200f}']);
-    let (when, rest) = match line.strip_prefix('[') {
-        Some(line) => line.split_once("] ")?,
-        None => line.split_once(" - ")?,
-    };
-    let (day, clock) = when.split_once(", ").or_else(|| when.split_once(' '))?;
-    let numbers: Vec<i64> =
-        day.split(['/', '.', '-']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let [first, second, third] = numbers[..] else { return None };
-    let clock = clock.replace(['\u{202f}', '\u{a0}'], " ").to_lowercase();
-    let clock = clock.trim();
-    let half = if clock.ends_with("pm") || clock.ends_with("p.m.") {
-        Some(12)
-    } else if clock.ends_with("am") || clock.ends_with("a.m.") {
-        Some(0)
-    } else {
-        None
-    };
-    let digits = clock.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let parts: Vec<i64> = digits.split([':', '.']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let (hour, minute, second_of) = match parts[..] {
+/// Messages that the program writes in place of one, without the full stop.
+const PLACEHOLDERS: [&str; 22] = [
+    "<Media omitted>",
+    "<Medien ausgeschlossen>",
+    "<Multimedia omitido>",
+    "<Médias omis>",
+    "<Fichier omis>",
+    "<Mídia oculta>",
+    "<Arquivo de mídia oculto>",
+    "<Media omessi>",
+    "<Media weggelaten>",
+    "This message was deleted",
+    "You deleted this message",
+    "Diese Nachricht wurde gelöscht",
+    "Du hast diese Nachricht gelöscht",
+    "Se eliminó este mensaje",
+    "Eliminaste este mensaje",
+    "Ce message a été supprimé",
+    "Vous avez supprimé ce message",
+    "Mensagem apagada",
+    "Essa mensagem foi apagada",
+    "Questo messaggio è stato eliminato",
+    "Hai eliminato questo messaggio",
+    "null",
+];
+
+/// The words of a message that somebody wrote; an empty text if the program wrote all.
+fn own_words(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with(MARK));
+    // A mark and an angle bracket begin what the program adds to a line: a file, or that it was edited.
+    let lines = lines.map(|line| line.split("\u{200e}<").next().unwrap_or_default().trim_end());
+    let own = lines.collect::<Vec<_>>().join("\n");
+    let own = own.trim();
+    let is_placeholder = PLACEHOLDERS.contains(&own.trim_end_matches('.'));
+    if is_placeholder { String::new() } else { own.to_owned() }
+}
+
+/// Whether a quotation begins in a text and does not end: `Ada changed the subject from "Owls`.
+fn is_open_quotation(text: &str) -> bool {
+    let count = |mark: char| text.matches(mark).count();
+    count('"') % 2 == 1 || count('\u{201c}') > count('\u{201d}') || count('«') > count('»')
+}
+
+/// The marks of the hours before noon, and after it, without spaces and full stops.
+const HALVES: [(&[&str], i64); 2] = [
+    (&["am", "上午", "凌晨", "早上", "清晨", "오전", "午前", "πμ"], 0),
+    (&["pm", "下午", "中午", "晚上", "오후", "午後", "μμ"], 12),
+];
+
+/// The hour, the minute and the second in a text such as `20:03`, `8:03:00 p. m.` or `下午8:03`; none of another text.
+fn clock(text: &str) -> Option<[i64; 3]> {
+    let text = text.to_lowercase();
+    let is_of_digits = |c: char| c.is_ascii_digit() || c == ':' || c == '.';
+    let begin = text.find(|c: char| c.is_ascii_digit())?;
+    let end = text[begin..].find(|c| !is_of_digits(c)).map_or(text.len(), |end| begin + end);
+    let mark: String = [&text[..begin], &text[end..]].concat();
+    let mark: String = mark.chars().filter(|c| !c.is_whitespace() && *c != '.').collect();
+    let parts = text[begin..end].trim_end_matches('.').split([':', '.']).map(|part| part.parse().ok());
+    let (hour, minute, second) = match parts.collect::<Option<Vec<i64>>>()?[..] {
         [hour, minute] => (hour, minute, 0),
         [hour, minute, second] => (hour, minute, second),
         _ => return None,
     };
-    if hour > 23 || minute > 59 || second_of > 59 {
+    if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let hour = half.map_or(hour, |half| hour % 12 + half);
-    let (name, text) = rest.split_once(": ").unwrap_or(("", rest));
+    let half = HALVES.iter().find(|(marks, _)| marks.contains(&&*mark)).map(|(_, half)| half);
+    match half {
+        Some(half) if hour <= 12 => Some([hour % 12 + half, minute, second]),
+        None if !mark.is_empty() => None,
+        _ => Some([hour, minute, second]),
+    }
+}
+
+/// The three numbers at the beginning of a text such as `21.11.26, 20:03`, with what stands between them, and the text
+/// after them; none of another text.
+fn date(text: &str) -> Option<([i64; 3], char, &str)> {
+    let (mut numbers, mut rest, mut between) = ([0; 3], text, ' ');
+    for (at, number) in numbers.iter_mut().enumerate() {
+        let end = rest.find(|c: char| !c.is_ascii_digit())?;
+        *number = rest[..end].parse().ok()?;
+        rest = &rest[end..];
+        if at < 2 {
+            between = rest.chars().next().filter(|c| ['/', '.', '-'].contains(c))?;
+            rest = rest[1..].trim_start();
+        }
+    }
+    Some((numbers, between, rest))
+}
+
+/// The date, the time, the name and the first line of a message in a line such as `[21.11.26, 08:03:00] Ada: Hello` or
+/// `11/21/26, 8:03 AM - Ada: Hello`; none of another line.
+fn heading(line: &str) -> Option<Object> {
+    let line = line.trim_start_matches(['\u{feff}', '\u{200e}', '\u{200f}']);
+    let (when, rest, has_brackets) = match line.strip_prefix('[') {
+        Some(line) => line.split_once("] ").map(|(when, rest)| (when, rest, true))?,
+        None => line.split_once(" - ").map(|(when, rest)| (when, rest, false))?,
+    };
+    let ([first, second, third], between, after) = date(when)?;
+    let after = after.trim_start_matches(['.', ',']);
+    let time = after.trim_start();
+    let time = time.strip_prefix('à').unwrap_or(time);
+    let [hour, minute, second_of] = clock(time).filter(|_| after.starts_with(char::is_whitespace))?;
+    // Without brackets, a time has no seconds.
+    if !has_brackets && time.matches([':']).count() > 1 {
+        return None;
+    }
+    let (name, text) =
+        rest.split_once(": ").or_else(|| rest.strip_suffix(':').map(|name| (name, ""))).unwrap_or(("", rest));
     let mut heading = Object::default();
     for (member, number) in [
         ("first", first),
@@ -132,6 +247,12 @@ fn heading(line: &str) -> Option<Object> {
     }
     heading.set_text("name", name);
     heading.set_text("text", text);
+    if between == '/' && time.ends_with('M') {
+        heading.set(AMERICAN, "true");
+    }
+    if between == '-' && first > 31 {
+        heading.set(ISO, "true");
+    }
     Some(heading)
 }
 
@@ -146,15 +267,40 @@ mod tests {
             "\u{200e}[21/11/2026, 8:03:00\u{202f}PM] Ada: Hello",
             "11/21/26, 8:03 PM - Ada: Hello",
             "21.11.26, 20:03 - Ada: Hello",
+            "21/11/26, 8:03 p. m. - Ada: Hello",
+            "21/11/26, 8:03\u{a0}p.\u{202f}m. - Ada: Hello",
+            "21/11/2026 à 20:03 - Ada: Hello",
+            "[2026/11/21 下午8:03:00] Ada: Hello",
+            "[2026. 11. 21. 오후 8:03:00] Ada: Hello",
         ] {
             let heading = heading(line).unwrap();
             assert_eq!(heading.integer("hour").unwrap(), Some(20), "{line}");
             assert_eq!(heading.text("name").unwrap().as_deref(), Some("Ada"), "{line}");
         }
-        for line in ["Hello", "- [x] done", "1. one - two: three", "[link] text", "2026-11-21 - Ada"] {
+        for line in [
+            "Hello",
+            "- [x] done",
+            "1. one - two: three",
+            "[link] text",
+            "2026-11-21 - Ada",
+            "2026-11-21 08:03:00 - ERROR: x",
+            "21/11/26, 8:03 xm - Ada: Hello",
+        ] {
             assert!(heading(line).is_none(), "{line}");
         }
-        assert!(is_month_first("11/5/26, 8:03 PM - Ada: Hello\n11/21/26, 8:03 PM - Ada: Hello"));
-        assert!(!is_month_first("5/11/26, 20:03 - Ada: Hello"));
+    }
+
+    #[test]
+    fn the_order_of_a_date_follows_from_the_chat() {
+        for (text, wanted) in [
+            ("11/5/26, 8:03 PM - Ada: Hello\n11/21/26, 8:03 PM - Ada: Hello", true),
+            ("5/11/26, 20:03 - Ada: Hello", false),
+            ("[11/5/26, 8:03:00 PM] Ada: Hello", true),
+            ("5/11/26, 8:03 pm - Ada: Hello", false),
+            ("11/5/26, 20:03 - Ada: Hello\n12/1/26, 20:03 - Ada: Hello", true),
+            ("11/5/26, 8:03 PM - Ada: Hello\n1/12/26, 8:03 PM - Ada: Hello", false),
+        ] {
+            assert_eq!(is_month_first(text, &ImportOptions::default()), wanted, "{text}");
+        }
     }
 }

@@ -25,16 +25,19 @@ fn database(home: &Home, name: &str, sql: &str) {
 #[test]
 fn the_history_of_aider() {
     let home = Home::new();
-    let history = "\n# aider chat started at 2026-09-01 10:00:00\n\n> aider v0.86.1\n> Main model: m\n\n\
-        #### Count the owls.  \n#### <blank>  \n#### All of them.  \n\nThree.\n\n```python\n> not a quotation\n#### no heading\n```\n\n\
-        > Tokens: 2k sent\n\n#### /add owls.py  \n\n> Added owls.py\n\n#### /ask why three?  \n\nI counted.\n\n\
-        # aider chat started at 2026-09-02 10:00:00\n\n#### Hello\n\nHi.\n";
+    let history = "\n# aider chat started at 2026-09-01 10:00:00\n\n> aider v0.86.1  \n> Main model: m  \n\n\
+        #### Count the owls.  \n#### <blank>  \n#### All of them.  \n\nThree.\n\n#### The barn\n> As they say\n\n```python\n> not a quotation\n#### no heading\n```\n\n\
+        > Tokens: 2k sent  \n\n#### /add owls.py  \n\n> Added owls.py  \n\n#### /ask why three?  \n\nI counted:\n\n```python\ncount(\n\n\
+        > ^C KeyboardInterrupt  \n\n#### Well?  \n\nThree.\n\n\
+        # aider chat started at 2026-09-02 10:00:00\n\n#### Hello  \n\nHi.\n";
     home.write("owls/.aider.chat.history.md", history);
     let wanted = [
         "owls/2026-09-01 10:00:00 user: Count the owls.\n\nAll of them.",
-        "owls/2026-09-01 10:00:00 assistant: Three.\n\n```python\n> not a quotation\n#### no heading\n```",
+        "owls/2026-09-01 10:00:00 assistant: Three.\n\n#### The barn\n> As they say\n\n```python\n> not a quotation\n#### no heading\n```",
         "owls/2026-09-01 10:00:00 user: /ask why three?",
-        "owls/2026-09-01 10:00:00 assistant: I counted.",
+        "owls/2026-09-01 10:00:00 assistant: I counted:\n\n```python\ncount(",
+        "owls/2026-09-01 10:00:00 user: Well?",
+        "owls/2026-09-01 10:00:00 assistant: Three.",
         "owls/2026-09-02 10:00:00 user: Hello",
         "owls/2026-09-02 10:00:00 assistant: Hi.",
     ];
@@ -64,6 +67,13 @@ fn chats_of_open_webui() {
     );
     database(&home, "webui.db", &sql);
     assert_eq!(told_of(&home, &["webui.db"]), wanted);
+    // Messages that follow each other in a circle.
+    let home = Home::new();
+    let chat = json!({"history": {"currentId": "b", "messages": {
+        "b": message("b", "a".into(), "assistant", "Three.", 1_756_000_001),
+        "a": message("a", "b".into(), "user", "Count the owls.", 1_756_000_000)}}});
+    home.write("chat-export.json", &json!([{"id": "w1", "chat": chat}]).to_string());
+    assert_eq!(told_of(&home, &["chat-export.json"]), wanted);
 }
 
 #[test]
@@ -73,7 +83,7 @@ fn conversations_of_lm_studio() {
     let conversation = json!({"name": "Owls", "createdAt": 1_756_000_000_000_i64, "messages": [
         {"currentlySelected": 1, "versions": [{"type": "singleStep", "role": "user", "content": part("Count.")},
             {"type": "singleStep", "role": "user", "content": part("Count the owls.")}]},
-        {"currentlySelected": 0, "versions": [{"type": "multiStep", "role": "assistant", "steps": [
+        {"currentlySelected": 7, "versions": [{"type": "multiStep", "role": "assistant", "steps": [
             {"type": "contentBlock", "style": {"type": "thinking"}, "content": part("Hm.")},
             {"type": "contentBlock", "content": part("Three."), "genInfo": {"indexedModelIdentifier": "qwen3"}},
             {"type": "debugInfoBlock", "debugInfo": "x"}]}]}]});
@@ -84,6 +94,12 @@ fn conversations_of_lm_studio() {
         wanted.map(|line| format!("lm-studio/1756000000000 {line}"))
     );
     assert_eq!(messages(&home)[1]["model"], "qwen3");
+    // A chat that nobody has begun.
+    let empty = json!({"name": "", "pinned": false, "createdAt": 1_756_000_000_000_i64, "messages": [],
+        "usePerChatPredictionConfig": true, "clientInput": ""});
+    home.write("empty.conversation.json", &empty.to_string());
+    let ran = home.run("rsv-import", &["empty.conversation.json"], "");
+    assert!(ran.status == 0 && ran.stderr.contains("no words of a user or a model"), "{ran}");
 }
 
 #[test]
@@ -98,10 +114,8 @@ fn conversations_of_librechat() {
         json!([{"type": "think", "think": "Hm."}, {"type": "text", "text": {"value": "Three."}}]);
     last["createdAt"] = "2026-09-01T10:00:02.000Z".into();
     let root = "00000000-0000-0000-0000-000000000000";
-    let flat = json!({"conversationId": "l1", "title": "Owls", "exportAt": "10:00:00 GMT", "messages": [
+    let mut flat = json!({"conversationId": "l1", "title": "Owls", "exportAt": "10:00:00 GMT", "messages": [
         message("a", root, true, "Count the owls."), message("b", "a", false, "Two."), last]});
-    let mut flat = flat;
-    flat["exportAt"] = "2026-09-02T10:00:00.000Z".into();
     home.write("flat.json", &flat.to_string());
     let wanted = ["librechat/l1 user: Count the owls.", "librechat/l1 assistant: Three."];
     assert_eq!(told_of(&home, &["flat.json"]), wanted);
@@ -145,13 +159,20 @@ fn tasks_of_cline_and_roo() {
         {"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Thr", "partial": true},
         {"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Three."},
         {"ts": 1_756_000_004_000_i64, "type": "ask", "ask": "followup", "text": "{\"question\": \"And the bats?\"}"},
-        {"ts": 1_756_000_005_000_i64, "type": "say", "say": "user_feedback", "text": "No."}]);
+        {"ts": 1_756_000_005_000_i64, "type": "say", "say": "user_feedback", "text": "No."},
+        {"ts": 1_756_000_005_000_i64, "type": "say", "say": "text", "text": "Then on", "partial": true}]);
     home.write("tasks/1756000000000/ui_messages.json", &shown.to_string());
     let sent = json!([{"role": "user", "content": [{"type": "text", "text": "<task>\nCount the owls.\n</task>\n<environment_details>x</environment_details>"}]},
         {"role": "assistant", "content": [{"type": "text", "text": "Three."}]}]);
     home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
     home.write("tasks/1756000000000/history_item.json", &json!({"workspace": "/nowhere/owls"}).to_string());
-    let lines = ["user: Count the owls.", "assistant: Three.", "assistant: And the bats?", "user: No."];
+    let lines = [
+        "user: Count the owls.",
+        "assistant: Three.",
+        "assistant: And the bats?",
+        "user: No.",
+        "assistant: Then on",
+    ];
     assert_eq!(told_of(&home, &["tasks"]), lines.map(|line| format!("owls/1756000000000 {line}")));
     // A task of which only that is left which was sent.
     let home = Home::new();
@@ -160,6 +181,24 @@ fn tasks_of_cline_and_roo() {
         told_of(&home, &["tasks"]),
         lines[..2].iter().map(|line| format!("cline/1756000000000 {line}")).collect::<Vec<_>>()
     );
+    // The words of a user with tags, and without.
+    let home = Home::new();
+    let of_user = |texts: &[&str]| {
+        let parts: Vec<Value> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
+        json!({"role": "user", "content": parts})
+    };
+    let sent = json!([
+        of_user(&["<task>\nDoes </task> end a <task> element?\n</task>"]),
+        of_user(&[
+            "[read_file for 'owls.txt'] Result:",
+            "three owls",
+            "<environment_details>x</environment_details>"
+        ]),
+        of_user(&["Go on.", "<environment_details>\nx\n</environment_details>"])
+    ]);
+    home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
+    let wanted = ["user: Does </task> end a <task> element?", "user: Go on."];
+    assert_eq!(told_of(&home, &["tasks"]), wanted.map(|line| format!("cline/1756000000000 {line}")));
 }
 
 #[test]
@@ -215,6 +254,18 @@ fn chats_of_cursor() {
         "cursor/k2 assistant: Hi.",
     ];
     assert_eq!(told_of(&home, &["state.vscdb"]), wanted);
+    // A damaged message is named, and the others are imported.
+    let damaged = rusqlite::Connection::open(home.path("state.vscdb")).unwrap();
+    damaged
+        .execute_batch(
+            r#"UPDATE cursorDiskKV SET value = '{"bubbleId":' WHERE key = 'bubbleId:k1:b1';
+            UPDATE cursorDiskKV SET value = '{"bubbleId":"b2","type":2,"text":"Four."}' WHERE key = 'bubbleId:k1:b2';"#,
+        )
+        .unwrap();
+    drop(damaged);
+    let ran = home.run("rsv-import", &["state.vscdb"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("bubbleId b1"), "{ran}");
+    assert!(told(&home).iter().any(|line| line.ends_with("assistant: Four.")), "{:?}", told(&home));
     // Another program's of that name.
     database(&home, "code/state.vscdb", "CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB);");
     let ran = home.run("rsv-import", &["code"], "");
@@ -228,11 +279,12 @@ fn sessions_of_goose() {
         &home,
         "sessions.db",
         r#"CREATE TABLE sessions (id TEXT PRIMARY KEY, description TEXT, session_type TEXT, working_dir TEXT, created_at TIMESTAMP);
-        CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER);
+        CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
         INSERT INTO sessions VALUES ('g1', 'Owls', 'user', '/nowhere/owls', '2026-09-01'), ('g2', 'x', 'sub_agent', '/nowhere/owls', '2026-09-01');
-        INSERT INTO messages VALUES (1, 'g1', 'user', '[{"type":"text","text":"Count the owls."}]', 1756000000);
-        INSERT INTO messages VALUES (2, 'g1', 'assistant', '[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Three."}]', 1756000001);
-        INSERT INTO messages VALUES (3, 'g2', 'user', '[{"type":"text","text":"Count."}]', 1756000001);"#,
+        INSERT INTO messages VALUES (1, 'g1', 'user', '[{"type":"text","text":"Count the owls."}]', 1756000000, NULL);
+        INSERT INTO messages VALUES (2, 'g1', 'assistant', '[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Three."}]', 1756000001, '{"userVisible":true,"agentVisible":true}');
+        INSERT INTO messages VALUES (3, 'g2', 'user', '[{"type":"text","text":"Count."}]', 1756000001, NULL);
+        INSERT INTO messages VALUES (4, 'g1', 'user', '[{"type":"text","text":"A summary."}]', 1756000002, '{"userVisible":false,"agentVisible":true}');"#,
     );
     let wanted = ["owls/g1 user: Count the owls.", "owls/g1 assistant: Three."];
     assert_eq!(told_of(&home, &["sessions.db"]), wanted);
@@ -241,6 +293,8 @@ fn sessions_of_goose() {
         json!({"id": "g1", "description": "Owls", "working_dir": "/nowhere/owls", "message_count": 2}),
         json!({"id": "1", "role": "user", "created": 1_756_000_000, "content": [{"type": "text", "text": "Count the owls."}]}),
         json!({"id": "2", "role": "assistant", "created": 1_756_000_001, "content": [{"type": "text", "text": "Three."}]}),
+        json!({"id": "3", "role": "user", "created": 1_756_000_002, "content": [{"type": "text", "text": "A summary."}],
+            "metadata": {"userVisible": false, "agentVisible": true}}),
     ];
     home.write("g1.jsonl", &lines.map(|line| line.to_string()).join("\n"));
     assert_eq!(told_of(&home, &["g1.jsonl"]), wanted);
@@ -322,6 +376,27 @@ fn chats_of_whatsapp_and_slack() {
     let days: Vec<String> =
         messages(&home).iter().map(|m| m["created_at"].as_str().unwrap()[..10].to_owned()).collect();
     assert_eq!(days, ["2026-11-05", "2026-11-21"]);
+    // Notes of the program are said by nobody.
+    let notes = "21/11/26, 8:03 p. m. - Ada: Three\n21/11/26, 8:04 p. m. - Ada: <Multimedia omitido>\n\
+        21/11/26, 8:05 p. m. - Bob: Se eliminó este mensaje.\n21/11/26, 8:05 p. m. - Bob: \u{200e}image omitted\n\
+        21/11/26, 8:06 p. m. - Ada changed the subject from \"Barn: owls\" to \"Owls\"\n21/11/26, 8:07 p. m. - Bob: Four\n";
+    let home = Home::new();
+    home.write("Barn.txt", notes);
+    assert_eq!(
+        told_of(&home, &["Barn.txt"]),
+        ["whatsapp/Barn user: Ada: Three", "whatsapp/Barn user: Bob: Four"]
+    );
+    assert_eq!(messages(&home)[0]["created_at"], "2026-11-21T20:03:00.000Z");
+    // Logs and notes with dates are no chats.
+    for text in [
+        "2026-11-21 08:03:00 - ERROR: x\n",
+        "2026-11-21 20:03 - Meeting: budget\n",
+        "[2026-11-21 08:03:00] main.ERROR: x\n",
+    ] {
+        home.write("log.txt", &text.repeat(3));
+        let ran = home.run("rsv-import", &["log.txt"], "");
+        assert!(ran.status == 2 && ran.stderr.contains("has no known format"), "{ran}");
+    }
 
     let home = Home::new();
     let day = json!([
@@ -329,9 +404,21 @@ fn chats_of_whatsapp_and_slack() {
         {"type": "message", "user": "U1", "text": "Three owls &amp; a bat", "ts": "1756000001.000100", "user_profile": {"real_name": "Ada"}},
         {"type": "message", "user": "U2", "text": "Four", "ts": "1756000002.000100", "thread_ts": "1756000001.000100"}]);
     home.write("export/barn/2025-08-24.json", &day.to_string());
-    home.write("export/users.json", &json!([{"id": "U1", "name": "ada"}]).to_string());
-    let wanted = ["slack/barn user: Ada: Three owls & a bat", "slack/barn user: U2: Four"];
+    home.write(
+        "export/users.json",
+        &json!([{"id": "U2", "team_id": "T1", "name": "bob", "profile": {"real_name": "Bob"}}]).to_string(),
+    );
+    home.write(
+        "export/channels.json",
+        &json!([{"id": "C1", "name": "barn", "creator": "U1", "members": []}]).to_string(),
+    );
+    let wanted = ["slack/barn user: Ada: Three owls & a bat", "slack/barn user: Bob: Four"];
     assert_eq!(told_of(&home, &["export"]), wanted);
+    let ran = home.run("rsv-import", &["export"], "");
+    assert!(
+        ran.stderr.contains("they are lists of Slack") && !ran.stderr.contains("no known format"),
+        "{ran}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! rsv-import keeps what people said in the files of other programs, and nothing that nobody said.
 
 use crate::import_formats::{messages, told};
-use crate::support::{Home, text};
+use crate::support::{Home, lines_of, text};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -506,4 +506,24 @@ fn moved_directories_and_downloads_are_found() {
         terminal.end();
         assert_eq!(messages(&home).len(), count, "{answer}");
     }
+}
+
+#[test]
+fn signals_of_contextd_without_times() {
+    let home = Home::new();
+    let signal = json!({"memory_id": "m1", "helpful": true});
+    let memory = json!({"id": "m1", "project_id": "owls", "title": "Count at dusk", "content": "Each time.",
+        "outcome": "success", "confidence": 0.8});
+    let list = json!({"memories": [memory], "signals": [signal, signal]});
+    let signals = || {
+        lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "signal").collect::<Vec<Value>>()
+    };
+    home.run("rsv-import", &["-q"], list.to_string()).ok();
+    let first = signals();
+    assert_eq!(first.len(), 2, "{first:?}");
+    for signal in &first {
+        assert!(!signal["created_at"].as_str().unwrap().starts_with("1970"), "{signal}");
+    }
+    home.run("rsv-import", &["-q"], list.to_string()).ok();
+    assert_eq!(signals(), first);
 }
