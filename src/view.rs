@@ -24,8 +24,8 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 use wrap::{Margins, columns, wrap};
 
-/// `5744a1c 2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes, `garden/desk` and the
-/// title of the instance precede the role.
+/// `5744a1c 2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes, `garden/desk` and
+/// the title of the instance precede the role.
 pub fn record(record: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
     paragraph("", record, &[], heads, layout)
 }
@@ -47,7 +47,7 @@ pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], heads: &Heads, layo
     paragraph(&format!("{rank:>2}. {score}{rule}"), &hit.record, matched, heads, layout)
 }
 
-/// What supersedes a hit, for the line under it: `    newer: 1a2b3c4d5e6f`.
+/// The ids that supersede a hit, for the line under it: `    newer: 1a2b3c4d5e6f`.
 pub fn newer(hit: &Hit) -> String {
     let ids: Vec<String> = hit.why.newer.iter().map(|newer| unique_prefix(&newer.id)).collect();
     if ids.is_empty() { String::new() } else { format!("    newer: {}\n", ids.join(", ")) }

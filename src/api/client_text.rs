@@ -95,8 +95,8 @@ const PROGRAM_REQUESTS: [&str; 5] = [
     "Here is the conversation so far:\n<conversation>\n",
 ];
 
-/// The words of a text in the role of the user that the user wrote: without the additions of a program, and, of the call
-/// of a command, with its name. `None` if a program wrote all of it.
+/// The words of a text in the role of the user that the user wrote: without the additions of a program, and, of the
+/// call of a command, with its name. `None` if a program wrote all of it.
 pub fn own_words(text: &str) -> Option<Cow<'_, str>> {
     let words = typed_words(text)?;
     (!is_program_text(&words)).then_some(words)
@@ -164,7 +164,7 @@ fn consists_of_elements(text: &str) -> bool {
     let is_program = |name: &str| PROGRAM_ELEMENTS.contains(&name) || name.starts_with(EXTERNAL_ELEMENT);
     let mut rest = text;
     while let Some((name, length)) = element(rest).filter(|(name, _)| is_program(name)) {
-        // What an element quotes may have its end too.
+        // A quotation in an element may have its end too.
         let length = if rest.ends_with(&format!("</{name}>")) { rest.len() } else { length };
         rest = rest[length..].trim_start();
     }
@@ -184,7 +184,8 @@ fn element(text: &str) -> Option<(&str, usize)> {
     Some((name, 1 + closed))
 }
 
-/// The name and the words of the call of a command, `None` inside if it has no words; `None` if the text is no such call.
+/// The name and the words of the call of a command, `None` inside if it has no words; `None` if the text is no such
+/// call.
 fn command(text: &str) -> Option<Option<String>> {
     let (mut rest, mut name, mut words) = (text.trim(), "", "");
     while !rest.is_empty() {

@@ -30,8 +30,8 @@ impl DocumentSearch<'_> {
         self.find(memory, &self.options.target, self.options.documents, !is_document, steps)
     }
 
-    /// Of a target that is one document, its first sections with words of their own, in the order of the tree, which have
-    /// no score; none of another target.
+    /// Of a target that is one document, its first sections with words of their own, in the order of the tree, which
+    /// have no score; none of another target.
     pub(super) fn first_sections(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
         let Some(document) = self.target_document(&mut *memory.store)? else { return Ok(Vec::new()) };
         let mut nodes = tree::below(&mut *memory.store, self.partition(), &self.options.target, None)?;

@@ -53,7 +53,8 @@ struct LoadedMemory {
 }
 
 impl LineEnricher {
-    /// Opens the store; notes report missing parts, and requests continue without them until later attempts succeed. `trace_id` is for every request, instead of its own or a new one.
+    /// Opens the store; notes report missing parts, and requests continue without them until later attempts succeed.
+    /// `trace_id` is for every request, instead of its own or a new one.
     pub fn new(
         settings: Settings,
         common: &Common,

@@ -7,8 +7,8 @@ use crate::search::Newer;
 use crate::store::{Select, Store};
 use std::collections::{HashMap, HashSet};
 
-/// The candidates in their order, before each that was corrected the newest correction within a selection, if it passes.
-/// So a budget that keeps what was corrected keeps the correction too.
+/// The candidates in their order, before each that was corrected the newest correction within a selection, if it
+/// passes. So a budget that keeps what was corrected keeps the correction too.
 pub(super) fn with_newer(
     candidates: Vec<Candidate>,
     which: &Select,

@@ -326,8 +326,8 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
     }
 }
 
-/// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found and
-/// repeats what better messages say is left out.
+/// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found
+/// and repeats what better messages say is left out.
 pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
     let text = text_of(question);
     let words = SoughtWords::of(&text, Languages::of_text(&text));

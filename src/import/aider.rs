@@ -1,5 +1,5 @@
-//! The history of aider, `.aider.chat.history.md` in the directory of a project: a line with the time when a chat began,
-//! then the words of the user in headings, output of the program in quotations, and the answers.
+//! The history of aider, `.aider.chat.history.md` in the directory of a project: a line with the time when a chat
+//! began, then the words of the user in headings, output of the program in quotations, and the answers.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};

@@ -1,6 +1,6 @@
 //! Bodies of the APIs of models, and logs of them: a request, an answer, or both in one object, as in
-//! `{"request": …, "response": …}`, in the files of the batch API, and in those for fine-tuning. Bodies may be of OpenAI's
-//! chat completions, completions and Responses, of Anthropic's Messages, of Gemini, and of Ollama.
+//! `{"request": …, "response": …}`, in the files of the batch API, and in those for fine-tuning. Bodies may be of
+//! OpenAI's chat completions, completions and Responses, of Anthropic's Messages, of Gemini, and of Ollama.
 
 use super::contents::{said_text, text};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

@@ -140,7 +140,8 @@ impl Revert {
         Revert { message: member("messageID"), part: member("partID"), is_reached: false }
     }
 
-    /// The parts before the place of the next message; `None` if none of it, and of those after it, is before the place.
+    /// The parts before the place of the next message; `None` if none of it, and of those after it, is before the
+    /// place.
     fn kept(&mut self, id: &str, mut parts: Vec<Object>) -> Option<Vec<Object>> {
         if self.is_reached {
             return None;

@@ -1,5 +1,5 @@
-//! Chats that WhatsApp exports: text, in which a line with a date, a time and a name begins each message. Whether the day
-//! or the month comes first follows from the dates of the file, and it is the day if they do not say.
+//! Chats that WhatsApp exports: text, in which a line with a date, a time and a name begins each message. Whether the
+//! day or the month comes first follows from the dates of the file, and it is the day if they do not say.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

@@ -119,7 +119,7 @@ fn said(message: &Value) -> Option<ImportedMessage> {
     for (author, role) in [("User", Role::User), ("Agent", Role::Assistant)] {
         if let Some(body) = message.get(author) {
             let parts = body.get("content").and_then(Value::as_array).into_iter().flatten();
-            // What a message mentions has the text of files.
+            // Mentions in a message have the text of files.
             let texts = parts.filter_map(|part| part.get("Text")?.as_str());
             let id = body.get("id").and_then(Value::as_str).map(str::to_owned);
             let text = texts.collect::<Vec<_>>().join("\n");

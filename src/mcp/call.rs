@@ -119,8 +119,8 @@ impl Call<'_> {
         Ok(embedder)
     }
 
-    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted, and none that is never
-    /// recalled.
+    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted, and none that is
+    /// never recalled.
     pub(super) fn hits(
         &self,
         store: &mut dyn Store,

@@ -47,11 +47,11 @@ pub(crate) const NEIGHBOUR_REACH: usize = 2;
 pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.4, 0.2];
 /// A short record that ends in a question contributes this beyond that to the next record, which answers it.
 pub(crate) const ANSWERED: f64 = 0.4;
-/// The bytes up to which a text is short. A longer one asks less, and gets less from its neighbours: it has words enough
-/// of its own to be found by.
+/// The bytes up to which a text is short. A longer one asks less, and gets less from its neighbours: it has words
+/// enough of its own to be found by.
 pub(crate) const SHORT: f64 = 300.0;
-/// Words count whole beside meaning if some record holds this share of the question's: of fewer, as where it is in another
-/// language than the texts, they count in proportion.
+/// Words count whole beside meaning if some record holds this share of the question's: of fewer, as where it is in
+/// another language than the texts, they count in proportion.
 pub(crate) const TRUSTED_SHARE: f64 = 0.2;
 /// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of
 /// its cosine between the floor and 1.

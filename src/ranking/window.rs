@@ -1,9 +1,9 @@
 //! Scores the texts of a conversation by their words: each by its best passage, since a long answer holds most words of
 //! any question somewhere.
 //!
-//! A passage is a window of `weights::WINDOW` consecutive words. Its score is that of BM25 without a norm for the length
-//! (`b` = 0), with the power 1.5 of the idf; times the share of the question that the whole text holds, by the same
-//! weights.
+//! A passage is a window of `weights::WINDOW` consecutive words. Its score is that of BM25 without a norm for the
+//! length (`b` = 0), with the power 1.5 of the idf; times the share of the question that the whole text holds, by the
+//! same weights.
 
 use super::bm25::{Corpus, QueryToken};
 use super::weights::{self, Weighting};

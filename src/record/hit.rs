@@ -34,12 +34,12 @@ pub struct HitEvidence {
     pub via: Option<LinkHop>,
     /// The kinds of the secrets that it holds, where secrets are searched for.
     pub secrets: Vec<String>,
-    /// The byte ranges of a long message's text that answer the question, a member of the hit itself; `None` if all of it
-    /// is quoted.
+    /// The byte ranges of a long message's text that answer the question, a member of the hit itself; `None` if all of
+    /// it is quoted.
     pub quoted: Option<Vec<Range<usize>>>,
     /// Whether it is recalled. A member of the hit itself, unless it is `Auto`.
     pub rule: RecallRule,
-    /// What supersedes it, newest first; a member of the hit itself.
+    /// The statements that supersede it, newest first; a member of the hit itself.
     pub newer: Vec<NewerStatement>,
 }
 
@@ -68,8 +68,8 @@ pub struct LinkHop {
 }
 
 impl HitEvidence {
-    /// The member `why` of a hit, without `share`, which is for the ranking alone, and without what are members of the hit
-    /// itself.
+    /// The member `why` of a hit, without `share`, which is for the ranking alone, and without what are members of the
+    /// hit itself.
     fn to_object(&self) -> Object {
         let mut object = Object::default();
         let numbers = [
@@ -169,7 +169,8 @@ impl Hit {
     }
 }
 
-/// The member `quoted`, with a comma in front: an array of pairs, the first byte of each range and the one after its last.
+/// The member `quoted`, with a comma in front: an array of pairs, the first byte of each range and the one after its
+/// last.
 pub(super) fn quoted_member(ranges: &[Range<usize>]) -> String {
     let ranges: Vec<String> = ranges.iter().map(|range| format!("[{},{}]", range.start, range.end)).collect();
     format!(",\"quoted\":[{}]", ranges.join(","))

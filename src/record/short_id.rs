@@ -1,5 +1,5 @@
-//! Short ids: the first letters of the digest of an id, by which people name a record. Ids themselves begin alike, since
-//! a UUIDv7 begins with its time.
+//! Short ids: the first letters of the digest of an id, by which people name a record. Ids themselves begin alike,
+//! since a UUIDv7 begins with its time.
 
 use super::digest::hexadecimal;
 use sha2::{Digest, Sha256};

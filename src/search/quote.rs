@@ -12,8 +12,8 @@ pub(super) fn note_passages(hit: &mut Hit, sought: &SoughtWords) {
     }
 }
 
-/// Leaves of a message's text what is quoted of it, and the first letters of its id's digest, by which the rest is found.
-/// Returns whether the ranges are some of it; otherwise nothing changes.
+/// Leaves of a message's text what is quoted of it, and the first letters of its id's digest, by which the rest is
+/// found. Returns whether the ranges are some of it; otherwise nothing changes.
 pub fn quote(message: &mut StoredRecord, ranges: &[Range<usize>]) -> bool {
     let Some(quotation) = quotation(&message.text, ranges) else { return false };
     message.text = format!("{quotation}\n[from message {}]", unique_prefix(&message.id));

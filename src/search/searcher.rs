@@ -169,8 +169,9 @@ impl<'a> Searcher<'a> {
     }
 
     /// Visits the hits of a request, each with up to `reach` records before and after it, as `around` returns
-    /// them, and whether the search went by meaning. Of more than `MAX_MARKED`, those that have all words are visited one
-    /// by one as far as can be, so that very many need little memory, and what supersedes them is not looked for. With
+    /// them, and whether the search went by meaning. Of more than `MAX_MARKED`, those that have all words are visited
+    /// one by one as far as can be, so that very many need little memory, and what supersedes them is not looked for.
+    /// With
     /// `explain`, hits have the parts of their scores.
     pub fn visit(
         &mut self,

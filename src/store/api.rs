@@ -261,8 +261,9 @@ pub trait Maintenance {
         Ok(FileState::default())
     }
 
-    /// Brings some of what the store has for the search by words to the present version, which a release may have changed;
-    /// returns the number of records that are left. Each call takes a moment, so that other writers need not wait.
+    /// Brings some of what the store has for the search by words to the present version, which a release may have
+    /// changed; returns the number of records that are left. Each call takes a moment, so that other writers need not
+    /// wait.
     fn update_words(&mut self) -> Result<u64> {
         Ok(0)
     }

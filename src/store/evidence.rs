@@ -246,8 +246,8 @@ impl Evidence {
         self.candidates.iter().map(score).collect()
     }
 
-    /// The factor for words beside meaning, at most 1: words count less if no record holds much of the question, as where
-    /// it is asked in another language than the texts are in.
+    /// The factor for words beside meaning, at most 1: words count less if no record holds much of the question, as
+    /// where it is asked in another language than the texts are in.
     pub fn trust_in_words(&self) -> f64 {
         let best = self.candidates.iter().map(|one| one.share).fold(0.0, f64::max);
         (best / weights::TRUSTED_SHARE).min(1.0)

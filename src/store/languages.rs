@@ -1,5 +1,5 @@
-//! The languages of a store's texts: a fact, which is noted as texts are written. The words of a question are stemmed in
-//! these alone.
+//! The languages of a store's texts: a fact, which is noted as texts are written. The words of a question are stemmed
+//! in these alone.
 
 use super::imports::FactTable;
 use crate::text::Languages;

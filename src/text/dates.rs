@@ -188,9 +188,9 @@ enum Past {
 }
 
 impl Dates {
-    /// Finds the dates in a question: months by name, in English also by at least its first three letters; years of four
-    /// digits from 1900 to 2099; and times before `now` such as yesterday, last Monday or last week, whose days begin
-    /// and end in its time zone.
+    /// Finds the dates in a question: months by name, in English also by at least its first three letters; years of
+    /// four digits from 1900 to 2099; and times before `now` such as yesterday, last Monday or last week, whose days
+    /// begin and end in its time zone.
     pub fn named(question: &str, languages: Languages, now: impl FnOnce() -> Zoned) -> Dates {
         let folded = fold(question);
         let phrase = format!(" {} ", words(&folded).collect::<Vec<_>>().join(" "));
@@ -247,8 +247,8 @@ const AMBIGUOUS_MONTHS: [&str; 3] = ["marco", "mars", "марта"];
 /// The words before such a month.
 const BEFORE_MONTHS: [&str; 8] = ["em", "en", "mes", "mois", "desde", "depuis", "до", "с"];
 
-/// Whether folded words between spaces have one of the names of a month; an ambiguous one only beside a number, or after
-/// a word that stands before months.
+/// Whether folded words between spaces have one of the names of a month; an ambiguous one only beside a number, or
+/// after a word that stands before months.
 fn has_month(phrase: &str, names: &str) -> bool {
     if !has_any(phrase, names) {
         return false;

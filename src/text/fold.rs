@@ -11,8 +11,8 @@ use unicode_normalization::char::is_combining_mark;
 /// The version of `fold`.
 pub(crate) const FOLDING: i64 = 2;
 
-/// Folds a text: compatibility decomposition (NFKD), lower case, without accents, points, vowel marks and characters that
-/// are not seen; and one letter, digit or mark for those that `plain` names.
+/// Folds a text: compatibility decomposition (NFKD), lower case, without accents, points, vowel marks and characters
+/// that are not seen; and one letter, digit or mark for those that `plain` names.
 pub(crate) fn fold(text: &str) -> String {
     fold_runs(text, |run, folded| {
         let mut rest = run;
@@ -84,9 +84,10 @@ fn push_decomposed(folded: &mut String, c: char) {
 
 const BREVE: char = '\u{306}';
 
-/// Whether a decomposed character is left out: it is not seen; it is an accent, a Hebrew point, an Arabic vowel mark or a
-/// stroke that only lengthens an Arabic word; or a mark that is no letter by Unicode and would split a word, as the virama.
-/// Those of kana and of the scripts of South-East Asia stay, where a mark makes another word, and those of symbols.
+/// Whether a decomposed character is left out: it is not seen; it is an accent, a Hebrew point, an Arabic vowel mark or
+/// a stroke that only lengthens an Arabic word; or a mark that is no letter by Unicode and would split a word, as the
+/// virama. Those of kana and of the scripts of South-East Asia stay, where a mark makes another word, and those of
+/// symbols.
 fn is_dropped(c: char) -> bool {
     if c < '\u{300}' {
         return is_unseen(c);

@@ -145,7 +145,8 @@ impl Stem {
         &self.text
     }
 
-    /// What every word of the stem has, at its beginning unless `is_anywhere`: the last letter may differ (`citi`,
+    /// The piece that every word of the stem has, at its beginning unless `is_anywhere`: the last letter may differ
+    /// (`citi`,
     /// `city`), in Dutch also of a short one (`man`, `maan`).
     pub(crate) fn piece(&self) -> &str {
         let stem = &self.text[..];
@@ -172,8 +173,8 @@ impl Stem {
         has_piece && self.language.stem(word) == self.text
     }
 
-    /// Its name in an index of the stems of all languages: of English the text alone. In no text, which has only letters
-    /// and digits, is there a `_`.
+    /// Its name in an index of the stems of all languages: of English the text alone. In no text, which has only
+    /// letters and digits, is there a `_`.
     pub(crate) fn key(&self) -> Cow<'_, str> {
         match self.language {
             ENGLISH => Cow::Borrowed(&self.text),

@@ -1,8 +1,8 @@
 //! The passages of a long text that answer a question: it is cut at sentences, and those passages are quoted that hold
 //! most of the question's words (greedy maximum coverage; Tombros and Sanderson, 1998).
 //!
-//! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179 questions about
-//! long chats, the sentence of the answer reaches the model as often.
+//! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179 questions
+//! about long chats, the sentence of the answer reaches the model as often.
 
 use super::fold::fold;
 use super::languages::{Languages, Stem};

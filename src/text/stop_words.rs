@@ -7,8 +7,8 @@ pub(super) const ENGLISH: &str = "a about all also am an and any are as at be be
     said she should so some tell than that the their them then there these they this to too up us was we were what \
     when where which who why will with would you your";
 
-/// The function words of the other languages by their codes (ISO 639-1): articles, pronouns, prepositions, conjunctions,
-/// auxiliary verbs, and the words that ask. They are written as in the language, and compared folded.
+/// The function words of the other languages by their codes (ISO 639-1): articles, pronouns, prepositions,
+/// conjunctions, auxiliary verbs, and the words that ask. They are written as in the language, and compared folded.
 pub(super) const OTHERS: &[(&str, &str)] = &[
     (
         "ar",

@@ -1,5 +1,5 @@
-//! The stores and exports of releases, as scripts/fixtures made them, are opened for ever: nothing of them is lost, and all
-//! that is new can be written into them.
+//! The stores and exports of releases, as scripts/fixtures made them, are opened for ever: nothing of them is lost, and
+//! all that is new can be written into them.
 
 use crate::import_kills::kill;
 use crate::support::{Dice, Home, is_test_process, lines_of, number_from, on_each_store, on_graph};

@@ -1,5 +1,5 @@
-//! Spellings of one word find each other, whatever script they are in; and a store whose words an earlier release folded is
-//! searched as before, until it is brought up to date bit by bit.
+//! Spellings of one word find each other, whatever script they are in; and a store whose words an earlier release
+//! folded is searched as before, until it is brought up to date bit by bit.
 
 use crate::fixtures::{export_of, home_of, load_graph, releases};
 use crate::import_kills::kill;
@@ -47,7 +47,8 @@ const OTHERS: &[[&str; 2]] = &[["йод", "иод"], ["かき", "がき"], ["ハ
 on_each_store!(the_spellings_of_a_word_find_each_other);
 /// Keeps: Spellings of one word find each other: ß and ss, apostrophes, soft hyphens, points and vowel marks.
 fn the_spellings_of_a_word_find_each_other(home: Home) {
-    // Those that are not indexed yet, and those that are. By any word, a stop word finds nothing, and parts of words count.
+    // Those that are not indexed yet, and those that are. By any word, a stop word finds nothing, and parts of words
+    // count.
     for filler in [0, 250] {
         let home = home.emptied();
         let (mut lines, mut queries, mut expected) = (String::new(), String::new(), Vec::new());

@@ -44,8 +44,8 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Takes a server that no other test has; `None` where there is none. Waits where all are taken, which cargo-nextest
-    /// avoids: it runs as many tests of the group `graph` at once as there are servers.
+    /// Takes a server that no other test has; `None` where there is none. Waits where all are taken, which
+    /// cargo-nextest avoids: it runs as many tests of the group `graph` at once as there are servers.
     pub(crate) fn empty() -> Option<Graph> {
         let addresses = std::env::var("RSV_TEST_NEO4J").ok()?;
         let group = std::env::var("NEXTEST_TEST_GROUP").unwrap_or_else(|_| GROUP.into());

@@ -1,7 +1,7 @@
 //! The text of a record in the server's full-text index, and the queries to that index.
 //!
-//! The indexed text is the collection of a record, its words, and their stems in the languages that it may be in, so that
-//! a match in the index is a match of the search.
+//! The indexed text is the collection of a record, its words, and their stems in the languages that it may be in, so
+//! that a match in the index is a match of the search.
 
 use crate::ranking::bm25::{Corpus, QueryToken};
 use crate::text::Languages;
@@ -15,10 +15,11 @@ use std::collections::BTreeSet;
 const MAX_DEPTH: usize = 3;
 const MAX_CLAUSES: usize = 250;
 
-/// What the index has of a record. A change of it, or of what it follows from, brings a migration (`changes/reindex.rs`).
+/// The words of a record in the index. A change of them, or of what they follow from, brings a migration
+/// (`changes/reindex.rs`).
 pub(super) struct IndexedText {
-    /// `@` and the number of its collection, its stems in English, those in the other languages that it may be in with the
-    /// language's code (`_de_haus`), each preceded by `_`, and its words.
+    /// `@` and the number of its collection, its stems in English, those in the other languages that it may be in with
+    /// the language's code (`_de_haus`), each preceded by `_`, and its words.
     pub(super) words: String,
     /// Those in English.
     pub(super) stems: BTreeSet<String>,
@@ -55,8 +56,8 @@ pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
     Some((collection, stems.filter(|stem| !stem.contains('_')).collect()))
 }
 
-/// The stem of a token that is English alone and begins with it: every record that holds the token holds that stem. None
-/// for a token whose earlier form some records have.
+/// The stem of a token that is English alone and begins with it: every record that holds the token holds that stem.
+/// None for a token whose earlier form some records have.
 pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
     match earlier_pattern(token) {
         Some(_) => None,

@@ -98,8 +98,8 @@ fn m014_fingerprints(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Segments know by which folding they have their words: those that are there by the first. They are brought to the
-/// present one afterwards, some documents at a time. A program of an earlier release that still runs adds none: it is to
-/// be started again.
+/// present one afterwards, some documents at a time. A program of an earlier release that still runs adds none: it is
+/// to be started again.
 fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "ALTER TABLE segment ADD COLUMN folding INTEGER NOT NULL DEFAULT 1;
@@ -111,8 +111,8 @@ fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Brings a file to the version of this release, all at once; another process may have done so meanwhile. Returns whether
-/// it had another one.
+/// Brings a file to the version of this release, all at once; another process may have done so meanwhile. Returns
+/// whether it had another one.
 pub(super) fn run(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<bool> {
     if version(connection)? == VERSION {
         return Ok(false);

@@ -28,8 +28,8 @@ pub(super) fn vector_indexes(connection: &mut Connection) -> rusqlite::Result<Ve
     Ok(if rebuilt > 0 { vec![format!("{rebuilt} vector indexes were rebuilt")] } else { Vec::new() })
 }
 
-/// Brings words in the index from an earlier folding to the present one until `time` is over, at least a few; returns the
-/// number of documents that are left.
+/// Brings words in the index from an earlier folding to the present one until `time` is over, at least a few; returns
+/// the number of documents that are left.
 pub(super) fn words(connection: &mut Connection, time: Duration) -> rusqlite::Result<u64> {
     if refold::remaining(connection)? == 0 {
         return Ok(0);

@@ -54,8 +54,8 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay. Returns the
-/// numbers before and after. Must be called within a transaction that checks references at its end.
+/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay. Returns
+/// the numbers before and after. Must be called within a transaction that checks references at its end.
 pub(super) fn move_records(
     transaction: &Transaction,
     known_collections: &mut KnownCollections,

@@ -1,10 +1,10 @@
-//! Brings the words of segments from one folding to the next, some documents at a time, in place: where a text has other
-//! words now, its old words are taken out of their posting lists, and the new ones are added. Most texts have the same words
-//! as before, and cost no more than to be read.
+//! Brings the words of segments from one folding to the next, some documents at a time, in place: where a text has
+//! other words now, its old words are taken out of their posting lists, and the new ones are added. Most texts have the
+//! same words as before, and cost no more than to be read.
 //!
 //! The fact `REFOLD_FROM` is the number of the first segment that may have words of an earlier folding; without it none
-//! has. A segment knows how many of its first slots are of the next folding: it can be searched, and records can be removed
-//! from it, at any time.
+//! has. A segment knows how many of its first slots are of the next folding: it can be searched, and records can be
+//! removed from it, at any time.
 
 use super::segment::{ChangedWords, Segment, WordBalance};
 use crate::record::{RecordKind, TextSource, kind_named};
@@ -150,8 +150,8 @@ impl<'a> Refolding<'a> {
     }
 }
 
-/// Adds the words of a document that it holds more or less often by the folding after `folding` than by that; returns its
-/// length in words, unless both give the same text.
+/// Adds the words of a document that it holds more or less often by the folding after `folding` than by that; returns
+/// its length in words, unless both give the same text.
 fn changed_words(text: &str, folding: i64, slot: u64, words: &mut ChangedWords) -> Option<u32> {
     if text.is_ascii() {
         return None;

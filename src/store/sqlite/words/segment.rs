@@ -478,8 +478,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Notes the version of the folding of its words, the number of its first slots that are of the next one, and by how
-    /// much its length changes.
+    /// Notes the version of the folding of its words, the number of its first slots that are of the next one, and by
+    /// how much its length changes.
     pub(crate) fn set_folding(
         &self,
         connection: &Connection,

@@ -243,8 +243,8 @@ fn tidy(connection: &Connection, collection: i64) -> rusqlite::Result<()> {
 
 /// The segments to merge. If more than half of the slots of one have no document, it and those after it; if there are
 /// too many, the newest, and those before it, as long as each is no larger than all after it together. So a record is
-/// rewritten only O(log n) times, and the segments stay in the order of their records. Those up to the last one with words
-/// of an earlier folding stay as they are.
+/// rewritten only O(log n) times, and the segments stay in the order of their records. Those up to the last one with
+/// words of an earlier folding stay as they are.
 fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
     let mut segments = Segment::list(connection, collection)?;
     // Words of different foldings cannot be merged.
