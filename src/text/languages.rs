@@ -37,6 +37,8 @@ enum Script {
 }
 use Script::{Arabic, Cyrillic, Greek, Latin, Tamil};
 
+const OTHER_SCRIPTS: [Script; 4] = [Arabic, Cyrillic, Greek, Tamil];
+
 const SPANISH_ENDINGS: &[(&str, &str)] =
     &[("cion", "ción"), ("sion", "sión"), ("ria", "ría"), ("rian", "rían"), ("rias", "rías")];
 const FRENCH_ENDINGS: &[(&str, &str)] = &[("ite", "ité"), ("ites", "ités"), ("ee", "ée"), ("ees", "ées")];
@@ -68,6 +70,8 @@ const ENGLISH: Language = Language(0);
 
 /// The beginning of a text by which its language is told, in bytes.
 const TOLD_BYTES: usize = 240;
+/// The bytes of short texts by which their language is told together.
+const TOGETHER_BYTES: usize = 1200;
 /// The number of different stop words from which on a language is sure, if it has twice as many as each other one.
 const SURE: u8 = 3;
 /// A text of up to so many words may have none of the stop words of its language.
@@ -288,43 +292,6 @@ impl Languages {
         }
     }
 
-    /// The language of a text by its beginning, if it is sure and is not English: by the stop words or the script, and,
-    /// in Latin letters, also by trigrams.
-    pub(crate) fn told_by(text: &str) -> Option<Languages> {
-        let end = (0..=TOLD_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-        let beginning = &text[..end.unwrap_or_default()];
-        let folded = fold(beginning);
-        let (mut counts, mut scripts) = (StopWordCounts::default(), FxHashMap::default());
-        for word in words(&folded) {
-            match word.chars().next().and_then(Script::of) {
-                Some(Latin) => counts.add(word),
-                Some(other) => *scripts.entry(other as u8).or_insert(0) += 1,
-                None => {}
-            }
-        }
-        let other = [Arabic, Cyrillic, Greek, Tamil]
-            .into_iter()
-            .filter(|script| scripts.get(&(*script as u8)).is_some_and(|words| *words >= SURE))
-            .filter(|script| *script != Arabic || !folded.contains(PERSIAN_LETTERS))
-            .fold(Languages::NONE, |all, script| all.or(script.languages()));
-        let foreign = Languages(Latin.languages().0 & !Languages::ENGLISH.0);
-        let most = counts.most(foreign);
-        if most < SURE || counts.of_language(ENGLISH) * 2 > most {
-            return (other != Languages::NONE).then_some(other);
-        }
-        // Neighbours have many stop words in common, such as Danish and Swedish.
-        let is_confirmed = |language: &Language, told: &whatlang::Info| {
-            let count = counts.of_language(*language);
-            let is_best = count == most && most >= 2 * SURE;
-            told.lang() == language.row().lang && count * 2 >= most && (told.is_reliable() || is_best)
-        };
-        let told = whatlang::detect(beginning);
-        let confirmed =
-            foreign.iter().filter(|one| told.as_ref().is_some_and(|told| is_confirmed(one, told)));
-        let latin = confirmed.fold(other, |all, one| all.or(Languages::only(one)));
-        (latin != Languages::NONE).then_some(latin)
-    }
-
     /// The languages other than English in whose stems a record must be found, by its words: those that it may be in.
     pub(crate) fn of_words(all_words: &[&str]) -> Languages {
         let counts = StopWordCounts::of(all_words.iter().copied());
@@ -364,6 +331,52 @@ impl Languages {
     }
 }
 
+/// The languages of texts, other than English: of those that tell theirs, and of short ones that tell it together.
+#[derive(Default)]
+pub(crate) struct ToldLanguages {
+    told: Option<Languages>,
+    /// The beginnings of texts that do not tell their language, with those that they may be in.
+    short: Vec<(Languages, String)>,
+    short_bytes: usize,
+}
+
+impl ToldLanguages {
+    /// Adds a text; its beginning counts.
+    pub(crate) fn add(&mut self, text: &str) {
+        let end = (0..=TOLD_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let beginning = &text[..end.unwrap_or_default()];
+        let folded = fold(beginning);
+        let counts = StopWordCounts::of_whole(&folded);
+        let told = counts.told(beginning, &folded);
+        self.told = Languages::joined(self.told, told);
+        if told.is_none() && self.short_bytes + beginning.len() <= TOGETHER_BYTES {
+            let hinted = counts.hinted(&folded);
+            if hinted != Languages::NONE {
+                self.short.push((hinted, beginning.to_owned()));
+                self.short_bytes += beginning.len();
+            }
+        }
+    }
+
+    /// The languages, if any is sure.
+    pub(crate) fn told(&self) -> Option<Languages> {
+        let together: String = self.short.iter().flat_map(|(_, text)| [text, "\n"]).collect();
+        let folded = fold(&together);
+        Languages::joined(self.told, StopWordCounts::of_whole(&folded).told(&together, &folded))
+    }
+
+    /// Whether a text may be in another language than those that are known, and does not tell which.
+    pub(crate) fn are_in_doubt(&self, known: Languages) -> bool {
+        let known = self.told().map_or(known, |told| told.or(known));
+        self.short.iter().any(|(hinted, _)| hinted.and(known) == Languages::NONE)
+    }
+
+    /// Whether no text was in another language than English.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.told.is_none() && self.short.is_empty()
+    }
+}
+
 /// Letters of Persian and Urdu, whose words the Arabic stemmer would cut.
 const PERSIAN_LETTERS: [char; 8] = ['پ', 'چ', 'ژ', 'گ', 'ٹ', 'ڈ', 'ں', 'ے'];
 
@@ -391,6 +404,8 @@ fn words(folded: &str) -> impl Iterator<Item = &str> {
 struct StopWordCounts {
     of: [u8; LANGUAGES.len()],
     seen: Vec<*const Languages>,
+    /// The number of words in each other script.
+    in_script: [u8; OTHER_SCRIPTS.len()],
 }
 
 impl StopWordCounts {
@@ -408,6 +423,68 @@ impl StopWordCounts {
             self.seen.push(place);
             listed.iter().for_each(|language| self.of[language.0] += 1);
         }
+    }
+
+    /// Of all the words of a folded text, those of other scripts counted too.
+    fn of_whole(folded: &str) -> StopWordCounts {
+        let mut counts = StopWordCounts::default();
+        for word in words(folded) {
+            match word.chars().next().and_then(Script::of) {
+                Some(Latin) => counts.add(word),
+                Some(other) => {
+                    let at = OTHER_SCRIPTS.iter().position(|script| *script == other);
+                    if let Some(count) = at.and_then(|at| counts.in_script.get_mut(at)) {
+                        *count = count.saturating_add(1);
+                    }
+                }
+                None => {}
+            }
+        }
+        counts
+    }
+
+    /// The languages of the other scripts of which a folded text has at least so many words.
+    fn other_scripts(&self, folded: &str, at_least: u8) -> Languages {
+        OTHER_SCRIPTS
+            .iter()
+            .zip(self.in_script)
+            .filter(|(_, words)| *words >= at_least)
+            .filter(|(script, _)| **script != Arabic || !folded.contains(PERSIAN_LETTERS))
+            .fold(Languages::NONE, |all, (script, _)| all.or(script.languages()))
+    }
+
+    /// The language of a text, if it is sure and is not English: by the stop words or the script, and, in Latin letters,
+    /// also by trigrams.
+    fn told(&self, text: &str, folded: &str) -> Option<Languages> {
+        let other = self.other_scripts(folded, SURE);
+        let foreign = Languages(Latin.languages().0 & !Languages::ENGLISH.0);
+        let most = self.most(foreign);
+        if most < SURE || self.of_language(ENGLISH) * 2 > most {
+            return (other != Languages::NONE).then_some(other);
+        }
+        // Neighbours have many stop words in common, such as Danish and Swedish.
+        let is_confirmed = |language: &Language, by_trigrams: &whatlang::Info| {
+            let count = self.of_language(*language);
+            let is_best = count == most && most >= 2 * SURE;
+            let is_sure = by_trigrams.is_reliable() || is_best;
+            by_trigrams.lang() == language.row().lang && count * 2 >= most && is_sure
+        };
+        let by_trigrams = whatlang::detect(text);
+        let confirmed =
+            foreign.iter().filter(|one| by_trigrams.as_ref().is_some_and(|told| is_confirmed(one, told)));
+        let told = confirmed.fold(other, |all, one| all.or(Languages::only(one)));
+        (told != Languages::NONE).then_some(told)
+    }
+
+    /// The languages other than English that a text may be in: those of which it has most stop words, if more than of
+    /// English, and those of its other scripts.
+    fn hinted(&self, folded: &str) -> Languages {
+        let latin = Latin.languages();
+        let most = self.most(latin);
+        let is_hinted =
+            |language: &Language| most > self.of_language(ENGLISH) && self.of_language(*language) == most;
+        let other = self.other_scripts(folded, 1);
+        latin.iter().filter(is_hinted).fold(other, |all, one| all.or(Languages::only(one)))
     }
 
     fn of_language(&self, language: Language) -> u8 {
@@ -437,6 +514,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn told_by(text: &str) -> Option<Languages> {
+        let mut languages = ToldLanguages::default();
+        languages.add(text);
+        languages.told()
+    }
+
     proptest! {
         #[test]
         fn any_word_has_stems(
@@ -452,7 +535,7 @@ mod tests {
         fn any_text_is_in_some_language(text in "\\PC{0,300}") {
             let all: Vec<&str> = words(&text).collect();
             Languages::of_words(&all);
-            Languages::told_by(&text);
+            told_by(&text);
             prop_assert_ne!(Languages::of_text(&text), Languages::NONE);
         }
     }
@@ -517,7 +600,27 @@ mod tests {
             ("ok", None),
             ("", None),
         ] {
-            assert_eq!(Languages::told_by(text).map(Languages::codes).as_deref(), codes, "{text}");
+            assert_eq!(told_by(text).map(Languages::codes).as_deref(), codes, "{text}");
         }
+    }
+
+    #[test]
+    fn short_texts_tell_their_language_together() {
+        let english = Languages::ENGLISH;
+        for (texts, codes) in [
+            (&["Wo liegt mein Pass?", "In der Schublade.", "Und die Karte?", "Auch dort."][..], Some("de")),
+            (&["Ключи где?", "За дверью."], Some("ru")),
+            (&["Did he die?", "So am I.", "Run a docker image", "man page of tar", "an API"], None),
+        ] {
+            let mut languages = ToldLanguages::default();
+            for text in texts {
+                languages.add(text);
+            }
+            assert_eq!(languages.told().map(Languages::codes).as_deref(), codes, "{texts:?}");
+            assert!(!languages.are_in_doubt(english.or(languages.told().unwrap_or(english))));
+        }
+        let mut languages = ToldLanguages::default();
+        languages.add("Wo liegt mein Pass?");
+        assert!(languages.are_in_doubt(english) && !languages.are_in_doubt(Languages::parse("de")));
     }
 }

@@ -112,6 +112,26 @@ fn words_are_found_by_another_form(home: Home) {
 }
 on_each_store!(words_are_found_by_another_form);
 
+/// Keeps: Turns of a few words each tell the language of a conversation together, in a file as in a graph.
+fn short_turns_tell_their_language_together(home: Home) {
+    let turns = [
+        "Wo liegt mein Pass?",
+        "In der Kommode.",
+        "Und die Schlüssel?",
+        "An der Wand.",
+        "Auch mein Fahrrad?",
+        "Nein.",
+    ];
+    for turn in turns {
+        home.ingest(&["-p", "kurz"], turn);
+    }
+    assert_eq!(
+        home.contents("rsv-search", &["--by", "any", "-n", "1", "-p", "kurz", "Fahrräder"]),
+        [turns[4]]
+    );
+}
+on_each_store!(short_turns_tell_their_language_together);
+
 /// Texts of a language do not change how a question in another one is answered.
 #[test]
 fn english_is_ranked_as_without_other_languages() {

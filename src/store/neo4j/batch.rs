@@ -13,7 +13,7 @@ use crate::record::{Embedding, Link, RecordKind, SYNAPSE, Scope, StoredRecord, T
 use crate::store::identity::{NameLimit, is_one_to_one};
 use crate::store::imports::Import;
 use crate::store::write_plan::{AddedLink, Change, Holder, Owner, Twin, WriteTarget};
-use crate::text::Languages;
+use crate::text::languages::ToldLanguages;
 use neo4rs::BoltType;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -67,7 +67,7 @@ pub(super) struct Batch {
     pub(super) shrunk: BTreeSet<String>,
     pub(super) new: New,
     /// The languages of its new texts.
-    pub(super) languages: Option<Languages>,
+    pub(super) languages: ToldLanguages,
     /// The import that it is of.
     pub(super) import: Option<Import>,
     /// The numbers of its new records; the ids of those that stay as they are, and of those that change.
@@ -391,7 +391,7 @@ impl Batch {
         counted.0 += 1;
         let mut properties = record_node::properties(record).with("n", n);
         if let Some(text) = record.indexed_text() {
-            self.languages = Languages::joined(self.languages, Languages::told_by(&text));
+            self.languages.add(&text);
             let IndexedText { words, stems, length } = IndexedText::of(collection, &text);
             counted.1 += length;
             let counted = self.new.counts.words.entry((collection, kind.name)).or_default();

@@ -14,7 +14,7 @@ use super::values::Params;
 use super::write::{collection_steps, run_all};
 use crate::record::kinds;
 use crate::store::languages;
-use crate::text::Languages;
+use crate::text::languages::ToldLanguages;
 use std::collections::HashMap;
 
 impl Neo4j {
@@ -43,7 +43,7 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
     let kinds = kinds();
     let params = Params::new().with("after", after).with("upto", upto).with("count", count as i64);
     let rows = transaction.rows(&reindex::NEXT.replace("{kind}", &kind_position("m", &kinds)), params)?;
-    let (mut changed, mut counts, mut told) = (Vec::new(), Counts::default(), None);
+    let (mut changed, mut counts, mut told) = (Vec::new(), Counts::default(), ToldLanguages::default());
     for row in &rows {
         after = row.get("n")?;
         // A node that cannot be read is not found either.
@@ -53,7 +53,7 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
         let (Some((collection, stems)), Some(text)) = (indexed_stems(&words), record.indexed_text()) else {
             continue;
         };
-        told = Languages::joined(told, Languages::told_by(&text));
+        told.add(&text);
         let new = IndexedText::of(collection, &text);
         if new.words == words {
             continue;
@@ -78,7 +78,7 @@ fn reindex_next(transaction: &mut Transaction, count: usize) -> DbResult<bool> {
         steps.push((changes::DELETE_UNUSED_WORDS.to_owned(), vec![Params::new()]));
         run_all(transaction, steps)?;
     }
-    languages::note(told, transaction)?;
+    languages::note(told, transaction, |_| Ok(Vec::new()))?;
     if rows.len() < count {
         transaction.run(reindex::END, Params::new())?;
         return Ok(false);

@@ -16,6 +16,9 @@ use crate::store::select::Select;
 
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
+/// The contents of the newest records.
+pub(super) const NEWEST_TEXTS: &str = "
+    MATCH (m:RsvRecord) WHERE m.n > 0 WITH m ORDER BY m.n DESC LIMIT $count RETURN m.content AS text";
 /// The last number, and the number of records.
 pub(super) const MARK: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true})

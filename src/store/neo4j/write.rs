@@ -164,6 +164,14 @@ fn receive(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Receive
     Ok((received, existing.write_changes(transaction)?))
 }
 
+/// The newest texts, by which the language of short ones is told.
+fn newest_texts(transaction: &mut Transaction) -> DbResult<Vec<String>> {
+    let params = Params::new().with("count", languages::TOGETHER as i64);
+    let rows = transaction.rows(statements::NEWEST_TEXTS, params)?;
+    let texts = rows.iter().map(|row| row.get("text"));
+    texts.filter_map(Result::transpose).collect()
+}
+
 impl Batch {
     /// The new models, with their dimensions.
     fn new_models(&self) -> Vec<(String, usize)> {
@@ -173,14 +181,14 @@ impl Batch {
 
     /// Writes the changes; returns the numbers of models that have no vectors any more.
     fn write(mut self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
-        let new_languages = self.languages;
+        let new_languages = std::mem::take(&mut self.languages);
         let (import, new) = (self.import.take(), std::mem::take(&mut self.new_numbers));
         let (same, changed) = (std::mem::take(&mut self.same), std::mem::take(&mut self.changed));
         let shrunk = self.write_changes(transaction)?;
         let changed = if import.is_some() { numbers(transaction, &changed)? } else { Vec::new() };
         let changed = changed.into_iter().filter_map(|(n, changed)| Some((n, changed?))).collect();
         let same = numbers(transaction, &same)?.into_iter().map(|(n, _)| n).collect();
-        languages::note(new_languages, transaction)?;
+        languages::note(new_languages, transaction, newest_texts)?;
         imports::note(import.as_ref(), Brought { new, same, changed }, transaction)?;
         delete_empty_models(transaction, &shrunk.into_iter().collect::<Vec<_>>())
     }

@@ -20,7 +20,7 @@ use crate::store::identity::{RefusedIds, WriteOutcome};
 use crate::store::imports::{self, Brought};
 use crate::store::languages;
 use crate::store::write_plan::{self, AddedLink, Change, Holder, Owner, Twin, WriteTarget};
-use crate::text::Languages;
+use crate::text::languages::ToldLanguages;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -45,13 +45,20 @@ pub(super) fn write(
         writer.draft = DraftBuilder::start();
     }
     let written = write_plan::write(&mut writer, batch, rules, &received, &mut RefusedIds::default())?;
-    let (brought, new_languages) = (std::mem::take(&mut writer.brought), writer.languages);
+    let (brought, new_languages) =
+        (std::mem::take(&mut writer.brought), std::mem::take(&mut writer.languages));
     writer.flush()?;
     refold::go_on(&transaction, REFOLD_TIME)?;
-    languages::note(new_languages, &mut &*transaction)?;
+    languages::note(new_languages, &mut &*transaction, |transaction| newest_texts(transaction))?;
     imports::note(rules.import, brought, &mut &*transaction)?;
     transaction.commit()?;
     Ok(written)
+}
+
+/// The newest texts, by which the language of short ones is told.
+fn newest_texts(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT text FROM record ORDER BY n DESC LIMIT ?")?;
+    statement.query_map([languages::TOGETHER as i64], |row| row.get(0))?.collect()
 }
 
 /// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay. Returns
@@ -100,7 +107,7 @@ struct Writer<'a> {
     /// The numbers and dimensions of models that were asked for, by name.
     models: RefCell<FxHashMap<String, (i64, usize)>>,
     /// The languages of the new texts.
-    languages: Option<Languages>,
+    languages: ToldLanguages,
     /// Whether there is a model, of which new records lack a vector.
     has_models: bool,
     has_tombstones: bool,
@@ -247,7 +254,7 @@ impl<'a> Writer<'a> {
             holder: Cell::default(),
             has_replaced: false,
             defers_references: false,
-            languages: None,
+            languages: ToldLanguages::default(),
         })
     }
 
@@ -377,7 +384,7 @@ impl<'a> Writer<'a> {
         digests::add(self.transaction, n, &record.id)?;
         // A few texts tell the languages of many.
         if n % TOLD_EVERY == 0 || self.draft.is_none() {
-            self.languages = Languages::joined(self.languages, Languages::told_by(&record.text));
+            self.languages.add(&record.text);
         }
         let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
         if self.has_models && record.is_embeddable() {

@@ -11,8 +11,8 @@ use crate::record::{RecordKind, TextSource, kind_named};
 use crate::store::languages;
 use crate::store::sqlite::facts;
 use crate::store::sqlite::record_columns;
-use crate::text::Languages;
 use crate::text::fold::fold_as;
+use crate::text::languages::ToldLanguages;
 use crate::text::terms;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
@@ -39,7 +39,7 @@ pub(crate) fn go_on(connection: &Connection, time: Duration) -> rusqlite::Result
         from = segment.n;
         let mut refolding = Refolding::begin(connection, segment, collection)?;
         while refolding.step()? && begin.elapsed() < time {}
-        languages::note(refolding.languages, &mut &*connection)?;
+        languages::note(std::mem::take(&mut refolding.languages), &mut &*connection, |_| Ok(Vec::new()))?;
         let is_whole = refolding.end()?;
         if begin.elapsed() >= time {
             let next = if is_whole { from + 1 } else { from };
@@ -71,7 +71,7 @@ struct Refolding<'a> {
     /// The change of the length of the segment.
     length: i64,
     /// The languages of its texts, which an earlier release did not note.
-    languages: Option<Languages>,
+    languages: ToldLanguages,
     balance: WordBalance,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Refolding<'a> {
             refolded: segment.refolded,
             segment,
             length: 0,
-            languages: None,
+            languages: ToldLanguages::default(),
             balance: WordBalance::default(),
         })
     }
@@ -109,7 +109,7 @@ impl<'a> Refolding<'a> {
             let Some(text) = self.text(doc.n)? else { continue };
             bytes += text.len();
             if slot % TOLD_EVERY == 0 {
-                self.languages = Languages::joined(self.languages, Languages::told_by(&text));
+                self.languages.add(&text);
             }
             let length = changed_words(&text, self.segment.folding, slot as u64, &mut words);
             if let Some(length) = length.filter(|length| *length != doc.length) {
