@@ -13,7 +13,6 @@ const PROSE_WIDTH: f64 = 9.0;
 /// most, in parts of the size of their letters.
 const PARAGRAPH_DISTANCE: f64 = 1.3;
 const MAX_LEADING: f64 = 2.2;
-
 /// From how much another size on a line begins a paragraph, in parts of that size.
 const OTHER_SIZE: f64 = 0.15;
 
@@ -106,7 +105,9 @@ fn bands(rows: Vec<Vec<Word>>) -> Vec<Band> {
 impl Band {
     /// Takes the lines with which one column begins above the others from the band above.
     fn take_first_lines(&mut self, above: &mut Band) {
-        while let (Some(row), Some(next)) = (above.rows.last(), self.rows.first()) {
+        // The lowest first.
+        let mut taken: Vec<Vec<Word>> = Vec::new();
+        while let (Some(row), Some(next)) = (above.rows.last(), taken.last().or(self.rows.first())) {
             let size = usual_size(next);
             let bottom = row.iter().map(Word::bottom).fold(f64::NEG_INFINITY, f64::max);
             let top = next.iter().map(Word::top).fold(f64::INFINITY, f64::min);
@@ -116,8 +117,9 @@ impl Band {
                 break;
             }
             self.gutters = gutters;
-            self.rows.splice(0..0, above.rows.pop());
+            taken.extend(above.rows.pop());
         }
+        self.rows.splice(0..0, taken.into_iter().rev());
     }
 }
 

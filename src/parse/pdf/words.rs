@@ -8,8 +8,8 @@ use super::letters::Letter;
 const WORD_GAP: f64 = 0.13;
 /// How far a letter may lie over the one before, in the same parts.
 const OVERLAP: f64 = 0.5;
-/// Up to which gap the letters of a word may be spaced out, in the same parts.
-const SPACING: f64 = 0.4;
+/// Up to which gap the letters of a word may be spaced out, in the same parts: blanks are wider.
+const SPACING: f64 = 0.25;
 /// How far letters of a word may differ in height, in the same parts.
 const SAME_BASELINE: f64 = 0.1;
 
