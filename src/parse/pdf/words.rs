@@ -147,7 +147,8 @@ pub(super) fn line_text(words: &mut [Word]) -> String {
         letters.append(&mut word.letters);
     }
     reading_order(&mut letters, |letter| &letter.text);
-    letters.iter().map(|letter| letter.text.as_str()).collect()
+    let text: String = letters.iter().map(|letter| letter.text.as_str()).collect();
+    text.trim().to_owned()
 }
 
 /// Whether a blank is between two words of a line.
