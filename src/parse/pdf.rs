@@ -30,7 +30,7 @@ pub(super) fn pages(bytes: Vec<u8>) -> Result<String, String> {
     let pages = pdf.pages().iter().map(|page| {
         let lines = quietly(|| lines(page, &cache, &cid_fonts));
         failed += usize::from(lines.is_none());
-        pages::Page { lines: lines.unwrap_or_default(), height: f64::from(page.render_dimensions().1) }
+        pages::TextPage { lines: lines.unwrap_or_default(), height: f64::from(page.render_dimensions().1) }
     });
     let text = pages::text(pages.collect());
     if text.chars().any(char::is_alphanumeric) {

@@ -20,14 +20,14 @@ const GAP: f64 = 1.5;
 const SOFT_HYPHEN: char = '\u{ad}';
 
 /// The lines of a page in the order in which they are read.
-pub(super) struct Page {
+pub(super) struct TextPage {
     pub(super) lines: Vec<Line>,
     /// In points.
     pub(super) height: f64,
 }
 
 /// The text of pages; a form feed follows each.
-pub(super) fn text(mut pages: Vec<Page>) -> String {
+pub(super) fn text(mut pages: Vec<TextPage>) -> String {
     leave_out_running_heads(&mut pages);
     let vocabulary = vocabulary(&pages);
     let mut text = String::new();
@@ -55,7 +55,7 @@ pub(super) fn text(mut pages: Vec<Page>) -> String {
 }
 
 /// The words with hyphens in them, and all others without them, as far as lines do not end in them.
-fn vocabulary(pages: &[Page]) -> FxHashSet<String> {
+fn vocabulary(pages: &[TextPage]) -> FxHashSet<String> {
     let lines = pages.iter().flat_map(|page| &page.lines);
     let words = lines.flat_map(|line| line.text.split(|c: char| !c.is_alphanumeric() && c != '-'));
     let words = words.filter(|word| word.len() > 3 && !word.ends_with('-'));
@@ -81,7 +81,7 @@ fn joined<'a>(line: &'a str, next: &'a str, vocabulary: &FxHashSet<String>) -> O
 
 /// Leaves out lines that stand at the same place of several pages, after the first page that has them; numbers of pages
 /// there, too. A page that has nothing else keeps them.
-fn leave_out_running_heads(pages: &mut [Page]) {
+fn leave_out_running_heads(pages: &mut [TextPage]) {
     let edges: Vec<Vec<Edge>> = pages.iter().map(edges).collect();
     let mut seen: FxHashSet<&str> = FxHashSet::default();
     for (at, page) in pages.iter_mut().enumerate() {
@@ -133,7 +133,7 @@ impl Edge {
 }
 
 /// The lines in the margins of a page.
-fn edges(page: &Page) -> Vec<Edge> {
+fn edges(page: &TextPage) -> Vec<Edge> {
     let lines = &page.lines;
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by(|a, b| lines[*a].baseline.total_cmp(&lines[*b].baseline));
