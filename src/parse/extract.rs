@@ -20,7 +20,7 @@ pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, String>
         Format::Docx => office::docx(&bytes)?,
         Format::Odt => office::odt(&bytes)?,
         Format::Epub => epub::extract(&bytes)?,
-        Format::Pdf => pdf::from_pages(&pdf::pages(&bytes)?),
+        Format::Pdf => pdf::from_pages(&pdf::pages(bytes)?),
         Format::Zip | Format::Tar | Format::Gzip => {
             return Err("an archive, which only --archives opens".to_owned());
         }
@@ -36,7 +36,7 @@ const NOT_TEXT: &str = "not text";
 /// The text alone; a form feed follows each page of a PDF.
 pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, String> {
     if format == Format::Pdf {
-        return pdf::pages(&bytes);
+        return pdf::pages(bytes);
     }
     extract(format, bytes).map(|extract| extract.text)
 }

@@ -3,7 +3,7 @@
 use super::file;
 use super::format::{self, Format};
 use super::node::Source;
-use super::{extract, walk};
+use super::{extract, pool, walk};
 use crate::http::{self, Address, Client};
 use jiff::fmt::rfc2822;
 use std::io::Read;
@@ -88,5 +88,5 @@ pub fn text_of(
         Operand::Stdin(input) => (file::read_bounded(input, 0)?, None),
     };
     let format = format.or(declared).map_or_else(|| format::detect(&name, &bytes), Ok)?;
-    extract::text(format, bytes)
+    pool::parse_apart(|| extract::text(format, bytes))
 }

@@ -1,37 +1,66 @@
 //! PDF: the words of its pages. A page that is a picture has none.
 
+mod bidi;
+mod cid;
+mod glyphs;
+mod layout;
+mod letters;
+mod pages;
+mod unembedded;
+mod words;
+
 use super::outline::{Breaks, Extract, Heading};
-use pdf_extract::{Document, OutputError, PlainTextOutput, output_doc_page};
-use std::borrow::Cow;
+use cid::CidFonts;
+use hayro_interpret::InterpreterCache;
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::{LoadPdfError, Pdf};
+use layout::Line;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The text of a PDF; a form feed follows each page.
-pub(super) fn pages(bytes: &[u8]) -> Result<String, String> {
-    let mut document = Document::load_mem(bytes).map_err(|error| format!("a damaged PDF: {error}"))?;
-    if document.is_encrypted() {
-        // Many are encrypted with an empty password, so that anyone can read them.
-        document.decrypt("").map_err(|_| "encrypted with a password".to_owned())?;
-    }
-    let mut text = String::new();
-    let mut failed: Option<OutputError> = None;
-    for number in document.get_pages().keys() {
-        let mut words = String::new();
-        let mut output = PlainTextOutput::new(&mut words);
-        if let Err(error) = output_doc_page(&document, &mut output, *number) {
-            failed.get_or_insert(error);
-        }
-        for line in words.trim_end().lines() {
-            text.push_str(&without_ligatures(&without_letter_spacing(line)));
-            text.push('\n');
-        }
-        text.push('\u{c}');
-    }
+pub(super) fn pages(bytes: Vec<u8>) -> Result<String, String> {
+    let pdf =
+        quietly(|| Pdf::new(bytes)).unwrap_or(Err(LoadPdfError::Invalid)).map_err(|error| match error {
+            // Those that are encrypted with an empty password can be read by anyone.
+            LoadPdfError::Decryption(_) => "encrypted with a password".to_owned(),
+            LoadPdfError::Invalid => "a damaged PDF".to_owned(),
+        })?;
+    let (cache, cid_fonts) = (InterpreterCache::new(), CidFonts::new(&pdf));
+    let mut failed = 0;
+    let pages = pdf.pages().iter().map(|page| {
+        let lines = quietly(|| lines(page, &cache, &cid_fonts));
+        failed += usize::from(lines.is_none());
+        pages::TextPage { lines: lines.unwrap_or_default(), height: f64::from(page.render_dimensions().1) }
+    });
+    let text = pages::text(pages.collect());
     if text.chars().any(char::is_alphanumeric) {
         return Ok(text);
     }
     Err(match failed {
-        Some(error) => format!("no page of this PDF can be read: {error}"),
-        None => "no words on its pages, which are pictures or scanned".to_owned(),
+        0 => "no words on its pages, which are pictures or scanned".to_owned(),
+        _ => "no page of this PDF can be read".to_owned(),
     })
+}
+
+/// The lines of a page, the level ones first.
+fn lines<'a>(page: &Page<'a>, cache: &InterpreterCache<'a>, cid_fonts: &CidFonts<'_>) -> Vec<Line> {
+    let frames = letters::frames(glyphs::of_page(page, cache, cid_fonts));
+    let lines = frames.into_iter().flat_map(|frame| {
+        let mut lines = layout::lines(words::words(frame.letters));
+        if !frame.is_level {
+            // They are in no margin.
+            for line in &mut lines {
+                line.baseline = f64::NAN;
+            }
+        }
+        lines
+    });
+    lines.collect()
+}
+
+/// Does something at which the interpreter may panic, on a file that nobody thought of: a page is lost, no more.
+fn quietly<T>(parse: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(parse)).ok()
 }
 
 /// Makes a section of each page of such a text.
@@ -44,31 +73,4 @@ pub(super) fn from_pages(text: &str) -> Extract {
         extract.headings.push(Heading { level: 1, start, end: start, title: format!("Page {}", at + 1) });
     }
     extract
-}
-
-/// A line with its words joined, if the parser spaced their letters apart, as in fixed-width fonts.
-fn without_letter_spacing(line: &str) -> Cow<'_, str> {
-    let letters: Vec<&str> = line.split_whitespace().collect();
-    if letters.len() < 4 || letters.iter().any(|letter| letter.chars().count() > 1) {
-        return Cow::Borrowed(line);
-    }
-    let words = line.split("  ").map(|word| word.replace(' ', ""));
-    Cow::Owned(words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
-}
-
-/// A text with the letters of which ligatures are made, as people search for them.
-fn without_ligatures(words: &str) -> String {
-    let mut text = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '\u{fb00}' => text.push_str("ff"),
-            '\u{fb01}' => text.push_str("fi"),
-            '\u{fb02}' => text.push_str("fl"),
-            '\u{fb03}' => text.push_str("ffi"),
-            '\u{fb04}' => text.push_str("ffl"),
-            '\u{fb05}' | '\u{fb06}' => text.push_str("st"),
-            c => text.push(c),
-        }
-    }
-    text
 }

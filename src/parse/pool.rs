@@ -13,6 +13,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The name of the threads, whose panics are not printed.
 const THREAD_NAME: &str = "parser";
 
+const STACK_BYTES: usize = 16 << 20;
+const FAILED: &str = "its parser failed";
+
 /// Threads that take files from a queue.
 pub(super) struct Pool {
     queue: Sender<Task>,
@@ -58,7 +61,7 @@ impl Pool {
             let spent = pending.started.get().map_or(Duration::ZERO, Instant::elapsed);
             match pending.result.recv_timeout(TIME_LIMIT.saturating_sub(spent)) {
                 Ok(parsed) => return parsed,
-                Err(RecvTimeoutError::Disconnected) => return Parsed::Unread("its parser failed".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => return Parsed::Unread(FAILED.to_owned()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if pending.started.get().is_some_and(|started| started.elapsed() >= TIME_LIMIT) {
@@ -75,14 +78,28 @@ impl Pool {
                 let _ = task.started.set(Instant::now());
                 let job = AssertUnwindSafe(|| task.job.run(&options));
                 let parsed = panic::catch_unwind(job);
-                let parsed = parsed.unwrap_or_else(|_| Parsed::Unread("its parser failed".to_owned()));
+                let parsed = parsed.unwrap_or_else(|_| Parsed::Unread(FAILED.to_owned()));
                 // Nobody waits any more for a file that took too long.
                 let _ = task.result.send(parsed);
             }
         };
         // Without a thread, the files are reported as unread.
-        let _ = thread::Builder::new().name(THREAD_NAME.to_owned()).stack_size(16 << 20).spawn(work);
+        let _ = builder().spawn(work);
     }
+}
+
+/// Parses on such a thread, and waits for it.
+pub(super) fn parse_apart<T: Send>(parse: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    silence_panics();
+    thread::scope(|scope| {
+        let thread = builder().spawn_scoped(scope, parse);
+        let thread = thread.map_err(|error| format!("its parser cannot be started: {error}"))?;
+        thread.join().unwrap_or_else(|_| Err(FAILED.to_owned()))
+    })
+}
+
+fn builder() -> thread::Builder {
+    thread::Builder::new().name(THREAD_NAME.to_owned()).stack_size(STACK_BYTES)
 }
 
 fn next(waiting: &Mutex<Receiver<Task>>) -> Option<Task> {

@@ -105,6 +105,7 @@ mod pager;
 mod parse;
 mod parse_files;
 mod parse_formats;
+mod parse_pdf;
 mod parse_urls;
 mod passages;
 mod pictures;

@@ -2,9 +2,9 @@
 
 use crate::docs::root;
 use crate::parse::{check, contents, node, parsed, tree_of, unread, uris};
+use crate::parse_pdf;
 use crate::support::{Home, text};
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// The documents of `tests/it/documents`, in a home.
 fn documents() -> Home {
@@ -53,9 +53,9 @@ fn documents_of_other_programs_are_read() {
             "園芸は楽しい。",
             "A footnote about hedgehogs.",
         ] {
-            // Chromium's Japanese font is one that pdf-extract does not read.
-            let is_missing = name == "garden.pdf" && part.starts_with('園');
-            assert!(is_missing || words.contains(part), "{name}: {part}: {content}");
+            // Chromium does not say what the first of these glyphs is.
+            let part = if name == "garden.pdf" { part.trim_start_matches('園') } else { part };
+            assert!(words.contains(part), "{name}: {part}: {content}");
         }
         // Headings are in the overview, and nothing else is; a PDF has none.
         let overview = text(&node["overview"]);
@@ -262,19 +262,7 @@ fn pdf(pages: usize) -> Vec<u8> {
         ));
         objects.push(format!("<</Length {}>>stream\n{words}\nendstream", words.len()));
     }
-    let mut file = b"%PDF-1.4\n".to_vec();
-    let mut places = Vec::new();
-    for (at, object) in objects.iter().enumerate() {
-        places.push(file.len());
-        write!(file, "{} 0 obj\n{object}\nendobj\n", at + 1).unwrap();
-    }
-    let table = file.len();
-    write!(file, "xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).unwrap();
-    for place in places {
-        writeln!(file, "{place:010} 00000 n ").unwrap();
-    }
-    write!(file, "trailer<</Size {}/Root 1 0 R>>\nstartxref\n{table}\n%%EOF\n", objects.len() + 1).unwrap();
-    file
+    parse_pdf::file(&objects)
 }
 
 #[test]
