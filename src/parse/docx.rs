@@ -6,7 +6,7 @@ use super::math::Equation;
 use super::numbering::{Counters, LevelStyle, ListStyle, NumberFormat};
 use super::outline::Extract;
 use super::package::{Part, main_part};
-use super::xml::{self, Step, attribute, first_text, number};
+use super::xml::{self, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "word/document.xml".to_owned());
     let main = Part::open(&mut container, &main)?;
-    let mut reader = Reader::default();
+    let mut reader = DocxReader::default();
     if let Some(styles) = main.related(&mut container, "styles")? {
         reader.styles = read_styles(&styles);
     }
@@ -43,14 +43,14 @@ enum NoteId {
 
 /// A style of paragraphs.
 #[derive(Clone, Default, Debug)]
-struct Style {
+struct ParagraphStyle {
     level: Option<u8>,
     list: Option<String>,
     list_level: Option<usize>,
     based_on: Option<String>,
 }
 
-type Styles = HashMap<String, Style>;
+type ParagraphStyles = HashMap<String, ParagraphStyle>;
 
 /// The lists: their styles, and which of them each number stands for.
 #[derive(Default)]
@@ -63,8 +63,8 @@ struct Lists {
 }
 
 #[derive(Default)]
-struct Reader {
-    styles: Styles,
+struct DocxReader {
+    styles: ParagraphStyles,
     lists: Lists,
     notes: HashMap<NoteId, String>,
     counters: Counters,
@@ -93,12 +93,12 @@ struct Properties {
     is_drop_cap: bool,
 }
 
-impl Reader {
+impl DocxReader {
     fn read(&mut self, xml: &[u8]) -> Result<(), String> {
         xml::walk(xml, |step| self.step(&step))
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &XmlStep) {
         if let Some(equation) = &mut self.equation {
             if let Some(text) = equation.step(step) {
                 self.equation = None;
@@ -107,16 +107,16 @@ impl Reader {
             return;
         }
         match step {
-            Step::Start(tag) => self.start(tag),
-            Step::End(name) => self.end(name),
-            Step::Text(text) if self.reads > 0 && self.skipped == 0 => {
+            XmlStep::Start(tag) => self.start(tag),
+            XmlStep::End(name) => self.end(name),
+            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 => {
                 if self.is_raised {
                     self.flow.push_raised(text)
                 } else {
                     self.flow.push(text)
                 }
             }
-            Step::Text(_) => {}
+            XmlStep::Text(_) => {}
         }
     }
 
@@ -240,12 +240,12 @@ fn outline_level(value: &str) -> Option<u8> {
 }
 
 trait Resolve {
-    fn resolved(&self, name: &str) -> Style;
+    fn resolved(&self, name: &str) -> ParagraphStyle;
 }
 
-impl Resolve for Styles {
+impl Resolve for ParagraphStyles {
     /// A style with what it inherits.
-    fn resolved(&self, name: &str) -> Style {
+    fn resolved(&self, name: &str) -> ParagraphStyle {
         const MAX_BASES: usize = 16;
         let mut style = self.get(name).cloned().unwrap_or_default();
         for _ in 0..MAX_BASES {
@@ -261,8 +261,8 @@ impl Resolve for Styles {
     }
 }
 
-fn read_styles(xml: &[u8]) -> Styles {
-    let mut styles = Styles::new();
+fn read_styles(xml: &[u8]) -> ParagraphStyles {
+    let mut styles = ParagraphStyles::new();
     let mut name = String::new();
     // What precedes damage counts.
     let _ = xml::tags(xml, |tag| {
@@ -270,7 +270,7 @@ fn read_styles(xml: &[u8]) -> Styles {
         match tag.local_name().as_ref() {
             "style" => {
                 name = attribute(tag, "styleId").unwrap_or_default();
-                styles.insert(name.clone(), Style::default());
+                styles.insert(name.clone(), ParagraphStyle::default());
             }
             property => {
                 let Some(style) = styles.get_mut(&name) else { return };

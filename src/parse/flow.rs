@@ -7,7 +7,7 @@ use std::mem;
 /// notes and text boxes stand after the paragraph or the row that has them.
 pub(super) struct Flow {
     extract: Extract,
-    frames: Vec<Frame>,
+    frames: Vec<FlowFrame>,
     /// The notes and the text boxes of the current paragraph or row.
     waiting: Vec<String>,
     notes: usize,
@@ -20,7 +20,7 @@ pub(super) struct Flow {
 /// The deepest nesting; what is deeper belongs to the frame above it.
 const MAX_FRAMES: usize = 64;
 
-struct Frame {
+struct FlowFrame {
     kind: FrameKind,
     /// The open paragraph.
     paragraph: String,
@@ -50,14 +50,14 @@ pub(super) struct Form {
 impl Default for Flow {
     fn default() -> Flow {
         let extract = Extract { markdown: true, breaks: Breaks::BlankLines, ..Extract::default() };
-        let frames = vec![Frame::new(FrameKind::Body)];
+        let frames = vec![FlowFrame::new(FrameKind::Body)];
         Flow { extract, frames, waiting: Vec::new(), notes: 0, deeper: 0, after_item: false }
     }
 }
 
-impl Frame {
-    fn new(kind: FrameKind) -> Frame {
-        Frame { kind, paragraph: String::new(), form: Form::default(), parts: Vec::new() }
+impl FlowFrame {
+    fn new(kind: FrameKind) -> FlowFrame {
+        FlowFrame { kind, paragraph: String::new(), form: Form::default(), parts: Vec::new() }
     }
 
     fn parts(mut self, separator: &str) -> String {
@@ -74,7 +74,7 @@ fn words_of(text: &str) -> String {
 
 impl Flow {
     /// The frame that takes words.
-    fn top(&mut self) -> Option<&mut Frame> {
+    fn top(&mut self) -> Option<&mut FlowFrame> {
         self.frames.last_mut()
     }
 
@@ -221,7 +221,7 @@ impl Flow {
 
     fn begin(&mut self, kind: FrameKind) {
         if self.frames.len() < MAX_FRAMES {
-            self.frames.push(Frame::new(kind));
+            self.frames.push(FlowFrame::new(kind));
         } else {
             self.deeper += 1;
         }

@@ -20,7 +20,8 @@ pub(super) fn extract(html: &str) -> Extract {
     read(html, Page::default())
 }
 
-/// Reads XHTML, in which any element may be closed where it begins.
+/// Reads a chapter of a book: XHTML, in which any element may be closed where it begins, and which has no other part
+/// than the main one.
 pub(super) fn extract_xhtml(xhtml: &str) -> Extract {
     read(&close_raw_elements(xhtml), Page { is_xhtml: true, ..Page::default() })
 }
@@ -89,7 +90,9 @@ struct Page {
 /// A list that has begun.
 struct List {
     numbered: bool,
+    /// The number of the last item.
     items: usize,
+    has_items: bool,
 }
 
 /// A separator of words.
@@ -172,7 +175,7 @@ impl Page {
 
     /// The place of an element that begins.
     fn place(&self, kind: ElementKind, tag: &StartTag) -> Place {
-        let is_in_main = self.parts.main.open + self.parts.articles.open > 0;
+        let is_in_main = self.is_xhtml || self.parts.main.open + self.parts.articles.open > 0;
         let by_kind = match kind {
             ElementKind::Hidden => Place::Hidden,
             ElementKind::Button if self.heading.is_none() => Place::Hidden,
@@ -197,7 +200,9 @@ impl Page {
             ElementKind::Main => self.parts.main.begin(self.text.len()),
             ElementKind::Article => self.parts.articles.begin(self.text.len()),
             ElementKind::Heading(level) => self.begin_heading(level),
-            ElementKind::List { numbered } => self.lists.push(List { numbered, items: tag.list_start() - 1 }),
+            ElementKind::List { numbered } => {
+                self.lists.push(List { numbered, items: tag.list_start() - 1, has_items: false })
+            }
             ElementKind::Item => self.begin_item(tag),
             ElementKind::Preformatted => {
                 self.preformatted += 1;
@@ -338,7 +343,7 @@ impl Page {
                 list.items += 1;
                 let sign =
                     if list.numbered { format!("{indent}{}.", list.items) } else { format!("{indent}-") };
-                (sign, list.items == 1)
+                (sign, !mem::replace(&mut list.has_items, true))
             }
             None => ("-".to_owned(), false),
         };

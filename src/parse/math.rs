@@ -1,11 +1,11 @@
 //! Equations as text on one line: `a/(b+c)`, `r^2`, `√(x+1)`. Elements of MathML and of Office's own language.
 
-use super::xml::{Step, attribute};
+use super::xml::{XmlStep, attribute};
 
 /// An equation, as far as it is read.
 #[derive(Default)]
 pub(super) struct Equation {
-    open: Vec<Part>,
+    open: Vec<MathElement>,
     /// The number of open elements that are deeper than parts are kept.
     deeper: usize,
 }
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 
 /// An element that has begun.
 #[derive(Default)]
-struct Part {
+struct MathElement {
     name: String,
     /// The names and the texts of the elements in it; texts of its own have no name.
     inner: Vec<(String, String)>,
@@ -26,7 +26,7 @@ struct Part {
     end: Option<String>,
 }
 
-impl Part {
+impl MathElement {
     fn named(&self, name: &str) -> String {
         join(self.inner.iter().filter(|(known, _)| known == name).map(|(_, text)| text.as_str()))
     }
@@ -45,7 +45,13 @@ impl Part {
     }
 
     fn text(self) -> String {
+        let has_text_alone = self.inner.iter().all(|(name, _)| name.is_empty());
         match self.name.as_str() {
+            // Another form of what is before it.
+            "annotation" | "annotation-xml" => String::new(),
+            "mspace" => " ".to_owned(),
+            // What is in it is deeper than elements are kept.
+            _ if has_text_alone => self.all(),
             "f" => format!("{}/{}", group(&self.named("num")), group(&self.named("den"))),
             "mfrac" => format!("{}/{}", group(self.at(0)), group(self.at(1))),
             "sSup" => format!("{}{}", self.named("e"), raised("^", &self.named("sup"))),
@@ -78,9 +84,6 @@ impl Part {
             "m" | "mtable" => format!("[{}]", self.each().join("; ")),
             "mr" | "mtr" => self.each().join(", "),
             "eqArr" => self.each().join("; "),
-            // Another form of what is before it.
-            "annotation" | "annotation-xml" => String::new(),
-            "mspace" => " ".to_owned(),
             _ => self.all(),
         }
     }
@@ -95,11 +98,11 @@ impl Equation {
     }
 
     /// Takes a step through XML; the text of the equation, if it ends with that.
-    pub(super) fn step(&mut self, step: &Step) -> Option<String> {
+    pub(super) fn step(&mut self, step: &XmlStep) -> Option<String> {
         match step {
-            Step::Start(tag) => self.start(tag.local_name().as_ref(), |name| attribute(tag, name)),
-            Step::End(_) => return self.end(),
-            Step::Text(text) => self.push(text),
+            XmlStep::Start(tag) => self.start(tag.local_name().as_ref(), |name| attribute(tag, name)),
+            XmlStep::End(_) => return self.end(),
+            XmlStep::Text(text) => self.push(text),
         }
         None
     }
@@ -121,7 +124,7 @@ impl Equation {
                 _ => {}
             }
         }
-        let mut part = Part { name: name.to_owned(), ..Part::default() };
+        let mut part = MathElement { name: name.to_owned(), ..MathElement::default() };
         if name == "mfenced" {
             (part.begin, part.end) = (attribute("open"), attribute("close"));
             part.separator = attribute("separators");

@@ -6,7 +6,7 @@ use super::math::Equation;
 use super::numbering::{Counters, LevelStyle, ListStyle, NumberFormat};
 use super::outline::Extract;
 use super::package::resolve;
-use super::xml::{self, Step, attribute, first_text, number};
+use super::xml::{self, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let document = container.member("content.xml")?;
-    let mut reader = Reader::default();
+    let mut reader = OdtReader::default();
     for xml in [container.optional("styles.xml")?.as_deref(), Some(&document)].into_iter().flatten() {
         read_styles(xml, &mut reader.styles);
     }
@@ -47,7 +47,7 @@ fn object(tag: &BytesStart) -> Option<String> {
 fn formula(xml: &[u8]) -> Option<String> {
     let (mut equation, mut text) = (None::<Equation>, None);
     let _ = xml::walk(xml, |step| match (&step, &mut equation) {
-        (Step::Start(tag), None) if tag.local_name().as_ref() == "math" => {
+        (XmlStep::Start(tag), None) if tag.local_name().as_ref() == "math" => {
             equation = Some(Equation::begin("math"));
         }
         (step, Some(open)) => {
@@ -62,7 +62,7 @@ fn formula(xml: &[u8]) -> Option<String> {
 
 /// The styles that matter to the text.
 #[derive(Default)]
-struct Styles {
+struct OdtStyles {
     lists: HashMap<String, ListStyle>,
     /// The numbers of headings.
     outline: ListStyle,
@@ -71,8 +71,8 @@ struct Styles {
 }
 
 #[derive(Default)]
-struct Reader {
-    styles: Styles,
+struct OdtReader {
+    styles: OdtStyles,
     /// The texts of formulas by their paths.
     formulas: HashMap<String, String>,
     counters: Counters,
@@ -82,13 +82,13 @@ struct Reader {
     skipped: usize,
     /// The open elements that have a style, and whether their text is raised.
     spans: Vec<bool>,
-    lists: Vec<List>,
+    lists: Vec<OdtList>,
     /// The open paragraphs end with white space, which more of it does not widen.
     after_blank: bool,
 }
 
 /// A list that has begun.
-struct List {
+struct OdtList {
     style: String,
     /// Whether the next paragraph begins an item.
     at_item: bool,
@@ -97,13 +97,13 @@ struct List {
 /// The name of the numbers of headings.
 const OUTLINE: &str = "\0outline";
 
-impl Reader {
-    fn step(&mut self, step: &Step) {
+impl OdtReader {
+    fn step(&mut self, step: &XmlStep) {
         match step {
-            Step::Start(tag) => self.start(tag),
-            Step::End(name) => self.end(name),
-            Step::Text(text) if self.reads > 0 && self.skipped == 0 => self.text(text),
-            Step::Text(_) => {}
+            XmlStep::Start(tag) => self.start(tag),
+            XmlStep::End(name) => self.end(name),
+            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 => self.text(text),
+            XmlStep::Text(_) => {}
         }
     }
 
@@ -209,7 +209,7 @@ impl Reader {
         if self.lists.is_empty() && !continues {
             self.counters.clear(&style);
         }
-        self.lists.push(List { style, at_item: false });
+        self.lists.push(OdtList { style, at_item: false });
     }
 
     fn begin_item(&mut self, tag: &BytesStart) {
@@ -269,7 +269,7 @@ fn is_box(name: &str) -> bool {
     )
 }
 
-fn read_styles(xml: &[u8], styles: &mut Styles) {
+fn read_styles(xml: &[u8], styles: &mut OdtStyles) {
     // The list style and the style that are open; a list style without a name is that of headings.
     let (mut list, mut style) = (None::<String>, String::new());
     let _ = xml::tags(xml, |tag| match tag.local_name().as_ref() {

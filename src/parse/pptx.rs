@@ -5,7 +5,7 @@ use super::flow::Flow;
 use super::math::Equation;
 use super::outline::Extract;
 use super::package::{Part, main_part};
-use super::xml::{self, Step, attribute, first_text, relation_id};
+use super::xml::{self, XmlStep, attribute, first_text, relation_id};
 use quick_xml::events::BytesStart;
 
 /// Reads pptx: the slides in order, each with its notes.
@@ -13,7 +13,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "ppt/presentation.xml".to_owned());
     let main = Part::open(&mut container, &main)?;
-    let mut reader = Reader::default();
+    let mut reader = PptxReader::default();
     for (at, path) in slides(&main)?.iter().enumerate() {
         // A slide that is missing leaves the others readable.
         if !container.has(path) {
@@ -22,10 +22,10 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
         let slide = Part::open(&mut container, path)?;
         let title = read_title(slide.content())?;
         reader.flow.push_heading(2, title.as_deref().unwrap_or(&format!("Slide {}", at + 1)));
-        reader.read(slide.content(), Page::Slide)?;
+        reader.read(slide.content(), SlidePart::Slide)?;
         for notes in slide.of_kind("notesSlide") {
             if let Some(notes) = container.optional(notes)? {
-                reader.read(&notes, Page::Notes)?;
+                reader.read(&notes, SlidePart::Notes)?;
             }
         }
     }
@@ -49,15 +49,15 @@ fn slides(main: &Part) -> Result<Vec<String>, String> {
 
 /// The title of a slide, if it has one with words.
 fn read_title(slide: &[u8]) -> Result<Option<String>, String> {
-    let mut reader = Reader::default();
-    reader.read(slide, Page::Title)?;
+    let mut reader = PptxReader::default();
+    reader.read(slide, SlidePart::Title)?;
     let title = reader.flow.finish().text.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Some(title).filter(|title| !title.is_empty()))
 }
 
 /// The part of a slide or of its notes that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Page {
+enum SlidePart {
     Title,
     /// All but the title.
     #[default]
@@ -67,9 +67,9 @@ enum Page {
 }
 
 #[derive(Default)]
-struct Reader {
+struct PptxReader {
     flow: Flow,
-    page: Page,
+    page: SlidePart,
     /// The kind of the placeholder that the open shape is; empty if it is another.
     placeholder: String,
     reads: usize,
@@ -81,13 +81,13 @@ struct Reader {
     equation: Option<Equation>,
 }
 
-impl Reader {
-    fn read(&mut self, xml: &[u8], page: Page) -> Result<(), String> {
+impl PptxReader {
+    fn read(&mut self, xml: &[u8], page: SlidePart) -> Result<(), String> {
         self.page = page;
         xml::walk(xml, |step| self.step(&step))
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &XmlStep) {
         if let Some(equation) = &mut self.equation {
             if let Some(text) = equation.step(step) {
                 self.equation = None;
@@ -98,16 +98,12 @@ impl Reader {
             return;
         }
         match step {
-            Step::Start(tag) => self.start(tag),
-            Step::End(name) => self.end(name),
-            Step::Text(text) if self.reads > 0 && self.skipped == 0 && self.is_read() => {
-                if self.is_raised {
-                    self.flow.push_raised(text)
-                } else {
-                    self.flow.push(text)
-                }
+            XmlStep::Start(tag) => self.start(tag),
+            XmlStep::End(name) => self.end(name),
+            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 && self.is_read() => {
+                if self.is_raised { self.flow.push_raised(text) } else { self.flow.push(text) }
             }
-            Step::Text(_) => {}
+            XmlStep::Text(_) => {}
         }
     }
 
@@ -116,9 +112,9 @@ impl Reader {
         let is_title = matches!(self.placeholder.as_str(), "title" | "ctrTitle");
         let is_number = matches!(self.placeholder.as_str(), "sldNum" | "dt" | "ftr" | "hdr" | "sldImg");
         match self.page {
-            Page::Title => is_title,
-            Page::Slide => !is_title && !is_number,
-            Page::Notes => !is_number,
+            SlidePart::Title => is_title,
+            SlidePart::Slide => !is_title && !is_number,
+            SlidePart::Notes => !is_number,
         }
     }
 
@@ -135,7 +131,7 @@ impl Reader {
                 self.number = 0;
             }
             "ph" => self.placeholder = attribute(tag, "type").unwrap_or_else(|| "obj".to_owned()),
-            "cNvPr" if self.page == Page::Slide => {
+            "cNvPr" if self.page == SlidePart::Slide => {
                 self.flow.push(&attribute(tag, "descr").unwrap_or_default());
                 self.flow.end_paragraph();
             }

@@ -257,7 +257,7 @@ impl<'a> Tree<'a> {
 
     fn take_nodes(&mut self, Unpacked { nodes, unread }: Unpacked, entry: Entry) -> Result<()> {
         for Unread { uri, source, reason } in unread {
-            self.report(&source, &reason, true)?;
+            self.report(&self.origin.given(&source), &reason, true)?;
             self.lists.add_unread(uri);
         }
         let is_about = is_about(&entry.child.name);
@@ -376,6 +376,15 @@ impl Origin {
             Operand::Url(address) => Origin { name: Some(address.to_string()), path: None },
             Operand::Stdin(_) => Origin { name: None, path: None },
         }
+    }
+
+    /// An absolute path as it would be given.
+    fn given(&self, absolute: &str) -> String {
+        let given = self.path.as_ref().and_then(|(given, root)| {
+            let below = Path::new(absolute).strip_prefix(root).ok()?;
+            Some(if below.as_os_str().is_empty() { given.clone() } else { given.join(below) })
+        });
+        given.map_or_else(|| absolute.to_owned(), |given| given.display().to_string())
     }
 
     /// The absolute form of a path at or below that of the operand.

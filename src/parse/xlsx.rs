@@ -3,7 +3,7 @@
 use super::container::Container;
 use super::outline::{Breaks, Extract, Heading};
 use super::package::{Part, main_part};
-use super::xml::{self, Step, attribute, first_text, number, relation_id};
+use super::xml::{self, XmlStep, attribute, first_text, number, relation_id};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Unit};
 use quick_xml::events::BytesStart;
@@ -25,8 +25,12 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     for (name, path) in sheets {
         // A sheet that is missing, such as one that is a chart, leaves the others readable.
         let Some(sheet) = container.optional(&path)? else { continue };
-        let mut reader =
-            SheetReader { formats: &formats, text: String::new(), row: Vec::new(), cell: Cell::default() };
+        let mut reader = SheetReader {
+            formats: &formats,
+            text: String::new(),
+            row: Vec::new(),
+            cell: SheetCell::default(),
+        };
         xml::walk(&sheet, |step| reader.step(&step))?;
         if reader.text.is_empty() {
             continue;
@@ -61,17 +65,17 @@ fn sheets(main: &Part) -> Result<(Vec<(String, String)>, bool), String> {
 fn shared_strings(xml: &[u8]) -> Result<Vec<String>, String> {
     let (mut strings, mut text, mut reads, mut sounds) = (Vec::new(), String::new(), false, false);
     xml::walk(xml, |step| match step {
-        Step::Start(tag) => match tag.local_name().as_ref() {
+        XmlStep::Start(tag) => match tag.local_name().as_ref() {
             "si" => text.clear(),
             "t" => reads = !sounds,
             // How a word is read.
             "rPh" => sounds = true,
             _ => {}
         },
-        Step::Text(words) if reads => text.push_str(words),
-        Step::End("t") => reads = false,
-        Step::End("rPh") => sounds = false,
-        Step::End("si") => strings.push(std::mem::take(&mut text)),
+        XmlStep::Text(words) if reads => text.push_str(words),
+        XmlStep::End("t") => reads = false,
+        XmlStep::End("rPh") => sounds = false,
+        XmlStep::End("si") => strings.push(std::mem::take(&mut text)),
         _ => {}
     })?;
     Ok(strings)
@@ -82,7 +86,7 @@ fn date_styles(xml: &[u8]) -> Vec<bool> {
     let (mut custom, mut styles, mut in_cells) = (Vec::new(), Vec::new(), false);
     // What precedes damage counts.
     let _ = xml::walk(xml, |step| match step {
-        Step::Start(tag) => match tag.local_name().as_ref() {
+        XmlStep::Start(tag) => match tag.local_name().as_ref() {
             "numFmt" => {
                 let code = attribute(tag, "formatCode").unwrap_or_default();
                 custom.extend(number(tag, "numFmtId").filter(|_| is_date_code(&code)));
@@ -96,7 +100,7 @@ fn date_styles(xml: &[u8]) -> Vec<bool> {
             }
             _ => {}
         },
-        Step::End("cellXfs") => in_cells = false,
+        XmlStep::End("cellXfs") => in_cells = false,
         _ => {}
     });
     styles
@@ -126,7 +130,7 @@ struct Formats {
 
 impl Formats {
     /// The text of a cell.
-    fn text(&self, cell: &Cell) -> String {
+    fn text(&self, cell: &SheetCell) -> String {
         match cell.kind.as_str() {
             "s" => {
                 let at = cell.text.trim().parse::<usize>().ok();
@@ -169,7 +173,7 @@ fn shown(value: f64) -> String {
 }
 
 #[derive(Default)]
-struct Cell {
+struct SheetCell {
     kind: String,
     style: usize,
     column: Option<usize>,
@@ -181,30 +185,30 @@ struct SheetReader<'a> {
     formats: &'a Formats,
     text: String,
     row: Vec<String>,
-    cell: Cell,
+    cell: SheetCell,
 }
 
 impl SheetReader<'_> {
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &XmlStep) {
         match step {
-            Step::Start(tag) => self.start(tag),
-            Step::Text(text) if self.cell.reads => self.cell.text.push_str(text),
-            Step::Text(_) => {}
-            Step::End("v" | "t") => self.cell.reads = false,
-            Step::End("c") => self.end_cell(),
-            Step::End("row") => self.end_row(),
-            Step::End(_) => {}
+            XmlStep::Start(tag) => self.start(tag),
+            XmlStep::Text(text) if self.cell.reads => self.cell.text.push_str(text),
+            XmlStep::Text(_) => {}
+            XmlStep::End("v" | "t") => self.cell.reads = false,
+            XmlStep::End("c") => self.end_cell(),
+            XmlStep::End("row") => self.end_row(),
+            XmlStep::End(_) => {}
         }
     }
 
     fn start(&mut self, tag: &BytesStart) {
         match tag.local_name().as_ref() {
             "c" => {
-                self.cell = Cell {
+                self.cell = SheetCell {
                     kind: attribute(tag, "t").unwrap_or_default(),
                     style: number(tag, "s").unwrap_or(0),
                     column: attribute(tag, "r").and_then(|place| column(&place)),
-                    ..Cell::default()
+                    ..SheetCell::default()
                 };
             }
             "v" | "t" => self.cell.reads = true,

@@ -6,7 +6,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use std::borrow::Cow;
 
 /// A step through XML. Names are local: programs choose prefixes of their own.
-pub(super) enum Step<'a> {
+pub(super) enum XmlStep<'a> {
     Start(&'a BytesStart<'a>),
     /// Also follows the start of an empty element.
     End(&'a str),
@@ -14,24 +14,24 @@ pub(super) enum Step<'a> {
 }
 
 /// Calls `take` for each element and each text, in order.
-pub(super) fn walk(xml: &[u8], mut take: impl FnMut(Step)) -> Result<(), String> {
+pub(super) fn walk(xml: &[u8], mut take: impl FnMut(XmlStep)) -> Result<(), String> {
     let xml = decoded(xml);
     let mut reader = Reader::from_str(&xml);
     let mut character = String::new();
     loop {
         match reader.read_event().map_err(|error| format!("damaged XML: {error}"))? {
-            Event::Start(tag) => take(Step::Start(&tag)),
+            Event::Start(tag) => take(XmlStep::Start(&tag)),
             Event::Empty(tag) => {
-                take(Step::Start(&tag));
-                take(Step::End(tag.local_name().as_ref()));
+                take(XmlStep::Start(&tag));
+                take(XmlStep::End(tag.local_name().as_ref()));
             }
-            Event::End(tag) => take(Step::End(tag.local_name().as_ref())),
-            Event::Text(text) => take(Step::Text(&text)),
-            Event::CData(text) => take(Step::Text(&text)),
+            Event::End(tag) => take(XmlStep::End(tag.local_name().as_ref())),
+            Event::Text(text) => take(XmlStep::Text(&text)),
+            Event::CData(text) => take(XmlStep::Text(&text)),
             Event::GeneralRef(entity) => {
                 character.clear();
                 push_entity(&mut character, &entity);
-                take(Step::Text(&character));
+                take(XmlStep::Text(&character));
             }
             Event::Eof => return Ok(()),
             _ => {}
@@ -42,7 +42,7 @@ pub(super) fn walk(xml: &[u8], mut take: impl FnMut(Step)) -> Result<(), String>
 /// Calls `take` for the start of each element.
 pub(super) fn tags(xml: &[u8], mut take: impl FnMut(&BytesStart)) -> Result<(), String> {
     walk(xml, |step| {
-        if let Step::Start(tag) = step {
+        if let XmlStep::Start(tag) = step {
             take(tag);
         }
     })
@@ -53,9 +53,9 @@ pub(super) fn first_text(xml: &[u8], name: &str) -> Option<String> {
     let (mut text, mut is_open, mut found) = (String::new(), false, None);
     // What precedes damage counts.
     let _ = walk(xml, |step| match step {
-        Step::Start(tag) => is_open |= tag.local_name().as_ref() == name,
-        Step::Text(words) if is_open => text.push_str(words),
-        Step::End(ended) if is_open && ended == name => {
+        XmlStep::Start(tag) => is_open |= tag.local_name().as_ref() == name,
+        XmlStep::Text(words) if is_open => text.push_str(words),
+        XmlStep::End(ended) if is_open && ended == name => {
             is_open = false;
             found.get_or_insert_with(|| text.trim().to_owned());
         }

@@ -59,8 +59,9 @@ fn documents_of_files_of_other_kinds_stay() {
     let home = mixed();
     home.write("docs/a.png", "Once a text.");
     let mirror = || {
-        let parsed = home.run("rsv-parse", &["docs"], "").ok();
-        home.run("rsv-ingest", &["--mirror"], parsed).ok();
+        let ran = home.run("rsv-parse", &["docs"], "");
+        assert_eq!(ran.status, 0, "{ran}");
+        home.run("rsv-ingest", &["--mirror"], ran.stdout).ok();
     };
     mirror();
     let before = stored(&home);
