@@ -214,6 +214,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
         );
     }
+    let has_kinds =
+        searched.len() > 1 && args.kind.is_empty() && args.tree.target.is_empty() && !args.secrets;
     let input = Input::read(&args, settings.max_line(), io)?;
     let store = &mut *store::open_to_read(&settings, io)?;
     search::complete_instance(store, io)?;
@@ -263,6 +265,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         format: HitFormat {
             style,
             by_meaning: false,
+            has_kinds,
             explain: args.explain,
             has_context: args.context > 0,
             highlighted: Vec::new(),
