@@ -355,7 +355,8 @@ impl Ingest {
 
     /// Takes away the documents that the complete trees of the input do not have. All batches must be committed.
     pub fn mirror(&self, store: &mut dyn Store) -> Result<Mirrored> {
-        self.mirror.finish(store, self.begin, self.completion.clock.now())
+        let replaces = self.completion.options.replace;
+        self.mirror.finish(store, (self.begin, self.completion.clock.now()), replaces)
     }
 
     /// Whether tombstones have removed records.
@@ -382,6 +383,9 @@ impl Ingest {
         if entries.is_empty() {
             self.write_titles(store)?;
             return Ok(Vec::new());
+        }
+        if self.completion.options.mirror && !self.completion.options.replace {
+            self.mirror.check_origins(&records, store)?;
         }
         if let Some(scopes) = self.completion.options.import.as_ref().filter(|scopes| **scopes != Scopes::All)
         {

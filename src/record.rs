@@ -44,7 +44,7 @@ pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use content::{Content, LINE_ENDS};
 pub use digest::hexadecimal;
-pub use document::{BY_RULE, DOCUMENT, PASSAGE, URI, directory_digest};
+pub use document::{BY_RULE, DOCUMENT, ORIGIN, PASSAGE, URI, directory_digest, is_origin};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use fingerprint::{DUPLICATE_WINDOW, Fingerprint};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY};

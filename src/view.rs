@@ -18,7 +18,7 @@ pub use tree::{document, tree};
 pub use visible::{date, escape_controls, visible};
 
 use crate::cli::{Layout, Style};
-use crate::record::{Hit, Object, RecallRule, Role, Scope, StoredRecord, unique_prefix};
+use crate::record::{Hit, MESSAGE, Object, RecallRule, Role, Scope, StoredRecord, unique_prefix};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
@@ -37,14 +37,24 @@ pub fn led(mark: &str, record: &StoredRecord, heads: &Heads, layout: &Layout) ->
 
 /// A record with its rank and score in front: ` 1. 2.31 5744a1c 2026-11-21 07:03 user: text`. The parts of the text
 /// that matched are highlighted: byte ranges in their order, which do not overlap. A message with a rule of recall has
-/// it after the score: ` 1. 2.31 never 5744a1c`.
-pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], heads: &Heads, layout: &Layout) -> String {
+/// it after the score: ` 1. 2.31 never 5744a1c`; with `names_kind`, another record has its kind
+/// there: ` 1. 2.31 document`.
+pub fn hit(
+    (rank, names_kind): (usize, bool),
+    hit: &Hit,
+    matched: &[Range<usize>],
+    heads: &Heads,
+    layout: &Layout,
+) -> String {
     let score = if heads::is_narrow(layout) { String::new() } else { format!("{:.2} ", hit.score) };
     let rule = match hit.why.rule {
         RecallRule::Auto => String::new(),
         rule => format!("{} ", rule.name()),
     };
-    paragraph(&format!("{rank:>2}. {score}{rule}"), &hit.record, matched, heads, layout)
+    let kind = hit.record.kind;
+    let is_named = kind == &MESSAGE || (kind.heading)(&hit.record) == kind.name;
+    let kind = if is_named || !names_kind { String::new() } else { format!("{} ", kind.name) };
+    paragraph(&format!("{rank:>2}. {score}{rule}{kind}"), &hit.record, matched, heads, layout)
 }
 
 /// The ids that supersede a hit, for the line under it: `    newer: 1a2b3c4d5e6f`.

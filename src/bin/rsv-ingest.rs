@@ -56,6 +56,9 @@ struct Args {
     /// line, none
     #[arg(long, conflicts_with_all = ["text", "literal", "role", "title", "corrects"])]
     mirror: bool,
+    /// With --mirror, replace the documents of another directory at the same address
+    #[arg(long, requires = "mirror")]
+    replace: bool,
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
@@ -83,6 +86,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         undoable: None,
         commit_at_pause: false,
         mirror: args.mirror,
+        replace: args.replace,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
         redactor: Redactor::for_tool(&settings)?,

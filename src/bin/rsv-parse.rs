@@ -4,8 +4,9 @@ use rsv::cli::{self, Io, Outcome, Progress};
 use rsv::config;
 use rsv::error::{Context, Error, Result};
 use rsv::http::Client;
-use rsv::parse::{self, Format, GivenScope, Known, Operand, Options, Output, Parser};
+use rsv::parse::{self, Format, GivenScope, Known, Operand, Options, Output, Parser, UnreadKind};
 use rsv::record::Address;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,14 +17,16 @@ use std::process::ExitCode;
 /// Make a tree of documents of files, for rsv-ingest to store
 ///
 /// Prints a document for each directory, file and section, a directory after its children, and a line that ends the
-/// tree of each operand. Files that cannot be read are named, and the others are read. No store is opened.
+/// tree of each operand. Files that cannot be read are named, and the others are read; in a directory, those of kinds
+/// without text, such as pictures, are only counted. No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files, directories and addresses (http, https) to read; without any, or for '-', read standard input
     #[arg(value_name = "PATH|URL")]
     operands: Vec<PathBuf>,
-    /// Put the tree at this address, such as viking://resources/notes; of several operands, each below it
-    #[arg(long, value_name = "URI", required_unless_present = "text")]
+    /// Put the tree at this address, such as viking://resources/notes; of several operands, each below it [default:
+    /// viking://resources and the name of the operand]
+    #[arg(long, value_name = "URI")]
     to: Option<String>,
     /// Skip the files that have not changed since these lines, as 'rsv-view --tree' prints them
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
@@ -34,6 +37,9 @@ struct Args {
     /// Open archives too: zip, tar, gzip
     #[arg(long, conflicts_with = "text")]
     archives: bool,
+    /// Take files of kinds without text for errors in directories too
+    #[arg(long, conflicts_with = "text")]
+    strict: bool,
     /// Follow symbolic links in directories
     #[arg(long, conflicts_with = "text")]
     follow: bool,
@@ -64,10 +70,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     io.common.scope()?;
     let operands = operands(&args, io)?;
     let client = Client::new(&settings);
-    match &args.to {
-        None => print_texts(&args, operands, &client, io),
-        Some(to) => print_trees(&args, to, operands, &client, io),
+    if args.text {
+        return print_texts(&args, operands, &client, io);
     }
+    print_trees(&args, operands, &client, io)
 }
 
 fn operands(args: &Args, io: &Io) -> Result<Vec<Operand>> {
@@ -87,14 +93,13 @@ fn operands(args: &Args, io: &Io) -> Result<Vec<Operand>> {
     args.operands.iter().map(operand).collect()
 }
 
-fn print_trees(
-    args: &Args,
-    to: &str,
-    operands: Vec<Operand>,
-    client: &Client,
-    io: &mut Io,
-) -> Result<Outcome> {
-    let (to, partition) = address(to, io.common.partition())?;
+fn print_trees(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io) -> Result<Outcome> {
+    let has_name = |operand: &Operand| !matches!(operand, Operand::Stdin(_));
+    if args.to.is_none() && !operands.iter().all(has_name) {
+        let error = Error::new("standard input has no name for an address");
+        return Err(error.hint("give the address, as in --to viking://resources/notes"));
+    }
+    let (to, partition) = address(args.to.as_deref().unwrap_or(DEFAULT_TO), io.common.partition())?;
     let known = args.known.as_deref().map(|path| known(path, partition.as_deref(), io));
     let known = known.transpose()?.unwrap_or_default();
     let options = Options {
@@ -102,6 +107,7 @@ fn print_trees(
         known,
         format: args.format,
         archives: args.archives,
+        strict: args.strict,
         follow: args.follow,
         private: args.private,
         pdf_reader: pdf_reader(io),
@@ -111,14 +117,22 @@ fn print_trees(
     let parser = Parser::new(options, threads);
     let mut progress = io.progress();
     let total = progress.is_shown().then(|| parser.count(&operands));
-    let mut printer = Printer { io, progress: &mut progress, files: 0, total };
-    let several = operands.len() > 1;
+    let mut printer = Printer { io, progress: &mut progress, files: 0, total, skipped: BTreeMap::new() };
+    let named = operands.len() > 1 || args.to.is_none();
     for operand in operands {
-        let uri = if several { to.join(&operand.name())? } else { to.clone() };
+        let uri = if named { to.join(&operand.name())? } else { to.clone() };
+        if args.to.is_none() && uri.name() == "users" {
+            let error = Error::new(format!("{uri} is for the documents of partitions"));
+            return Err(error.hint("give another address, as in --to viking://resources/people"));
+        }
         parser.parse(operand, &uri, client, &mut |output| printer.print(output))?;
     }
+    printer.note_skipped();
     Ok(Outcome::Yes)
 }
+
+/// The address below which operands have theirs by default.
+const DEFAULT_TO: &str = "viking://resources";
 
 /// The address of the tree, and the partition that it belongs to, if that is known.
 fn address(to: &str, partition: Option<&str>) -> Result<(Address, Option<String>)> {
@@ -148,6 +162,8 @@ struct Printer<'a> {
     progress: &'a mut Progress,
     files: u64,
     total: Option<u64>,
+    /// The numbers of files that were not read because of their kinds.
+    skipped: BTreeMap<UnreadKind, usize>,
 }
 
 impl Printer<'_> {
@@ -158,6 +174,12 @@ impl Printer<'_> {
             Output::Unread(error) => {
                 let io = &mut *self.io;
                 self.progress.suspend(|| io.fault(error));
+                return Ok(());
+            }
+            Output::Skipped(kind, error) => {
+                *self.skipped.entry(*kind).or_default() += 1;
+                let io = &*self.io;
+                self.progress.suspend(|| io.detail(error));
                 return Ok(());
             }
             Output::FileDone => {
@@ -171,6 +193,21 @@ impl Printer<'_> {
             out.extend_from_slice(&line);
             out.push(b'\n');
         })
+    }
+}
+
+impl Printer<'_> {
+    /// Says how many files were not read because of their kinds.
+    fn note_skipped(&mut self) {
+        let count: usize = self.skipped.values().sum();
+        if count == 0 {
+            return;
+        }
+        let kinds: Vec<String> = self.skipped.iter().map(|(kind, count)| kind.count(*count)).collect();
+        let files = if count == 1 { "1 file was" } else { &format!("{count} files were") };
+        let io = &*self.io;
+        let note = format!("{files} not read: {}; -v names each", kinds.join(", "));
+        self.progress.suspend(|| io.note(note));
     }
 }
 

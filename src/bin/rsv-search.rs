@@ -8,7 +8,7 @@ use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, Hit, MESSAGE, Query, RecallRule, RecordKind, Scopes};
+use rsv::record::{self, Address, DOCUMENT, Hit, MEMORY, MESSAGE, Query, RecallRule, RecordKind, Scopes};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
 use rsv::store::{self, Around, Except, Select, Store, topic_terms};
@@ -69,7 +69,7 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// Find records of these kinds: message, memory, document, title [default: message; with --target, the kinds of records there]
+    /// Find records of these kinds: message, memory, document, title [default: message; on a terminal, all but title; with --target, the kinds of records there]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     #[command(flatten)]
@@ -205,7 +205,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let printing = Printing { format: args.format.clone(), no_pager: args.no_pager || picture.is_some() };
     let layout = io.print_as(&printing);
-    let searched = kinds(&args);
+    let searched = kinds(&args, io.stdout_is_tty() && layout.is_some());
     if let Some(kind) = searched.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
@@ -214,6 +214,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
         );
     }
+    let has_kinds =
+        searched.len() > 1 && args.kind.is_empty() && args.tree.target.is_empty() && !args.secrets;
     let input = Input::read(&args, settings.max_line(), io)?;
     let store = &mut *store::open_to_read(&settings, io)?;
     search::complete_instance(store, io)?;
@@ -263,6 +265,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         format: HitFormat {
             style,
             by_meaning: false,
+            has_kinds,
             explain: args.explain,
             has_context: args.context > 0,
             highlighted: Vec::new(),
@@ -332,10 +335,17 @@ fn scopes(args: &Args, settings: &Settings, store: &mut dyn Store, io: &mut Io) 
     io.common.to_read(args.all || names_none)
 }
 
-/// The kinds of records to search.
-fn kinds(args: &Args) -> Vec<&'static RecordKind> {
+/// The kinds of records to search. People get those of all kinds, unless a flag asks for what messages alone have.
+fn kinds(args: &Args, for_people: bool) -> Vec<&'static RecordKind> {
+    let of_messages = !args.filter.role.is_empty()
+        || args.link
+        || args.context > 0
+        || args.current
+        || args.as_of.is_some()
+        || !args.exclude_trace.is_empty();
     match (args.kind.is_empty(), args.secrets) {
         (false, _) => args.kind.clone(),
+        (true, false) if for_people && !of_messages => vec![&MESSAGE, &MEMORY, &DOCUMENT],
         (true, false) => vec![&MESSAGE],
         (true, true) => record::kinds().into_iter().filter(|kind| kind.indexed.is_some()).collect(),
     }

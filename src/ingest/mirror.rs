@@ -2,7 +2,10 @@
 
 use super::options::Options;
 use crate::error::{Error, Result};
-use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, URI, texts};
+use crate::record::{
+    Address, DOCUMENT, ORIGIN, Object, Record, Scope, Scopes, StoredRecord, TombstoneState, URI, is_origin,
+    texts,
+};
 use crate::store::{Below, Removal, Select, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -27,6 +30,8 @@ pub(super) struct Mirror {
     /// The addresses of the documents that no end of a tree follows, by partition.
     without_end: BTreeMap<String, Vec<String>>,
     has_bad_lines: bool,
+    /// The origins of stored documents that others lie below, by partition and address.
+    origins: HashMap<(String, String), Option<String>>,
 }
 
 /// A tree, as its lines describe it.
@@ -34,6 +39,8 @@ pub(super) struct Mirror {
 struct Tree {
     partition: String,
     uri: Address,
+    /// The path or the address that it was made of.
+    origin: Option<String>,
     /// Whether documents of it came.
     has_documents: bool,
     /// The addresses of the documents that are as they were.
@@ -87,12 +94,16 @@ impl Mirror {
         let addresses = |member: &str| -> Result<Vec<Address>> {
             texts(line, member)?.unwrap_or_default().iter().map(|uri| address(member, uri)).collect()
         };
+        let origin = line.text(ORIGIN)?;
         let kept = addresses("kept")?;
         let unread = addresses("unread")?;
         let at = self.parts.iter().position(|tree| tree.partition == partition && tree.uri == uri);
         let mut tree = match at {
             Some(at) => self.parts.swap_remove(at),
-            None => Tree { partition, uri, has_documents: false, kept: HashSet::new(), unread: Vec::new() },
+            None => {
+                let (kept, unread) = (HashSet::new(), Vec::new());
+                Tree { partition, uri, origin, has_documents: false, kept, unread }
+            }
         };
         tree.kept.extend(kept.iter().map(Address::to_string));
         tree.unread.extend(unread);
@@ -117,10 +128,63 @@ impl Mirror {
         Ok(())
     }
 
-    /// Removes the documents stored up to a time that the trees do not have. `now` dates the tombstones.
-    pub(super) fn finish(&self, store: &mut dyn Store, begin: i64, now: i64) -> Result<Mirrored> {
+    /// Errors if documents would take the place of others that were made of another directory, file or address.
+    pub(super) fn check_origins(&mut self, records: &[Record], store: &mut dyn Store) -> Result<()> {
+        for record in records {
+            let Record::Stored(document) = record else { continue };
+            let origin = document.member_text(ORIGIN);
+            if document.kind != &DOCUMENT || !is_origin(&origin) {
+                continue;
+            }
+            let partition = &document.scope.partition;
+            let address = document.address()?;
+            let mut has_known_origin = false;
+            for above in std::iter::successors(address.parent(), Address::parent) {
+                let key = (partition.clone(), above.to_string());
+                let known = match self.origins.get(&key) {
+                    Some(known) => known.clone(),
+                    None => {
+                        let known = stored(store, partition, &above)?.map(|above| above.member_text(ORIGIN));
+                        self.origins.entry(key).or_insert(known).clone()
+                    }
+                };
+                let known = known.filter(|known| is_origin(known));
+                has_known_origin |= known.is_some();
+                if let Some(known) = known.filter(|known| !is_within(&origin, known)) {
+                    return Err(of_another_origin(&above, &known, &origin));
+                }
+            }
+            if has_known_origin {
+                continue;
+            }
+            if let Some(own) = stored(store, partition, &address)? {
+                let known = own.member_text(ORIGIN);
+                let is_same = (own.version(), own.source()) == (document.version(), document.source());
+                if !is_same && is_origin(&known) && known != origin {
+                    return Err(of_another_origin(&address, &known, &origin));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the documents stored up to the first time that the trees do not have. The second one dates the tombstones.
+    /// `replaces` says whether those of another origin may be.
+    pub(super) fn finish(
+        &self,
+        store: &mut dyn Store,
+        (begin, now): (i64, i64),
+        replaces: bool,
+    ) -> Result<Mirrored> {
         if let Some(why) = self.refusal(store)? {
             return Ok(Mirrored::Refused(why));
+        }
+        if !replaces {
+            for end in &self.ends {
+                if let Some(why) = end.other_origin(store)? {
+                    return Ok(Mirrored::Refused(why));
+                }
+            }
         }
         let mut removed = 0;
         for end in &self.ends {
@@ -172,7 +236,37 @@ impl Mirror {
     }
 }
 
+/// The document of an address.
+fn stored(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Option<StoredRecord>> {
+    if address.depth() == 0 {
+        return Ok(None);
+    }
+    let documents = Select::records(vec![&DOCUMENT], Scopes::Partition(partition.to_owned()));
+    Ok(store.get(&[&address.document_id(partition)], &documents)?.pop())
+}
+
+/// Whether an origin is another one, or a path below it.
+fn is_within(origin: &str, other: &str) -> bool {
+    let below = origin.strip_prefix(other.trim_end_matches('/'));
+    below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+}
+
+fn of_another_origin(address: &Address, known: &str, origin: &str) -> Error {
+    let error = format!("{address} is of {known}, and {origin} is not");
+    nothing_is_taken(&error).hint("give rsv-parse another address by --to; to replace them, add --replace")
+}
+
 impl Tree {
+    /// Why none of its documents is removed: those that are stored are of another origin.
+    fn other_origin(&self, store: &mut dyn Store) -> Result<Option<Error>> {
+        let Some(origin) = &self.origin else { return Ok(None) };
+        let root = stored(store, &self.partition, &self.uri)?;
+        let known = root.map(|root| root.member_text(ORIGIN)).filter(|known| is_origin(known));
+        Ok(known
+            .filter(|known| is_origin(origin) && known != origin)
+            .map(|known| of_another_origin(&self.uri, &known, origin)))
+    }
+
     /// Whether some of its documents are in its partition, or its root is unread: then none is removed.
     fn is_of_its_partition(&self, store: &mut dyn Store) -> Result<bool> {
         if self.has_documents || self.unread.contains(&self.uri) {

@@ -22,6 +22,8 @@ pub struct Options {
     pub commit_at_pause: bool,
     /// Whether documents that a complete tree does not have are removed.
     pub mirror: bool,
+    /// Whether the documents of a mirror may take the place of those of another source.
+    pub replace: bool,
     /// Whether records that were forgotten are stored again.
     pub allow_return: bool,
     /// The greatest length of a record's line in bytes, so that every export can be imported.

@@ -3,11 +3,10 @@
 use super::container::Container;
 use super::decode;
 use super::html;
-use super::office::{attribute, first_text};
 use super::outline::{Breaks, Extract};
+use super::package;
+use super::xml::{attribute, first_text, tags};
 use percent_encoding::percent_decode_str;
-use quick_xml::Reader;
-use quick_xml::events::{BytesStart, Event};
 use std::collections::HashMap;
 
 /// Reads a book, in the order of its spine.
@@ -31,7 +30,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
             extract.push_extract(html::extract_xhtml(&page));
         }
     }
-    extract.title = first_text(&package, "dc:title");
+    extract.title = first_text(&package, "title");
     Ok(extract)
 }
 
@@ -52,33 +51,8 @@ fn spine(package: &[u8]) -> Result<Vec<String>, String> {
     Ok(order.iter().filter_map(|id| items.remove(id)).collect())
 }
 
-/// Calls `take` for each start tag.
-fn tags(xml: &[u8], mut take: impl FnMut(&BytesStart)) -> Result<(), String> {
-    let xml = String::from_utf8_lossy(xml);
-    let mut reader = Reader::from_str(&xml);
-    loop {
-        match reader.read_event().map_err(|error| format!("damaged XML: {error}"))? {
-            Event::Start(tag) | Event::Empty(tag) => take(&tag),
-            Event::Eof => return Ok(()),
-            _ => {}
-        }
-    }
-}
-
 /// The path of a reference in the archive, from the file that has it.
 fn resolve(from: &str, href: &str) -> String {
     let href = href.split('#').next().unwrap_or(href);
-    let href = percent_decode_str(href).decode_utf8_lossy();
-    let mut segments: Vec<&str> = from.split('/').collect();
-    segments.pop();
-    for segment in href.split('/') {
-        match segment {
-            ".." => {
-                segments.pop();
-            }
-            "." | "" => {}
-            segment => segments.push(segment),
-        }
-    }
-    segments.join("/")
+    package::resolve(from, &percent_decode_str(href).decode_utf8_lossy())
 }

@@ -2,27 +2,31 @@
 
 use super::format::Format;
 use super::outline::{Breaks, Extract};
-use super::{code, decode, epub, html, json, mail, markdown, office, pdf};
+use super::reason::{Reason, UnreadKind};
+use super::{code, decode, docx, epub, html, json, mail, markdown, odt, pdf, pptx, xlsx};
 
 /// Extracts the text of a file, or says why it has none.
-pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, String> {
+pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, Reason> {
     let text = decoded;
     let mut extract = match format {
         Format::Markdown => markdown::extract(text(bytes)?),
         Format::Code => code::extract(text(bytes)?),
-        Format::Html => html::extract(&decode::decode_html(bytes).ok_or(NOT_TEXT)?),
+        Format::Html => html::extract(&decode::decode_html(bytes).ok_or_else(|| NOT_TEXT.to_owned())?),
         Format::Text => Extract { text: text(bytes)?, breaks: Breaks::BlankLines, ..Extract::default() },
         Format::Csv => Extract { text: text(bytes)?, breaks: Breaks::Rows, ..Extract::default() },
         Format::Json => json::extract(text(bytes)?),
         Format::Notebook => markdown::extract(json::notebook(&text(bytes)?)?),
         Format::Mail => mail::message(&bytes)?,
         Format::Mbox => mail::mailbox(&bytes),
-        Format::Docx => office::docx(&bytes)?,
-        Format::Odt => office::odt(&bytes)?,
+        Format::Docx => docx::extract(&bytes)?,
+        Format::Pptx => pptx::extract(&bytes)?,
+        Format::Xlsx => xlsx::extract(&bytes)?,
+        Format::Odt => odt::extract(&bytes)?,
         Format::Epub => epub::extract(&bytes)?,
         Format::Pdf => pdf::from_pages(&pdf::pages(bytes)?),
         Format::Zip | Format::Tar | Format::Gzip => {
-            return Err("an archive, which only --archives opens".to_owned());
+            let reason = "an archive, which only --archives opens".to_owned();
+            return Err(Reason::Kind(UnreadKind::Archive, reason));
         }
     };
     if extract.markdown {
@@ -34,9 +38,9 @@ pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, String>
 const NOT_TEXT: &str = "not text";
 
 /// The text alone; a form feed follows each page of a PDF.
-pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, String> {
+pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     if format == Format::Pdf {
-        return pdf::pages(bytes);
+        return Ok(pdf::pages(bytes)?);
     }
     extract(format, bytes).map(|extract| extract.text)
 }

@@ -2,6 +2,9 @@
 
 use super::code;
 use super::container::Container;
+use super::package;
+use super::reason::{Reason, UnreadKind};
+use super::xml::{self, attribute};
 use std::path::Path;
 
 /// A format that is read.
@@ -12,6 +15,8 @@ pub enum Format {
     Html,
     Pdf,
     Docx,
+    Pptx,
+    Xlsx,
     Odt,
     Epub,
     Csv,
@@ -26,12 +31,14 @@ pub enum Format {
 }
 
 /// The formats with their names and media types.
-const FORMATS: [(Format, &str, &str); 16] = [
+const FORMATS: [(Format, &str, &str); 18] = [
     (Format::Markdown, "markdown", "text/markdown"),
     (Format::Text, "text", "text/plain"),
     (Format::Html, "html", "text/html"),
     (Format::Pdf, "pdf", "application/pdf"),
     (Format::Docx, "docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    (Format::Pptx, "pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    (Format::Xlsx, "xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     (Format::Odt, "odt", "application/vnd.oasis.opendocument.text"),
     (Format::Epub, "epub", "application/epub+zip"),
     (Format::Csv, "csv", "text/csv"),
@@ -71,8 +78,7 @@ const EXTENSIONS: [(&str, Format); 20] = [
 
 impl Format {
     /// The names of all formats, for messages.
-    pub const NAMES: &'static str =
-        "markdown, text, html, pdf, docx, odt, epub, csv, json, ipynb, eml, mbox, code, zip, tar or gzip";
+    pub const NAMES: &'static str = "markdown, text, html, pdf, docx, pptx, xlsx, odt, epub, csv, json, ipynb, eml, mbox, code, zip, tar or gzip";
 
     /// The format of a name.
     pub fn named(name: &str) -> Option<Format> {
@@ -98,7 +104,7 @@ impl Format {
 
 /// The format of a file, by its content where that is unmistakable, else by its name. Errors with the reason if the
 /// file cannot be read.
-pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, String> {
+pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, Reason> {
     if bytes[..bytes.len().min(1024)].windows(5).any(|window| window == b"%PDF-") {
         return Ok(Format::Pdf);
     }
@@ -110,37 +116,68 @@ pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, String> {
         None | Some("text/html" | "text/xml" | "text/x-shellscript") => {}
         Some(_) if std::str::from_utf8(bytes).is_ok() => {}
         Some(mime) if mime.starts_with("image/") => {
-            return Err(format!("a picture ({mime}), which has no text"));
+            return Err(Reason::Kind(UnreadKind::Picture, format!("a picture ({mime}), which has no text")));
         }
-        Some(mime) => return Err(format!("format not supported: {mime}")),
+        Some(mime) => return Err(unsupported(mime)),
     }
     if bytes.starts_with(b"{\\rtf") {
-        return Err("format not supported: application/rtf".to_owned());
+        return Err(unsupported("application/rtf"));
     }
     if !is_text(bytes) {
-        return Err("not text, and of no known format".to_owned());
+        return Err(Reason::Kind(UnreadKind::Binary, "not text, and of no known format".to_owned()));
     }
     Ok(detect_text(name, bytes))
 }
 
+fn unsupported(mime: &str) -> Reason {
+    Reason::Kind(UnreadKind::of_mime(mime), format!("format not supported: {mime}"))
+}
+
 /// The format of a zip archive, by its contents.
 fn detect_container(bytes: &[u8]) -> Format {
-    let Ok(container) = Container::open(bytes) else { return Format::Zip };
+    let Ok(mut container) = Container::open(bytes) else { return Format::Zip };
+    let office = package::main_type(&mut container).and_then(|mime| {
+        let types = [
+            (Format::Docx, "wordprocessingml", "ms-word"),
+            (Format::Pptx, "presentationml", "ms-powerpoint"),
+            (Format::Xlsx, "spreadsheetml", "ms-excel"),
+        ];
+        // The binary form of a table is none of XML.
+        let is_xml = mime.ends_with("+xml");
+        types.into_iter().find(|(_, open, macros)| is_xml && (mime.contains(open) || mime.contains(macros)))
+    });
+    if let Some((format, ..)) = office {
+        return format;
+    }
     if container.has("word/document.xml") {
         Format::Docx
     } else if container.has("META-INF/container.xml") {
         Format::Epub
-    } else if container.has("content.xml")
-        && bytes.windows(ODT_MIME.len()).take(200).any(|words| words == ODT_MIME)
-    {
+    } else if container.has("content.xml") && is_odt(&mut container) {
         Format::Odt
     } else {
         Format::Zip
     }
 }
 
-/// The media type of odt, which is stored first in the archive, uncompressed.
-const ODT_MIME: &[u8] = b"application/vnd.oasis.opendocument.text";
+/// Whether an archive of OpenDocument is a text. The member that says so is the first of the archive by the standard,
+/// and another or none in some files.
+fn is_odt(container: &mut Container) -> bool {
+    const MIME: &str = "application/vnd.oasis.opendocument.text";
+    let mut member = |name: &str| container.optional(name).ok().flatten();
+    if let Some(mime) = member("mimetype") {
+        return mime.starts_with(MIME.as_bytes());
+    }
+    let manifest = member("META-INF/manifest.xml").unwrap_or_default();
+    let mut mime = None;
+    // Of a damaged manifest, the beginning counts.
+    let _ = xml::tags(&manifest, |tag| {
+        if attribute(tag, "full-path").as_deref() == Some("/") {
+            mime = attribute(tag, "media-type");
+        }
+    });
+    mime.is_some_and(|mime| mime.starts_with(MIME))
+}
 
 /// Whether bytes may be text: they have no NUL, or a byte order mark.
 fn is_text(bytes: &[u8]) -> bool {

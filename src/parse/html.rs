@@ -3,21 +3,25 @@
 //! The text is made of the tokens, in one pass whose time and memory are linear in the size of the file; a tree of
 //! elements would have cost more, and a page of a million nested elements would be read for hours.
 
+use super::flow::is_exponent;
 use super::html_elements::{ElementKind, kind_of};
+use super::html_parts::{PageParts, keep_parts};
+use super::html_tag::{Place, StartTag};
+use super::math::Equation;
 use super::outline::{Breaks, Extract, Heading};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::mem;
-use std::ops::Range;
 
 /// Reads HTML.
 pub(super) fn extract(html: &str) -> Extract {
     read(html, Page::default())
 }
 
-/// Reads XHTML, in which any element may be closed where it begins.
+/// Reads a chapter of a book: XHTML, in which any element may be closed where it begins, and which has no other part
+/// than the main one.
 pub(super) fn extract_xhtml(xhtml: &str) -> Extract {
     read(&close_raw_elements(xhtml), Page { is_xhtml: true, ..Page::default() })
 }
@@ -54,15 +58,7 @@ fn read(html: &str, mut page: Page) -> Extract {
 struct Element {
     name: Box<[u8]>,
     kind: ElementKind,
-    skipped: bool,
-}
-
-/// A start tag, as far as it is read.
-#[derive(Default)]
-struct StartTag {
-    name: Vec<u8>,
-    attribute: Vec<u8>,
-    attributes: Vec<(Vec<u8>, String)>,
+    place: Place,
 }
 
 #[derive(Default)]
@@ -76,17 +72,17 @@ struct Page {
     open: Vec<Element>,
     /// How many open elements have a name.
     counts: HashMap<Box<[u8]>, usize>,
-    /// How many open elements are skipped, preformatted, or the main part.
-    skipped: usize,
+    /// The number of open elements that are not displayed, and that are preformatted.
+    hidden: usize,
     preformatted: usize,
-    main: usize,
-    articles: usize,
     in_title: bool,
     heading: Option<Heading>,
     lists: Vec<List>,
-    /// The parts of the text in the main element, and in articles.
-    mains: Vec<Range<usize>>,
-    article_parts: Vec<Range<usize>>,
+    parts: PageParts,
+    /// The equation that has begun.
+    equation: Option<Equation>,
+    /// Raised text begins.
+    raised: bool,
     /// The separator between the next word and the text before it.
     gap: Gap,
 }
@@ -94,7 +90,9 @@ struct Page {
 /// A list that has begun.
 struct List {
     numbered: bool,
+    /// The number of the last item.
     items: usize,
+    has_items: bool,
 }
 
 /// A separator of words.
@@ -126,7 +124,8 @@ impl Page {
             CallbackEvent::CloseStartTag { self_closing } => {
                 let tag = mem::take(&mut self.tag);
                 self.start(&tag);
-                if *self_closing && self.is_xhtml {
+                // In equations too, any element may be closed where it begins.
+                if *self_closing && (self.is_xhtml || self.equation.is_some()) {
                     self.end_tag(&tag.name);
                 }
                 self.tag = tag;
@@ -138,16 +137,23 @@ impl Page {
     }
 
     fn start(&mut self, tag: &StartTag) {
-        let kind = kind_of(&tag.name);
-        let skipped = kind == ElementKind::Skipped
-            && !(tag.name == b"header" && self.main + self.articles > 0)
-            || kind.may_be_skipped() && tag.is_navigation();
-        if kind.is_tracked() {
-            *self.counts.entry(tag.name.clone().into()).or_default() += 1;
-            self.open.push(Element { name: tag.name.clone().into(), kind, skipped });
-            self.skipped += usize::from(skipped);
+        if let Some(equation) = &mut self.equation {
+            let name = String::from_utf8_lossy(&tag.name);
+            let name = name.rsplit(':').next().unwrap_or_default();
+            return equation.start(name, |name| tag.attribute(name).map(str::to_owned));
         }
-        if tag.name == b"title" {
+        let kind = match (kind_of(&tag.name), tag.attribute("role")) {
+            (ElementKind::Block, Some("main")) => ElementKind::Main,
+            (ElementKind::Block, Some("article")) => ElementKind::Article,
+            (kind, _) => kind,
+        };
+        let place = self.place(kind, tag);
+        // Of spans, only those matter that are hidden, and those in them.
+        if kind.is_tracked() || kind == ElementKind::Span && (place != Place::Text || self.hidden > 0) {
+            *self.counts.entry(tag.name.clone().into()).or_default() += 1;
+            self.open.push(Element { name: tag.name.clone().into(), kind, place });
+        }
+        if tag.name == b"title" && self.hidden == 0 {
             self.in_title = self.title.is_empty();
         }
         if tag.name == b"meta"
@@ -155,33 +161,49 @@ impl Page {
         {
             self.description = tag.attribute("content").map(str::to_owned);
         }
-        if self.skipped > 0 {
+        self.hidden += usize::from(place == Place::Hidden);
+        if self.hidden > 0 {
             return;
         }
         self.begin(kind, tag);
+        match place {
+            Place::Navigation => self.parts.navigation.begin(self.text.len()),
+            Place::Margin => self.parts.margins.begin(self.text.len()),
+            Place::Text | Place::Hidden => {}
+        }
+    }
+
+    /// The place of an element that begins.
+    fn place(&self, kind: ElementKind, tag: &StartTag) -> Place {
+        let is_in_main = self.is_xhtml || self.parts.main.open + self.parts.articles.open > 0;
+        let by_kind = match kind {
+            ElementKind::Hidden => Place::Hidden,
+            ElementKind::Button if self.heading.is_none() => Place::Hidden,
+            ElementKind::Navigation => Place::Navigation,
+            ElementKind::Margin => Place::Margin,
+            _ => Place::Text,
+        };
+        let place = if by_kind == Place::Text || kind.may_be_marked() {
+            tag.place(kind).unwrap_or(by_kind)
+        } else {
+            by_kind
+        };
+        if place == Place::Margin && is_in_main { Place::Text } else { place }
     }
 
     fn begin(&mut self, kind: ElementKind, tag: &StartTag) {
         if kind.is_block() {
-            self.end_heading();
+            self.break_heading(kind);
             self.widen(Gap::Paragraph);
         }
         match kind {
-            ElementKind::Main => {
-                self.main += 1;
-                if self.main == 1 {
-                    self.mains.push(self.text.len()..self.text.len());
-                }
-            }
-            ElementKind::Article => {
-                self.articles += 1;
-                if self.articles == 1 {
-                    self.article_parts.push(self.text.len()..self.text.len());
-                }
-            }
+            ElementKind::Main => self.parts.main.begin(self.text.len()),
+            ElementKind::Article => self.parts.articles.begin(self.text.len()),
             ElementKind::Heading(level) => self.begin_heading(level),
-            ElementKind::List { numbered } => self.lists.push(List { numbered, items: 0 }),
-            ElementKind::Item => self.begin_item(),
+            ElementKind::List { numbered } => {
+                self.lists.push(List { numbered, items: tag.list_start() - 1, has_items: false })
+            }
+            ElementKind::Item => self.begin_item(tag),
             ElementKind::Preformatted => {
                 self.preformatted += 1;
                 if self.preformatted == 1 {
@@ -201,14 +223,26 @@ impl Page {
                     self.widen(Gap::Space);
                 }
             }
+            ElementKind::Raised => self.raised = true,
+            ElementKind::Math => self.equation = Some(Equation::begin("math")),
             _ => {}
         }
     }
 
     fn end_tag(&mut self, name: &[u8]) {
+        if let Some(equation) = &mut self.equation {
+            // One that is not well-formed ends with its element.
+            let text = if name == b"math" { equation.end_all() } else { equation.end() };
+            if let Some(text) = text {
+                self.equation = None;
+                self.push_equation(&text);
+            }
+            return;
+        }
         match kind_of(name) {
-            ElementKind::Block | ElementKind::Item if self.skipped == 0 => self.widen(Gap::Paragraph),
-            ElementKind::Row if self.skipped == 0 => self.widen(Gap::Line),
+            ElementKind::Block | ElementKind::Item if self.hidden == 0 => self.widen(Gap::Paragraph),
+            ElementKind::Row if self.hidden == 0 => self.widen(Gap::Line),
+            ElementKind::Raised => self.raised = false,
             _ => {}
         }
         if name == b"title" {
@@ -231,26 +265,16 @@ impl Page {
     }
 
     fn close(&mut self, element: &Element) {
-        if element.skipped {
-            self.skipped -= 1;
+        if element.place == Place::Hidden {
+            self.hidden -= 1;
             return;
         }
-        if self.skipped > 0 {
+        if self.hidden > 0 {
             return;
         }
         match element.kind {
-            ElementKind::Main => {
-                self.main = self.main.saturating_sub(1);
-                if let (0, Some(part)) = (self.main, self.mains.last_mut()) {
-                    part.end = self.text.len();
-                }
-            }
-            ElementKind::Article => {
-                self.articles = self.articles.saturating_sub(1);
-                if let (0, Some(part)) = (self.articles, self.article_parts.last_mut()) {
-                    part.end = self.text.len();
-                }
-            }
+            ElementKind::Main => self.parts.main.end(self.text.len()),
+            ElementKind::Article => self.parts.articles.end(self.text.len()),
             ElementKind::Heading(_) => self.end_heading(),
             ElementKind::List { .. } => {
                 self.lists.pop();
@@ -265,12 +289,29 @@ impl Page {
             }
             _ => {}
         }
+        match element.place {
+            Place::Navigation => self.parts.navigation.end(self.text.len()),
+            Place::Margin => self.parts.margins.end(self.text.len()),
+            Place::Text | Place::Hidden => {}
+        }
         if element.kind.is_block() {
             self.widen(Gap::Paragraph);
         }
     }
 
+    /// Ends the open heading before an element, unless that may be a part of it.
+    fn break_heading(&mut self, kind: ElementKind) {
+        // The end of a heading that is longer is missing.
+        const MAX_HEADING: usize = 400;
+        let Some(heading) = &self.heading else { return };
+        let is_part = matches!(kind, ElementKind::Block | ElementKind::Paragraph);
+        if !is_part || self.text.len() - heading.start > MAX_HEADING {
+            self.end_heading();
+        }
+    }
+
     fn begin_heading(&mut self, level: u8) {
+        self.end_heading();
         self.push(&"#".repeat(usize::from(level)));
         self.gap = Gap::Space;
         let start = self.text.len() - usize::from(level);
@@ -290,8 +331,11 @@ impl Page {
         self.widen(Gap::Paragraph);
     }
 
-    fn begin_item(&mut self) {
+    fn begin_item(&mut self, tag: &StartTag) {
         self.end_heading();
+        if let (Some(list), Some(number)) = (self.lists.last_mut(), tag.number("value")) {
+            list.items = number.saturating_sub(1);
+        }
         let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(8));
         let is_nested = self.lists.len() > 1;
         let (sign, is_first) = match self.lists.last_mut() {
@@ -299,7 +343,7 @@ impl Page {
                 list.items += 1;
                 let sign =
                     if list.numbered { format!("{indent}{}.", list.items) } else { format!("{indent}-") };
-                (sign, list.items == 1)
+                (sign, !mem::replace(&mut list.has_items, true))
             }
             None => ("-".to_owned(), false),
         };
@@ -314,13 +358,20 @@ impl Page {
         if self.in_title {
             self.title.push_str(text);
         }
-        if self.skipped > 0 || self.in_title {
+        if let Some(equation) = &mut self.equation {
+            return equation.push(text);
+        }
+        if self.hidden > 0 || self.in_title {
             return;
         }
         if self.preformatted > 0 {
             self.text.push_str(text);
             self.gap = Gap::None;
             return;
+        }
+        let is_raised = mem::take(&mut self.raised) && self.gap == Gap::None;
+        if is_raised && is_exponent(&self.text, text) {
+            self.text.push('^');
         }
         let mut rest = text;
         loop {
@@ -339,10 +390,24 @@ impl Page {
         }
     }
 
+    /// Appends an equation, apart from a word before it.
+    fn push_equation(&mut self, text: &str) {
+        let is_joined = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        if is_joined(self.text.chars().next_back()) && is_joined(text.chars().next()) {
+            self.widen(Gap::Space);
+        }
+        if !text.is_empty() {
+            self.push(text);
+        }
+    }
+
     /// Appends a word after the gap before it.
     fn push(&mut self, word: &str) {
+        // A heading is one line, whose sign is its beginning.
+        let in_heading = self.heading.is_some() && self.gap > Gap::Space;
         let gap = match mem::take(&mut self.gap) {
             _ if self.text.is_empty() => "",
+            _ if in_heading => " ",
             Gap::None => "",
             Gap::Space if self.text.ends_with('\n') => "",
             Gap::Space => " ",
@@ -359,79 +424,18 @@ impl Page {
 
     fn end(mut self) -> Extract {
         self.end_heading();
-        let end = self.text.len();
-        for (open, parts) in [(self.main, &mut self.mains), (self.articles, &mut self.article_parts)] {
-            if let Some(part) = parts.last_mut().filter(|_| open > 0) {
-                part.end = end;
-            }
-        }
-        let has_text =
-            |parts: &[Range<usize>]| parts.iter().any(|part| !self.text[part.clone()].trim().is_empty());
-        let parts = [&self.mains, &self.article_parts].into_iter().find(|parts| has_text(parts));
+        self.parts.finish(self.text.len());
         let title = self.title.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut extract = Extract {
             title: Some(title).filter(|title| !title.is_empty()),
-            description: self.description.filter(|text| !text.trim().is_empty()),
+            description: self.description.take().filter(|text| !text.trim().is_empty()),
             markdown: true,
             breaks: Breaks::BlankLines,
             ..Extract::default()
         };
-        match parts {
-            None => (extract.text, extract.headings) = (self.text, self.headings),
-            Some(parts) => keep_parts(&mut extract, &self.text, &self.headings, parts),
-        }
+        let chosen = self.parts.chosen(&self.text, &self.headings);
+        keep_parts(&mut extract, &self.text, &self.headings, &chosen);
         extract
-    }
-}
-
-/// Takes parts of a text, and the headings in them.
-fn keep_parts(extract: &mut Extract, text: &str, headings: &[Heading], parts: &[Range<usize>]) {
-    for part in parts {
-        if !extract.text.is_empty() {
-            extract.text.push_str("\n\n");
-        }
-        let skipped = text[part.clone()].len() - text[part.clone()].trim_start().len();
-        let (from, to) = (part.start + skipped, extract.text.len());
-        extract.text.push_str(&text[from..part.end]);
-        let inside = headings.iter().filter(|heading| (from..part.end).contains(&heading.start));
-        extract.headings.extend(inside.map(|heading| Heading {
-            start: heading.start - from + to,
-            end: heading.end - from + to,
-            ..heading.clone()
-        }));
-    }
-}
-
-impl StartTag {
-    fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| value.as_str())
-    }
-
-    /// Whether its attributes say that it is hidden or leads through the pages of a site.
-    fn is_navigation(&self) -> bool {
-        const ROLES: [&str; 5] = ["navigation", "banner", "contentinfo", "search", "complementary"];
-        const CLASSES: [&str; 14] = [
-            "nav",
-            "navbar",
-            "navigation",
-            "sidebar",
-            "menu",
-            "breadcrumb",
-            "breadcrumbs",
-            "footer",
-            "site-header",
-            "site-footer",
-            "cookie-banner",
-            "toc",
-            "skip-link",
-            "pagination",
-        ];
-        let role = self.attribute("role").unwrap_or_default();
-        let names = [self.attribute("class"), self.attribute("id")];
-        let mut names = names.into_iter().flatten().flat_map(str::split_whitespace);
-        self.attribute("hidden").is_some()
-            || ROLES.contains(&role)
-            || names.any(|name| CLASSES.iter().any(|class| class.eq_ignore_ascii_case(name)))
     }
 }
 

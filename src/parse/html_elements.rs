@@ -4,7 +4,13 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ElementKind {
     /// It is not displayed.
-    Skipped,
+    Hidden,
+    /// It leads through the pages of a site.
+    Navigation,
+    /// It is beside the main part of a page, unless it is in that: an aside, a header, a footer.
+    Margin,
+    /// It is displayed, and no part of the text but in a heading.
+    Button,
     Main,
     Article,
     Heading(u8),
@@ -21,6 +27,10 @@ pub(super) enum ElementKind {
     Block,
     LineBreak,
     Image,
+    Raised,
+    Math,
+    /// It is within a paragraph, and may be hidden with all that is in it.
+    Span,
     /// It is within a paragraph.
     Inline,
 }
@@ -28,13 +38,15 @@ pub(super) enum ElementKind {
 /// The kind of an element, by its name in lower case.
 pub(super) fn kind_of(name: &[u8]) -> ElementKind {
     use ElementKind::{
-        Article, Block, Cell, Heading, Image, Inline, Item, LineBreak, List, Main, Paragraph, Preformatted,
-        Row, Skipped,
+        Article, Block, Button, Cell, Heading, Hidden, Image, Inline, Item, LineBreak, List, Main, Margin,
+        Math, Navigation, Paragraph, Preformatted, Raised, Row, Span,
     };
     match name {
-        b"script" | b"style" | b"noscript" | b"template" | b"nav" | b"aside" | b"footer" | b"header"
-        | b"svg" | b"iframe" | b"object" | b"canvas" | b"select" | b"button" | b"datalist" | b"audio"
-        | b"video" | b"title" => Skipped,
+        b"script" | b"style" | b"noscript" | b"template" | b"svg" | b"iframe" | b"object" | b"canvas"
+        | b"select" | b"datalist" | b"audio" | b"video" | b"title" | b"rp" => Hidden,
+        b"nav" => Navigation,
+        b"aside" | b"footer" | b"header" => Margin,
+        b"button" => Button,
         b"main" => Main,
         b"article" => Article,
         b"h1" => Heading(1),
@@ -51,6 +63,9 @@ pub(super) fn kind_of(name: &[u8]) -> ElementKind {
         b"td" | b"th" => Cell,
         b"br" => LineBreak,
         b"img" => Image,
+        b"sup" => Raised,
+        b"math" => Math,
+        b"span" | b"a" => Span,
         b"html" | b"body" | b"p" | b"dt" | b"dd" | b"hr" => Paragraph,
         b"div" | b"section" | b"blockquote" | b"table" | b"thead" | b"tbody" | b"tfoot" | b"dl"
         | b"figure" | b"figcaption" | b"details" | b"summary" | b"form" | b"fieldset" | b"legend"
@@ -62,19 +77,22 @@ pub(super) fn kind_of(name: &[u8]) -> ElementKind {
 impl ElementKind {
     /// Whether its end matters.
     pub(super) fn is_tracked(self) -> bool {
-        use ElementKind::{Cell, Image, Inline, Item, LineBreak, Paragraph, Row};
-        !matches!(self, Item | Row | Cell | Paragraph | LineBreak | Image | Inline)
+        use ElementKind::{Cell, Image, Inline, Item, LineBreak, Math, Paragraph, Raised, Row, Span};
+        !matches!(self, Item | Row | Cell | Paragraph | LineBreak | Image | Math | Raised | Span | Inline)
     }
 
     /// Whether a paragraph ends before it.
     pub(super) fn is_block(self) -> bool {
-        use ElementKind::{Cell, Image, Inline, Item, LineBreak, Row, Skipped};
-        !matches!(self, Skipped | Item | Row | Cell | LineBreak | Image | Inline)
+        use ElementKind::{Button, Cell, Hidden, Image, Inline, Item, LineBreak, Math, Raised, Row, Span};
+        !matches!(
+            self,
+            Hidden | Button | Item | Row | Cell | LineBreak | Image | Math | Raised | Span | Inline
+        )
     }
 
-    /// Whether its attributes may hide it.
-    pub(super) fn may_be_skipped(self) -> bool {
-        use ElementKind::{Block, List};
-        matches!(self, Block | List { .. })
+    /// Whether its attributes may hide it, or say that it is not of the main part.
+    pub(super) fn may_be_marked(self) -> bool {
+        use ElementKind::{Block, List, Margin, Span};
+        matches!(self, Block | List { .. } | Margin | Span)
     }
 }

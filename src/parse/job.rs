@@ -4,6 +4,7 @@ use super::file::{self, Stamp};
 use super::format::{self, Format};
 use super::node::{Entry, Source};
 use super::options::Options;
+use super::reason::Reason;
 use super::unpack::{Unpacked, Unpacker};
 use crate::record::hexadecimal;
 use sha2::{Digest, Sha256};
@@ -21,13 +22,10 @@ pub(super) struct Job {
 /// The source of a file's bytes.
 #[derive(Debug)]
 pub(super) enum Input {
-    Path(PathBuf),
+    /// A path as it is given, and its absolute form.
+    Path { path: PathBuf, source: String },
     /// Bytes in memory: their name, size and time, and the format if it is known.
-    Bytes {
-        source: Source,
-        bytes: Vec<u8>,
-        format: Option<Format>,
-    },
+    Bytes { source: Source, bytes: Vec<u8>, format: Option<Format> },
 }
 
 /// The outcome of a file.
@@ -38,14 +36,14 @@ pub(super) enum Parsed {
     /// It is unchanged: its nodes by their addresses.
     Kept(Vec<String>, Entry),
     /// It could not be read, for this reason.
-    Unread(String),
+    Unread(Reason),
 }
 
 impl Job {
     /// The name of the file for people.
     pub(super) fn source(&self) -> String {
         match &self.input {
-            Input::Path(path) => path.display().to_string(),
+            Input::Path { path, .. } => path.display().to_string(),
             Input::Bytes { source, .. } => source.name.clone().unwrap_or_else(|| "<stdin>".to_owned()),
         }
     }
@@ -55,14 +53,13 @@ impl Job {
         self.try_run(options).unwrap_or_else(Parsed::Unread)
     }
 
-    fn try_run(self, options: &Options) -> Result<Parsed, String> {
+    fn try_run(self, options: &Options) -> Result<Parsed, Reason> {
         let Job { uri, name, input } = self;
         let kept =
             || options.known.entry(&uri, &name).map(|entry| Parsed::Kept(options.known.subtree(&uri), entry));
         let (mut source, bytes, format) = match input {
             Input::Bytes { source, bytes, format } => (source, bytes, format),
-            Input::Path(path) => {
-                let name = path.display().to_string();
+            Input::Path { path, source: name } => {
                 let stamp = std::fs::metadata(&path).map(|metadata| Stamp::of(&metadata));
                 if stamp.is_ok_and(|stamp| options.known.has_stamp(&uri, &name, &stamp))
                     && let Some(kept) = kept()

@@ -81,9 +81,11 @@ impl Known {
             && self.is_whole(uri)
     }
 
-    /// Whether a directory has this hash, regardless of its children.
-    pub(super) fn has_hash_alone(&self, uri: &str, sha256: &str) -> bool {
-        self.0.get(uri).is_some_and(|node| node.source_sha256.as_deref() == Some(sha256))
+    /// Whether a directory of this path has this hash, regardless of its children.
+    pub(super) fn has_directory(&self, uri: &str, source: &str, sha256: &str) -> bool {
+        self.0.get(uri).is_some_and(|node| {
+            node.source_sha256.as_deref() == Some(sha256) && node.source.as_deref() == Some(source)
+        })
     }
 
     /// The entry of a node in its directory.

@@ -61,6 +61,9 @@ pub struct TreeLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     partition: Option<String>,
     uri: String,
+    /// The directory, file or address that the tree is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     /// The number of lines of documents so far.
     nodes: usize,
     /// Whether it ends the tree.
@@ -72,16 +75,19 @@ pub struct TreeLine {
 }
 
 impl TreeLine {
-    pub(super) fn new(
-        (uri, scope): (&str, &GivenScope),
-        nodes: usize,
-        complete: bool,
-        lists: TreeLists,
-    ) -> TreeLine {
+    pub(super) fn new(place: TreePlace, nodes: usize, complete: bool, lists: TreeLists) -> TreeLine {
         let TreeLists { kept, unread, .. } = lists;
-        let partition = scope.partition.clone();
-        TreeLine { kind: "tree", partition, uri: uri.to_owned(), nodes, complete, kept, unread }
+        let TreePlace { uri, scope, source } = place;
+        let (partition, uri) = (scope.partition.clone(), uri.to_owned());
+        TreeLine { kind: "tree", partition, uri, source, nodes, complete, kept, unread }
     }
+}
+
+/// Where a tree is put, and where it comes from.
+pub(super) struct TreePlace<'a> {
+    pub(super) uri: &'a str,
+    pub(super) scope: &'a GivenScope,
+    pub(super) source: Option<String>,
 }
 
 /// The addresses for the next line of a tree.
@@ -120,7 +126,7 @@ pub struct GivenScope {
 /// Where a file comes from.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Source {
-    /// Its path or address; `None` for standard input.
+    /// Its absolute path, or its address; `None` for standard input.
     pub(super) name: Option<String>,
     pub(super) sha256: String,
     pub(super) bytes: u64,

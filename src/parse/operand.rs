@@ -87,6 +87,7 @@ pub fn text_of(
         }
         Operand::Stdin(input) => (file::read_bounded(input, 0)?, None),
     };
-    let format = format.or(declared).map_or_else(|| format::detect(&name, &bytes), Ok)?;
-    pool::parse_apart(|| extract::text(format, bytes))
+    let format = format.or(declared).map_or_else(|| format::detect(&name, &bytes), Ok);
+    let format = format.map_err(|reason| reason.to_string())?;
+    pool::parse_apart(|| extract::text(format, bytes).map_err(|reason| reason.to_string()))
 }

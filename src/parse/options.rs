@@ -15,6 +15,8 @@ pub struct Options {
     pub format: Option<Format>,
     /// Whether archives are opened.
     pub archives: bool,
+    /// Whether files of kinds that are not read are errors in directories too.
+    pub strict: bool,
     /// Whether symbolic links in directories are followed.
     pub follow: bool,
     /// Whether addresses of this machine and of private networks are fetched.

@@ -1,5 +1,7 @@
 //! The outline of a text: its headings, from which its sections follow.
 
+use std::ops::Range;
+
 /// A text as a parser of a format gives it.
 #[derive(Default, Debug)]
 pub(super) struct Extract {
@@ -43,6 +45,12 @@ impl Extract {
             let title = self.headings.iter().find(|heading| heading.level == 1 || is_first(heading));
             self.title = title.map(|heading| heading.title.clone()).filter(|title| !title.is_empty());
         }
+    }
+
+    /// The headings in a part of the text.
+    pub(super) fn headings_in(&self, range: &Range<usize>) -> &[Heading] {
+        let before = |at: usize| self.headings.partition_point(|heading| heading.start < at);
+        &self.headings[before(range.start)..before(range.end)]
     }
 
     /// Appends a text with its headings.

@@ -61,12 +61,12 @@ impl Pool {
             let spent = pending.started.get().map_or(Duration::ZERO, Instant::elapsed);
             match pending.result.recv_timeout(TIME_LIMIT.saturating_sub(spent)) {
                 Ok(parsed) => return parsed,
-                Err(RecvTimeoutError::Disconnected) => return Parsed::Unread(FAILED.to_owned()),
+                Err(RecvTimeoutError::Disconnected) => return Parsed::Unread(FAILED.to_owned().into()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if pending.started.get().is_some_and(|started| started.elapsed() >= TIME_LIMIT) {
                 self.start_thread();
-                return Parsed::Unread(format!("it takes longer than {} s", TIME_LIMIT.as_secs()));
+                return Parsed::Unread(format!("it takes longer than {} s", TIME_LIMIT.as_secs()).into());
             }
         }
     }
@@ -78,7 +78,7 @@ impl Pool {
                 let _ = task.started.set(Instant::now());
                 let job = AssertUnwindSafe(|| task.job.run(&options));
                 let parsed = panic::catch_unwind(job);
-                let parsed = parsed.unwrap_or_else(|_| Parsed::Unread(FAILED.to_owned()));
+                let parsed = parsed.unwrap_or_else(|_| Parsed::Unread(FAILED.to_owned().into()));
                 // Nobody waits any more for a file that took too long.
                 let _ = task.result.send(parsed);
             }

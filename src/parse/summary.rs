@@ -44,8 +44,7 @@ pub(super) fn of_leaf(
     let (abstract_, words) = describe(title, &described.collect::<Vec<_>>());
     let mut overview = format!("# {title}\n");
     push_block(&mut overview, &words);
-    let headings = extract.headings.iter().filter(|heading| range.contains(&heading.start));
-    let lines = headings.filter(|heading| heading.title != title).map(|heading| {
+    let lines = extract.headings_in(&range).iter().filter(|heading| heading.title != title).map(|heading| {
         let indent = "  ".repeat(usize::from(heading.level.saturating_sub(1)));
         format!("{indent}- {}", cut(&heading.title, LISTED_TITLE_CHARS))
     });

@@ -2,10 +2,11 @@
 
 use super::file;
 use super::job::{Input, Job, Parsed};
-use super::node::{self, Entry, GivenScope, Node, Source, TreeLine, TreeLists};
+use super::node::{self, Entry, Node, Source, TreeLine, TreeLists, TreePlace};
 use super::operand::{self, Fetched, Operand};
 use super::options::Options;
 use super::pool::{Pending, Pool};
+use super::reason::{Reason, UnreadKind};
 use super::unpack::{Unpacked, Unread};
 use super::walk::{self, Step, Walker};
 use crate::error::{Error, Result};
@@ -23,6 +24,8 @@ pub enum Output {
     Node(Box<Node>),
     /// Something was not read; parsing continues.
     Unread(Error),
+    /// A file of a directory was not read because of its kind.
+    Skipped(UnreadKind, Error),
     /// A file is done, successfully or not.
     FileDone,
     Tree(TreeLine),
@@ -61,7 +64,7 @@ impl Parser {
         client: &Client,
         sink: &mut dyn FnMut(Output) -> Result<()>,
     ) -> Result<()> {
-        let mut tree = Tree::new(self, uri, sink);
+        let mut tree = Tree::new(self, uri, Origin::of(&operand), sink);
         let shown = operand.shown();
         let format = self.options.format;
         let fetched = match operand {
@@ -69,7 +72,7 @@ impl Parser {
                 tree.directory(&path)?;
                 return tree.end();
             }
-            Operand::Path(path) => Ok(Input::Path(path)),
+            Operand::Path(path) => Ok(Input::Path { source: tree.origin.absolute(&path), path }),
             Operand::Url(address) => operand::fetch(&address, client, self.options.private).map(|fetched| {
                 let Fetched { source, bytes, format: declared } = fetched;
                 Input::Bytes { source, bytes, format: format.or(declared) }
@@ -82,7 +85,7 @@ impl Parser {
         };
         match fetched {
             Ok(input) => tree.file(input)?,
-            Err(reason) => tree.take_unread(uri.to_string(), uri.name(), &shown, &reason)?,
+            Err(reason) => tree.take_unread(uri.to_string(), uri.name(), &shown, &reason.into())?,
         }
         tree.end()
     }
@@ -92,6 +95,9 @@ impl Parser {
 struct Tree<'a> {
     parser: &'a Parser,
     root: &'a Address,
+    origin: Origin,
+    /// Whether it is of a directory.
+    is_directory: bool,
     sink: &'a mut dyn FnMut(Output) -> Result<()>,
     /// The steps that wait for the files in front of them.
     queue: VecDeque<Queued>,
@@ -127,10 +133,17 @@ impl Directory {
 }
 
 impl<'a> Tree<'a> {
-    fn new(parser: &'a Parser, root: &'a Address, sink: &'a mut dyn FnMut(Output) -> Result<()>) -> Tree<'a> {
+    fn new(
+        parser: &'a Parser,
+        root: &'a Address,
+        origin: Origin,
+        sink: &'a mut dyn FnMut(Output) -> Result<()>,
+    ) -> Tree<'a> {
         Tree {
             parser,
             root,
+            origin,
+            is_directory: false,
             sink,
             queue: VecDeque::new(),
             files_in_queue: 0,
@@ -141,6 +154,7 @@ impl<'a> Tree<'a> {
     }
 
     fn directory(&mut self, root: &Path) -> Result<()> {
+        self.is_directory = true;
         // The addresses of the directories that the walk is in, which is ahead of the output.
         let mut addresses: Vec<Address> = Vec::new();
         // The number of open directories that have no address.
@@ -165,7 +179,10 @@ impl<'a> Tree<'a> {
                     self.queue.push_back(Queued::Leave);
                 }
                 Step::File(path) => match self.address(&addresses, &path) {
-                    Ok(address) => self.push(&address, Input::Path(path)),
+                    Ok(address) => {
+                        let source = self.origin.absolute(&path);
+                        self.push(&address, Input::Path { path, source });
+                    }
                     Err(error) => {
                         self.queue.push_back(Queued::Unread { path: Some(path), reason: error.to_string() });
                     }
@@ -240,7 +257,7 @@ impl<'a> Tree<'a> {
 
     fn take_nodes(&mut self, Unpacked { nodes, unread }: Unpacked, entry: Entry) -> Result<()> {
         for Unread { uri, source, reason } in unread {
-            (self.sink)(Output::Unread(Error::new(format!("cannot read {source}: {reason}"))))?;
+            self.report(&self.origin.given(&source), &reason, true)?;
             self.lists.add_unread(uri);
         }
         let is_about = is_about(&entry.child.name);
@@ -255,8 +272,8 @@ impl<'a> Tree<'a> {
     }
 
     /// Reports a file that was not read. If it is known, it stays an entry of its directory.
-    fn take_unread(&mut self, uri: String, name: &str, source: &str, reason: &str) -> Result<()> {
-        (self.sink)(Output::Unread(Error::new(format!("cannot read {source}: {reason}"))))?;
+    fn take_unread(&mut self, uri: String, name: &str, source: &str, reason: &Reason) -> Result<()> {
+        self.report(source, reason, self.is_directory)?;
         if let Some(entry) = self.parser.options.known.entry(&uri, name) {
             self.add_entry(entry);
         }
@@ -264,22 +281,30 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
+    /// Reports what is not read. In a directory or an archive there may be files of any kind.
+    fn report(&mut self, source: &str, reason: &Reason, is_inside: bool) -> Result<()> {
+        let error = Error::new(format!("cannot read {source}: {reason}"));
+        (self.sink)(match reason {
+            Reason::Kind(kind, _) if is_inside && !self.parser.options.strict => {
+                Output::Skipped(*kind, error)
+            }
+            _ => Output::Unread(error),
+        })
+    }
+
     fn unread_directory(&mut self, path: Option<PathBuf>, reason: &str) -> Result<()> {
+        let failed = Reason::Failed(reason.to_owned());
         match path {
             Some(path) => {
                 let name = walk::segment(path.file_name().unwrap_or_default());
                 let above = self.open.last().map_or(self.root.as_str(), |directory| directory.uri.as_str());
                 let uri = if self.open.is_empty() { above.to_owned() } else { format!("{above}/{name}") };
-                self.take_unread(uri, &name, &path.display().to_string(), reason)
+                self.take_unread(uri, &name, &path.display().to_string(), &failed)
             }
             None => {
                 let Some(directory) = self.open.last_mut() else {
-                    return self.take_unread(
-                        self.root.to_string(),
-                        self.root.name(),
-                        "the directory",
-                        reason,
-                    );
+                    let root = self.root;
+                    return self.take_unread(root.to_string(), root.name(), "the directory", &failed);
                 };
                 directory.unread = true;
                 let shown = directory.path.display().to_string();
@@ -298,10 +323,11 @@ impl<'a> Tree<'a> {
             self.lists.add_unread(directory.uri);
             return Ok(());
         }
-        let source = Some(directory.path.display().to_string());
+        let source = self.origin.absolute(&directory.path);
         let Directory { uri, name, entries, about, .. } = directory;
-        let (node, entry) = node::of_directory(&uri, &name, &about, &entries, &options.scope, source);
-        if options.known.has_hash_alone(&uri, &entry.source_sha256) {
+        let (node, entry) =
+            node::of_directory(&uri, &name, &about, &entries, &options.scope, Some(source.clone()));
+        if options.known.has_directory(&uri, &source, &entry.source_sha256) {
             self.lists.keep(uri);
         } else {
             self.print(node)?;
@@ -326,9 +352,61 @@ impl<'a> Tree<'a> {
         (self.sink)(Output::Tree(line))
     }
 
-    /// The address of the tree, and the scope of its nodes.
-    fn place(&self) -> (&'a str, &'a GivenScope) {
-        (self.root.as_str(), &self.parser.options.scope)
+    fn place(&self) -> TreePlace<'a> {
+        let (uri, scope) = (self.root.as_str(), &self.parser.options.scope);
+        TreePlace { uri, scope, source: self.origin.name.clone() }
+    }
+}
+
+/// Where a tree comes from.
+struct Origin {
+    /// The absolute path without links, or the address; `None` for standard input.
+    name: Option<String>,
+    /// The path as it is given, and its absolute form.
+    path: Option<(PathBuf, PathBuf)>,
+}
+
+impl Origin {
+    fn of(operand: &Operand) -> Origin {
+        match operand {
+            Operand::Path(path) => {
+                let absolute = absolute(path);
+                Origin { name: Some(absolute.display().to_string()), path: Some((path.clone(), absolute)) }
+            }
+            Operand::Url(address) => Origin { name: Some(address.to_string()), path: None },
+            Operand::Stdin(_) => Origin { name: None, path: None },
+        }
+    }
+
+    /// An absolute path as it would be given.
+    fn given(&self, absolute: &str) -> String {
+        let given = self.path.as_ref().and_then(|(given, root)| {
+            let below = Path::new(absolute).strip_prefix(root).ok()?;
+            Some(if below.as_os_str().is_empty() { given.clone() } else { given.join(below) })
+        });
+        given.map_or_else(|| absolute.to_owned(), |given| given.display().to_string())
+    }
+
+    /// The absolute form of a path at or below that of the operand.
+    fn absolute(&self, path: &Path) -> String {
+        let absolute = self.path.as_ref().and_then(|(given, absolute)| {
+            let below = path.strip_prefix(given).ok()?;
+            Some(if below.as_os_str().is_empty() { absolute.clone() } else { absolute.join(below) })
+        });
+        absolute.unwrap_or_else(|| path.to_owned()).display().to_string()
+    }
+}
+
+/// The absolute path of a directory, or of a file that may be a link.
+fn absolute(path: &Path) -> PathBuf {
+    let whole = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if path.is_dir() {
+        return path.canonicalize().unwrap_or_else(|_| whole());
+    }
+    let whole = whole();
+    match (whole.parent().and_then(|above| above.canonicalize().ok()), whole.file_name()) {
+        (Some(above), Some(name)) => above.join(name),
+        _ => whole,
     }
 }
 

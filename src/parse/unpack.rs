@@ -4,6 +4,7 @@ use super::archive::{self, Budget, Folder, MAX_DEPTH, Member};
 use super::format::{self, Format};
 use super::node::{self, Entry, Node, Source};
 use super::options::Options;
+use super::reason::Reason;
 use super::{extract, pdf_process};
 use crate::record::hexadecimal;
 use sha2::{Digest, Sha256};
@@ -14,7 +15,7 @@ pub(super) struct Unread {
     pub(super) uri: String,
     /// Its name for people.
     pub(super) source: String,
-    pub(super) reason: String,
+    pub(super) reason: Reason,
 }
 
 /// The outcome of a file and of its contents.
@@ -50,16 +51,18 @@ impl<'a> Unpacker<'a> {
         bytes: Vec<u8>,
         source: &Source,
         depth: usize,
-    ) -> Result<Entry, String> {
+    ) -> Result<Entry, Reason> {
         if format.is_archive() && self.options.archives {
             if depth >= MAX_DEPTH {
-                return Err(format!("an archive in {MAX_DEPTH} others"));
+                return Err(format!("an archive in {MAX_DEPTH} others").into());
             }
             return self.archive(uri, name, format, &bytes, source, depth);
         }
         let source = Source { mime: format.mime(), ..source.clone() };
         let extract = match &self.options.pdf_reader {
-            Some(reader) if format == Format::Pdf => pdf_process::extract(reader, &bytes)?,
+            Some(reader) if format == Format::Pdf => {
+                pdf_process::extract(reader, &bytes).map_err(Reason::of_pdf)?
+            }
             _ => extract::extract(format, bytes)?,
         };
         let (nodes, entry) = node::of_file(&extract, uri, name, &self.options.scope, &source);
@@ -75,7 +78,7 @@ impl<'a> Unpacker<'a> {
         bytes: &[u8],
         source: &Source,
         depth: usize,
-    ) -> Result<Entry, String> {
+    ) -> Result<Entry, Reason> {
         if format == Format::Gzip {
             let inner = archive::gunzip(bytes, &mut self.budget)?;
             let inner_name = name.strip_suffix(".gz").unwrap_or(name);
@@ -98,7 +101,7 @@ impl<'a> Unpacker<'a> {
         let path_of = |name: &str| source.name.as_ref().map(|source| format!("{source}/{name}"));
         for (path, reason) in folder.unread {
             let source = path_of(&path).unwrap_or(path);
-            self.unpacked.unread.push(Unread { uri: uri.to_owned(), source, reason });
+            self.unpacked.unread.push(Unread { uri: uri.to_owned(), source, reason: reason.into() });
         }
         let mut entries = Vec::new();
         for (name, member) in folder.members {

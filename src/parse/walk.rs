@@ -1,5 +1,6 @@
 //! Walks a directory in the order of its names, without the files that `.gitignore` and `.ignore` name.
 
+use super::ignored::Ignored;
 use crate::record::hexadecimal;
 use ignore::{DirEntry, Walk, WalkBuilder};
 use sha2::{Digest, Sha256};
@@ -7,6 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// A step of a walk.
 #[derive(Debug)]
@@ -36,9 +38,15 @@ impl Walker {
     /// Walks a directory; `follow` says whether symbolic links in it are followed.
     pub(super) fn new(root: &Path, follow: bool) -> Walker {
         let mut builder = WalkBuilder::new(root);
-        // Ignore files of directories above could hide all of it, such as those of a home directory under git.
-        builder.parents(false).require_git(false).git_global(false).follow_links(follow);
-        builder.sort_by_file_name(OsStr::cmp);
+        // Ignore files of directories above do not count: they could hide all of it, such as those of a home directory
+        // under git.
+        builder.standard_filters(false).follow_links(follow).sort_by_file_name(OsStr::cmp);
+        let ignored = Mutex::new(Ignored::default());
+        builder.filter_entry(move |entry| {
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let mut ignored = ignored.lock().unwrap_or_else(PoisonError::into_inner);
+            entry.depth() == 0 || !ignored.has(entry.path(), is_directory)
+        });
         Walker { walk: builder.build(), steps: VecDeque::new(), open: Vec::new(), ended: false }
     }
 

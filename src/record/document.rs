@@ -21,7 +21,7 @@ pub static DOCUMENT: RecordKind = RecordKind {
     complete,
     write,
     same_words: Some(SameWords { key: same_words, at_one_time: false, is_said_anew: |_| false }),
-    versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way }),
+    versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way, moves }),
     lookup_key: Some(URI),
     parent_id,
     indexed: TextSource::Composed(indexed_text),
@@ -33,6 +33,8 @@ pub static DOCUMENT: RecordKind = RecordKind {
 
 /// The member with the address.
 pub const URI: &str = "uri";
+/// The member with the path or the address that it was made of.
+pub const ORIGIN: &str = "source";
 /// The member with the digest of all texts.
 const VERSION: &str = "sha256";
 /// The member with the digest of the document's source.
@@ -53,7 +55,7 @@ const ORDER: [&str; 15] = [
     "overview",
     "content",
     "mime",
-    "source",
+    ORIGIN,
     SOURCE,
     "source_time",
     VERSION,
@@ -76,7 +78,7 @@ fn parse(line: Object) -> Result<Draft> {
     let content = line.text("content")?.unwrap_or_default();
     let [abstract_, overview] = ["abstract", "overview"].map(|member| line.text(member));
     let (abstract_, overview) = (abstract_?.unwrap_or_default(), overview?.unwrap_or_default());
-    for member in ["mime", "source", "follows"] {
+    for member in ["mime", ORIGIN, "follows"] {
         line.text(member)?;
     }
     let made_by = line.text("made_by")?.filter(|by| !by.is_empty());
@@ -143,6 +145,17 @@ fn complete(document: &mut StoredRecord) -> Result<()> {
 /// Whether a stored version is kept: one by rule does not replace a model's of the same source.
 fn gives_way(new: &StoredRecord, stored: &StoredRecord) -> bool {
     new.is_by_rule() && !stored.is_by_rule() && new.source() == stored.source()
+}
+
+/// Whether a directory is made of another one than before, of the same content.
+fn moves(new: &StoredRecord, stored: &StoredRecord) -> bool {
+    let (origin, before) = (new.member_text(ORIGIN), stored.member_text(ORIGIN));
+    new.is_directory() && is_origin(&origin) && is_origin(&before) && origin != before
+}
+
+/// Whether a source says where something is: an absolute path or an address, and not a path of older lines.
+pub fn is_origin(source: &str) -> bool {
+    source.starts_with('/') || source.contains("://")
 }
 
 /// The partition, the normalized address and the folded content; `None` without content, since a directory

@@ -18,8 +18,9 @@ pub fn nothing_found(
     everywhere: &str,
 ) -> Result<Vec<String>> {
     let all = store.scopes(None)?;
-    let there = |scopes: &Scopes| all.iter().any(|(scope, messages)| *messages > 0 && scopes.contains(scope));
-    if !there(&Scopes::All) {
+    // Records of any kind count: a partition may have nothing but documents.
+    let there = |scopes: &Scopes| all.iter().any(|(scope, _)| scopes.contains(scope));
+    if all.is_empty() {
         return Ok(vec!["the store is empty; to store something: rsv-ingest \"some text\"".to_owned()]);
     }
     let place = match &which.scopes {

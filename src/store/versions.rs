@@ -33,7 +33,7 @@ pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source
         WriteSource::Local => {
             let order = |record: &StoredRecord| record.members.get(versions.order).map(str::to_owned);
             let differs = version(record) != version(existing) || order(record) != order(existing);
-            differs && !(versions.gives_way)(record, existing)
+            (versions.moves)(record, existing) || differs && !(versions.gives_way)(record, existing)
         }
         WriteSource::Import => {
             let order = record

@@ -13,6 +13,8 @@ pub struct HitFormat {
     pub style: HitStyle,
     /// Whether the search went by meaning, so that Reservoir shows scores.
     pub by_meaning: bool,
+    /// Whether records of several kinds are searched, so that a hit that is no message says its kind.
+    pub has_kinds: bool,
     /// Whether the parts of a score are printed.
     pub explain: bool,
     /// Whether messages around the hits are printed, so that a line separates one from the next.
@@ -104,7 +106,7 @@ impl HitFormat {
         for message in before.iter().rev() {
             block.push_str(&record(message, heads, layout));
         }
-        block.push_str(&hit(rank, &found, &matched, heads, layout));
+        block.push_str(&hit((rank, self.has_kinds), &found, &matched, heads, layout));
         block.push_str(&newer(&found));
         if self.explain {
             block.push_str(&parts(&found));

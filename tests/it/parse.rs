@@ -193,7 +193,7 @@ fn a_short_text_is_one_node() {
             &json!("On gardens. Grow beans. And peas."),
             &json!("garden"),
             &json!("text/markdown"),
-            &json!("notes.md")
+            &json!(home.path("notes.md").canonicalize().unwrap())
         )
     );
     assert_eq!(

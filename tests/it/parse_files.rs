@@ -17,7 +17,7 @@ use zip::write::SimpleFileOptions;
 const TO: [&str; 2] = ["--to", "viking://resources/x"];
 
 /// A zip archive.
-fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, content) in members {
         archive.start_file(*name, SimpleFileOptions::default()).unwrap();
@@ -163,7 +163,7 @@ fn archives_are_opened_if_asked_and_within_bounds() {
     tar.append_data(&mut header, "t/x.txt", &b"In tar."[..]).unwrap();
     write("d/t.tgz", &gzip(&tar.into_inner().unwrap()));
     write("d/z.txt.gz", &gzip(b"In gzip."));
-    let (said, named, nodes) = unread(home.run("rsv-parse", &["d", TO[0], TO[1]], ""));
+    let (said, named, nodes) = unread(home.run("rsv-parse", &["d", TO[0], TO[1], "--strict"], ""));
     assert_eq!((named.len(), uris(&nodes)), (3, vec![String::new()]), "{said}");
     assert!(said.contains("cannot read d/a.zip: an archive, which only --archives opens"), "{said}");
     let (said, named, nodes) = unread(home.run("rsv-parse", &["d", TO[0], TO[1], "--archives"], ""));

@@ -55,7 +55,7 @@ const USAGE_ERRORS: [UsageError; 95] = [
     ("rsv-link", &["--format", "svg", "--nodes", "0"], "", "expected a number from 1 to 3000, or all", "--help"),
     ("rsv-link", &["--format", "svg", "--nodes", "all"], "", "--nodes all needs --format json", "--nodes 3000"),
     ("rsv-embed", &["--pending", "now"], "", "'--pending' cannot be used with '[FILE]...'", "--help"),
-    ("rsv-parse", &["directory"], "", "not provided: --to <URI>", "see 'rsv-parse --help'"),
+    ("rsv-parse", &[], "text", "standard input has no name for an address", "--to viking://resources/notes"),
     ("rsv-parse", &["--to", "notes", "directory"], "", "--to: expected an address such as viking://", ""),
     ("rsv-parse", &["--to", "viking://user/a/memories", "-p", "a"], "", "is no address of documents", "below viking://resources"),
     ("rsv-parse", &["--to", "viking://resources/users/b", "-p", "a"], "", "belongs to the partition b", "give -p b"),

@@ -1,0 +1,177 @@
+//! pptx, the presentations of PowerPoint (Office Open XML): a section for each slide.
+
+use super::container::Container;
+use super::flow::Flow;
+use super::math::Equation;
+use super::outline::Extract;
+use super::package::{Part, main_part};
+use super::xml::{self, XmlStep, attribute, first_text, relation_id};
+use quick_xml::events::BytesStart;
+
+/// Reads pptx: the slides in order, each with its notes.
+pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
+    let mut container = Container::open(bytes)?;
+    let main = main_part(&mut container)?.unwrap_or_else(|| "ppt/presentation.xml".to_owned());
+    let main = Part::open(&mut container, &main)?;
+    let mut reader = PptxReader::default();
+    for (at, path) in slides(&main)?.iter().enumerate() {
+        // A slide that is missing leaves the others readable.
+        if !container.has(path) {
+            continue;
+        }
+        let slide = Part::open(&mut container, path)?;
+        let title = read_title(slide.content())?;
+        reader.flow.push_heading(2, title.as_deref().unwrap_or(&format!("Slide {}", at + 1)));
+        reader.read(slide.content(), SlidePart::Slide)?;
+        for notes in slide.of_kind("notesSlide") {
+            if let Some(notes) = container.optional(notes)? {
+                reader.read(&notes, SlidePart::Notes)?;
+            }
+        }
+    }
+    let mut extract = reader.flow.finish();
+    extract.title = container.optional("docProps/core.xml")?.and_then(|core| first_text(&core, "title"));
+    Ok(extract)
+}
+
+/// The paths of the slides, in order.
+fn slides(main: &Part) -> Result<Vec<String>, String> {
+    let targets = main.targets();
+    let mut slides = Vec::new();
+    xml::tags(main.content(), |tag| {
+        if tag.local_name().as_ref() == "sldId" {
+            let target = relation_id(tag).and_then(|id| targets.get(id.as_str()).copied());
+            slides.extend(target.map(str::to_owned));
+        }
+    })?;
+    Ok(slides)
+}
+
+/// The title of a slide, if it has one with words.
+fn read_title(slide: &[u8]) -> Result<Option<String>, String> {
+    let mut reader = PptxReader::default();
+    reader.read(slide, SlidePart::Title)?;
+    let title = reader.flow.finish().text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(Some(title).filter(|title| !title.is_empty()))
+}
+
+/// The part of a slide or of its notes that is read.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum SlidePart {
+    Title,
+    /// All but the title.
+    #[default]
+    Slide,
+    /// The words, and not the picture of the slide, its number or its date.
+    Notes,
+}
+
+#[derive(Default)]
+struct PptxReader {
+    flow: Flow,
+    page: SlidePart,
+    /// The kind of the placeholder that the open shape is; empty if it is another.
+    placeholder: String,
+    reads: usize,
+    skipped: usize,
+    is_raised: bool,
+    /// The number of the last item, and whether the paragraph is one.
+    number: usize,
+    is_numbered: bool,
+    equation: Option<Equation>,
+}
+
+impl PptxReader {
+    fn read(&mut self, xml: &[u8], page: SlidePart) -> Result<(), String> {
+        self.page = page;
+        xml::walk(xml, |step| self.step(&step))
+    }
+
+    fn step(&mut self, step: &XmlStep) {
+        if let Some(equation) = &mut self.equation {
+            if let Some(text) = equation.step(step) {
+                self.equation = None;
+                if self.is_read() {
+                    self.flow.push_equation(&text);
+                }
+            }
+            return;
+        }
+        match step {
+            XmlStep::Start(tag) => self.start(tag),
+            XmlStep::End(name) => self.end(name),
+            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 && self.is_read() => {
+                if self.is_raised { self.flow.push_raised(text) } else { self.flow.push(text) }
+            }
+            XmlStep::Text(_) => {}
+        }
+    }
+
+    /// Whether the open shape is read.
+    fn is_read(&self) -> bool {
+        let is_title = matches!(self.placeholder.as_str(), "title" | "ctrTitle");
+        let is_number = matches!(self.placeholder.as_str(), "sldNum" | "dt" | "ftr" | "hdr" | "sldImg");
+        match self.page {
+            SlidePart::Title => is_title,
+            SlidePart::Slide => !is_title && !is_number,
+            SlidePart::Notes => !is_number,
+        }
+    }
+
+    fn start(&mut self, tag: &BytesStart) {
+        let name = tag.local_name();
+        let name = name.as_ref();
+        self.skipped += usize::from(name == "Fallback");
+        if self.skipped > 0 {
+            return;
+        }
+        match name {
+            "sp" | "graphicFrame" | "cxnSp" | "pic" => {
+                self.placeholder.clear();
+                self.number = 0;
+            }
+            "ph" => self.placeholder = attribute(tag, "type").unwrap_or_else(|| "obj".to_owned()),
+            "cNvPr" if self.page == SlidePart::Slide => {
+                self.flow.push(&attribute(tag, "descr").unwrap_or_default());
+                self.flow.end_paragraph();
+            }
+            "t" => self.reads += 1,
+            "p" => self.is_numbered = false,
+            "r" => self.is_raised = false,
+            "buAutoNum" => self.is_numbered = true,
+            "rPr" => {
+                let baseline = attribute(tag, "baseline").and_then(|place| place.parse::<i32>().ok());
+                self.is_raised = baseline.is_some_and(|place| place > 0);
+            }
+            "tr" => self.flow.begin_row(),
+            "tc" => self.flow.begin_cell(),
+            "br" if self.is_read() => self.flow.push("\n"),
+            "oMath" => self.equation = Some(Equation::begin(name)),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        if name == "Fallback" {
+            self.skipped = self.skipped.saturating_sub(1);
+            return;
+        }
+        if self.skipped > 0 {
+            return;
+        }
+        match name {
+            "t" => self.reads = self.reads.saturating_sub(1),
+            "p" if self.is_numbered && self.is_read() => {
+                self.number += 1;
+                let item = (format!("{}.", self.number), 0);
+                if let Some(form) = self.flow.form() {
+                    form.item = Some(item);
+                }
+                self.flow.end_paragraph();
+            }
+            "p" => self.flow.end_paragraph(),
+            "tr" | "tc" => self.flow.end(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Why a file is not read.
+
+use std::fmt::{self, Display};
+
+/// Why a file is not read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// Files of this kind are not, whatever is in them.
+    Kind(UnreadKind, String),
+    /// This one cannot be.
+    Failed(String),
+}
+
+/// A kind of files that are not read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum UnreadKind {
+    Picture,
+    Sound,
+    Video,
+    Scan,
+    Archive,
+    /// A document that may have words.
+    Document,
+    Binary,
+}
+
+impl UnreadKind {
+    /// The kind of a media type.
+    pub(super) fn of_mime(mime: &str) -> UnreadKind {
+        const DOCUMENTS: [&str; 8] = [
+            "msword",
+            "ms-excel",
+            "ms-powerpoint",
+            "officedocument",
+            "opendocument",
+            "rtf",
+            "postscript",
+            "mobipocket",
+        ];
+        const ARCHIVES: [&str; 9] =
+            ["compress", "zip", "x-tar", "x-7z", "x-xz", "zstd", "vnd.rar", "x-lz", "x-archive"];
+        let has = |words: &[&str]| words.iter().any(|word| mime.contains(word));
+        match mime.split('/').next() {
+            Some("image") => UnreadKind::Picture,
+            Some("audio") => UnreadKind::Sound,
+            Some("video") => UnreadKind::Video,
+            _ if has(&DOCUMENTS) => UnreadKind::Document,
+            _ if has(&ARCHIVES) => UnreadKind::Archive,
+            _ => UnreadKind::Binary,
+        }
+    }
+
+    /// So many of them, such as `3 pictures`.
+    pub fn count(self, count: usize) -> String {
+        let (one, many) = match self {
+            UnreadKind::Picture => ("picture", "pictures"),
+            UnreadKind::Sound => ("sound file", "sound files"),
+            UnreadKind::Video => ("video", "videos"),
+            UnreadKind::Scan => ("scanned PDF", "scanned PDFs"),
+            UnreadKind::Archive => (
+                "archive (--archives opens zip, tar and gzip)",
+                "archives (--archives opens zip, tar and gzip)",
+            ),
+            UnreadKind::Document => ("document of another format", "documents of other formats"),
+            UnreadKind::Binary => ("binary file", "binary files"),
+        };
+        format!("{count} {}", if count == 1 { one } else { many })
+    }
+}
+
+impl Reason {
+    /// Why a PDF is not read. A process of its own reads it, which says so in words.
+    pub(super) fn of_pdf(reason: String) -> Reason {
+        const NO_WORDS: &str = "no words on its pages";
+        if reason.starts_with(NO_WORDS) {
+            Reason::Kind(UnreadKind::Scan, reason)
+        } else {
+            Reason::Failed(reason)
+        }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(reason: String) -> Reason {
+        Reason::Failed(reason)
+    }
+}
+
+impl Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Reason::Kind(_, reason) | Reason::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
