@@ -18,8 +18,6 @@ const MAX_LATER: usize = 40;
 /// The words by which later messages are looked up: of one message, and of all.
 const WORDS_OF_ONE: usize = 8;
 const MAX_WORDS: usize = 24;
-/// The number of messages that the weights of words assume at least: in a few, no word is rare.
-const MIN_MESSAGES: f64 = 50.0;
 
 /// The newer statements of records.
 #[derive(Default, Debug)]
@@ -148,16 +146,7 @@ pub(super) fn pairs(pool: &[StoredRecord]) -> Vec<(&StoredRecord, &StoredRecord,
     let mut read: Vec<(&StoredRecord, Vec<Clause>)> =
         pool.iter().map(|record| (record, statements(&record.text))).collect();
     read.sort_by(|(a, _), (b, _)| a.sort_key().cmp(&b.sort_key()));
-    let mut counts: FxHashMap<&str, f64> = FxHashMap::default();
-    for (_, clauses) in &read {
-        let words: FxHashSet<&String> = clauses.iter().flat_map(|clause| &clause.words).collect();
-        words.into_iter().for_each(|word| *counts.entry(word).or_default() += 1.0);
-    }
-    let all = (read.len() as f64).max(MIN_MESSAGES) + 1.0;
-    let weight = |word: &str| {
-        let count = counts.get(word).copied().unwrap_or_default();
-        ((all / (0.5 + count)).ln() / all.ln()).max(0.0)
-    };
+    let weight = rule::weights(read.iter().map(|(_, clauses)| clauses.as_slice()));
     let mut found = Vec::new();
     for (at, (older, stated)) in read.iter().enumerate() {
         let later = read[at + 1..].iter().rev().filter(|(newer, _)| newer.timestamp > older.timestamp);

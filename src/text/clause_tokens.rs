@@ -103,7 +103,7 @@ const FUNCTION_CHARACTERS: &str = "的了我你他她它们們是在有和也都
      周每人想要会會能可以现在现今天昨のをはがにでとも";
 
 /// Words in which people talk to an assistant.
-const CHAT_WORDS: &str = "able actually also another because being best currently doing ensure example explain feeling \
+const CHAT_WORDS: &str = "able actually also another because being best currently doing due ensure example explain feeling \
     figure getting having help helpful hmm implement improve issue kinda lots practices problem project provide related \
     show start started struggling stuck sure trying understand using without wondering work working worried";
 

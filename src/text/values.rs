@@ -29,6 +29,8 @@ pub struct Value {
     pub units: FxHashSet<String>,
     /// Of a number that measures nothing: the word before it.
     pub label: Option<String>,
+    /// Whether it names one of several things rather than measuring anything: `sprint 2`.
+    pub is_name: bool,
     /// Whether a phrase that tells a change is right before it.
     pub is_new: bool,
     /// Whether it is said to be the one before the change.
@@ -172,8 +174,15 @@ pub(super) fn values(tokens: &[Token], cues: &[Cue], languages: Languages) -> Ve
     for (at, token) in tokens.iter().enumerate() {
         let before = if at > 0 { text_of(at - 1) } else { "" };
         let Some((kind, text, suffix)) = value(&token.text, before, text_of(at + 1)) else { continue };
-        let mut value =
-            Value { kind, text, units: FxHashSet::default(), label: None, is_new: false, is_old: false };
+        let mut value = Value {
+            kind,
+            text,
+            units: FxHashSet::default(),
+            label: None,
+            is_name: false,
+            is_new: false,
+            is_old: false,
+        };
         if kind == ValueKind::Number {
             let next = text_of(at + 1);
             let measure =
@@ -186,6 +195,9 @@ pub(super) fn values(tokens: &[Token], cues: &[Cue], languages: Languages) -> Ve
                 value.units.extend(after.map(|(_, word)| word.clone()));
                 let label = content.iter().rev().find(|(place, _)| *place < at && place + 3 >= at);
                 value.label = label.map(|(_, word)| word.clone());
+                value.is_name = value.text.len() == 1
+                    && value.units.is_empty()
+                    && label.is_some_and(|(place, _)| place + 1 == at);
             }
         }
         let is_near = |cue: &&Cue, kind| cue.kind == kind && cue.end <= at;
@@ -193,7 +205,7 @@ pub(super) fn values(tokens: &[Token], cues: &[Cue], languages: Languages) -> Ve
         value.is_new = cues
             .iter()
             .any(|cue| is_near(&cue, CueKind::Change) && at - cue.end <= MAX_DISTANCE && is_next(cue));
-        value.is_old = cues.iter().any(|cue| is_near(&cue, CueKind::From) && at == cue.end);
+        value.is_old = cues.iter().any(|cue| is_near(&cue, CueKind::From) && at <= cue.end + 1);
         found.push((at, value));
     }
     found.into_iter().map(|(_, value)| value).collect()

@@ -149,8 +149,8 @@ fn a_memory_of_what_is_superseded_is_stale(home: Home) {
     assert_eq!(ids, [&json!("f1")], "{stale:?}");
     assert_eq!(stale[0]["newer"], json!([{"id": "m3", "reason": "changed"}]));
     let request = json!({"model": "llama3.1", "messages": [{"role": "user", "content": QUESTION}]});
-    let flags = ["-p", "club"];
-    let line = lines_of(&home.run("rsv-enrich", &flags, request.to_string()).ok()).remove(0);
+    home.run("rsv-config", &["set", "enrich.recall", "similar,memories"], "").ok();
+    let line = lines_of(&home.run("rsv-enrich", &["-p", "club"], request.to_string()).ok()).remove(0);
     let memories = line["rsv"]["account"]["memories"].as_array().unwrap().clone();
     let part = memories.iter().find(|part| part["id"] == "f1").unwrap_or_else(|| panic!("{line}"));
     assert_eq!(part["newer"], json!([{"id": "m3", "reason": "changed"}]));
