@@ -22,7 +22,7 @@ pub(super) struct Candidate {
     pub(super) pinned: bool,
     /// The byte ranges of its text that are quoted; `None` if all of it is.
     pub(super) quoted: Option<Vec<Range<usize>>>,
-    /// What supersedes it, newest first.
+    /// The statements that supersede it, newest first.
     pub(super) newer: Vec<NewerStatement>,
 }
 

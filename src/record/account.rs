@@ -115,7 +115,7 @@ pub struct RecalledPart {
     pub pinned: bool,
     /// The byte ranges of a long message's text that were quoted; `None` if all of it was.
     pub quoted: Option<Vec<Range<usize>>>,
-    /// What supersedes it, newest first, which is recalled with it.
+    /// The statements that supersede it, newest first, which is recalled with it.
     pub newer: Vec<NewerStatement>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,

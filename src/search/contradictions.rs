@@ -25,7 +25,7 @@ pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Cont
     let messages = store.last_of(&which, MAX_MESSAGES)?;
     let mut found = Vec::new();
     for batch in messages.chunks(BATCH) {
-        // What is said in one partition contradicts nothing in another.
+        // Nothing that is said in one partition contradicts another.
         for partition in by_partition(batch) {
             let within = Select::records(vec![&MESSAGE], reach(scopes, &partition[0]));
             let newer = Newer::find_by_rule(store, &partition, &within)?;

@@ -11,7 +11,7 @@ const TABLE: &str = include_str!("cues.txt");
 /// The most words that a gap in a phrase stands for.
 const MAX_GAP: usize = 4;
 
-/// What a phrase tells.
+/// The meaning of a phrase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CueKind {
     /// Something is otherwise now.

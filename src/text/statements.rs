@@ -1,5 +1,5 @@
-//! What a text states, clause by clause: the words that may name the subject, the values, and the phrases that tell a
-//! change, a supposition, an addition, another person or an event.
+//! Reads the statements of a text, clause by clause: the words that may name the subject, the values, and the phrases
+//! that tell a change, a supposition, an addition, another person or an event.
 
 use super::clause_tokens::{content_words, tokens};
 use super::cues::{Cue, CueKind, cues, sides};

@@ -5,7 +5,7 @@ use super::cues::{Cue, CueKind};
 use super::languages::Languages;
 use rustc_hash::FxHashSet;
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ValueKind {
     Number,

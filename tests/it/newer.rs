@@ -1,5 +1,5 @@
-//! Later messages that supersede earlier ones without a word from anybody: searches and requests show both, contradictions
-//! are listed, and memories made of what is superseded say so.
+//! Later messages that supersede earlier ones without a word from anybody: searches and requests show both,
+//! contradictions are listed, and memories made of what is superseded say so.
 
 use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn a_request_gets_the_newer_statement_for_all_of_its_turn(home: Home) {
 }
 
 on_each_store!(contradictions_are_listed_until_they_are_settled);
-/// Keeps: What contradicts itself is listed, newest first, until a person settles it.
+/// Keeps: Messages that contradict each other are listed, newest first, until a person settles them.
 fn contradictions_are_listed_until_they_are_settled(home: Home) {
     let home = furnished(
         home,

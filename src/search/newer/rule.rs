@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) const CHANGED: &str = "changed";
 /// The same words have another value.
 pub(super) const OTHER_VALUE: &str = "value";
-/// What was said to be so is said never to have been.
+/// It is said never to have been so.
 pub(super) const DENIED: &str = "denied";
 
 /// The number of messages that the weights of words assume at least: in a few, no word is rare.
@@ -71,8 +71,8 @@ where
     move |word| ((all / (0.5 + counts.get(word).copied().unwrap_or_default())).ln() / all.ln()).max(0.0)
 }
 
-/// The reason why one message supersedes another; `None` if it does not. `weight` is that of a word: the rarer it is, the
-/// nearer to 1.
+/// The reason why one message supersedes another; `None` if it does not. `weight` is that of a word: the rarer it is,
+/// the nearer to 1.
 pub(super) fn superseded(
     older: &[Clause],
     newer: &[Clause],
