@@ -70,7 +70,7 @@ rsv-browse() {
     _rsv_functions=$(typeset -f _rsv_browse_list _rsv_browse_widen _rsv_browse_in_scope _rsv_browse_rows \
         _rsv_browse_titles _rsv_browse_message _rsv_browse_preview _rsv_browse_trace _rsv_browse_conversation \
         _rsv_browse_paged _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_rules _rsv_browse_rule \
-        _rsv_browse_forget _rsv_browse_pause)
+        _rsv_browse_correct _rsv_browse_forget _rsv_browse_pause)
     _rsv_columns=$(stty size 2>/dev/null </dev/tty) && _rsv_columns=${_rsv_columns#* } || _rsv_columns=80
     row=$(_rsv_browse_list "$*") || code=$?
     [[ $code != 2 ]] || return 2
@@ -86,7 +86,7 @@ _rsv_browse_list() {
     [[ -z $_rsv_all ]] || { prompt='search all> ' && other='ctrl-r searches less'; }
     _rsv_browse_rows "$1" | fzf --disabled --no-sort --no-multi --ansi --layout=reverse --info=inline \
         --query="$1" --prompt="$prompt" --delimiter=$'\t' --with-nth=2.. \
-        --header=$'enter prints · ctrl-t opens the trace, ctrl-o the conversation\nctrl-y copies · alt-p pins, alt-n never recalls · ctrl-x forgets\n'"$other" \
+        --header=$'enter prints · ctrl-t opens the trace, ctrl-o the conversation\nctrl-y copies · alt-p pins, alt-n never recalls\nalt-c corrects · ctrl-x forgets · '"$other" \
         --preview="${run}_preview {1}" --preview-window='right,55%,wrap,<100(down,60%,wrap)' \
         --bind="change:change-prompt($prompt)+rebind(load)+reload(:)" \
         --bind='start:unbind(load)' \
@@ -97,6 +97,7 @@ _rsv_browse_list() {
         --bind="ctrl-y:transform-prompt(${run}_copy {1})" \
         --bind="alt-p:transform-prompt(${run}_rule {1} always)+reload(${run}_rows {q})" \
         --bind="alt-n:transform-prompt(${run}_rule {1} never)+reload(${run}_rows {q})" \
+        --bind="alt-c:execute(${run}_correct {1} >/dev/tty)+reload(${run}_rows {q})" \
         --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})"
 }
 
@@ -229,6 +230,20 @@ _rsv_browse_rule() {
         fi
     fi
     echo "$prompt"
+}
+
+# Stores what is right instead of a message, in its conversation.
+_rsv_browse_correct() {
+    local text='' said='' scope=''
+    [[ -n $1 ]] || return 0
+    _rsv_browse_message "$1" --no-pager || { _rsv_browse_pause; return; }
+    printf '\nSay what is right instead (nothing: leave it as it is): '
+    read -r text
+    [[ -n $text ]] || return 0
+    scope=$(_rsv_browse_message "$1" --format jsonl | jq -r '"--partition=\(.partition)\n--instance=\(.instance)"')
+    said=$(rsv-ingest --quiet "${scope%%$'\n'*}" "${scope#*$'\n'}" --corrects "$(printf '%s' "$1" | jq -r .)" \
+        -- "$text" 2>&1 >/dev/null) || :
+    [[ -z $said ]] || { printf '%s\n' "$said"; _rsv_browse_pause; }
 }
 
 # Forgets a message after a yes.

@@ -47,7 +47,7 @@ pub use digest::hexadecimal;
 pub use document::{BY_RULE, DOCUMENT, ORIGIN, PASSAGE, URI, directory_digest, is_origin};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use fingerprint::{DUPLICATE_WINDOW, Fingerprint};
-pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY};
+pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY, newer_json};
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line, shape};
 pub use link::{CONSOLIDATED_INTO, CORRECTS, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE, check_relation};

@@ -2,9 +2,11 @@
 //!
 //! `default_scopes.rs` chooses what a person searches who names no scope.
 //! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits; `quote.rs`
-//! chooses what is quoted of long ones; `newer.rs` finds what supersedes them.
+//! chooses what is quoted of long ones; `newer.rs` finds what supersedes them, `stale.rs` the memories made of such, and
+//! `contradictions.rs` all pairs.
 //! A search below addresses (`tree.rs`) says by steps how it came to its hits.
 
+mod contradictions;
 mod default_scopes;
 mod expand;
 mod heads;
@@ -17,10 +19,12 @@ mod quote;
 mod request;
 mod searcher;
 mod secrets;
+mod stale;
 mod titles;
 pub mod tree;
 mod visit;
 
+pub use contradictions::{Contradiction, contradictions};
 pub use default_scopes::{
     Announcement, ScopeSource, choose_recalled, complete_instance, scope_source, scope_source_before_opening,
 };
@@ -32,6 +36,7 @@ pub use quote::{quote, ready_for_model, supersede};
 pub use request::{Method, Ranking, Request};
 pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;
+pub use stale::stale;
 pub use titles::title_hits;
 
 use crate::backfill;

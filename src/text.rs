@@ -5,7 +5,11 @@
 //! tells a question from a statement. `passages.rs` chooses what is quoted of a long text. `trigrams.rs` says in a
 //! moment that a text cannot hold a word; `occurrences.rs` says where it does. `phrasing.rs` compares the words and
 //! neighbours of a question with those of texts; `topic.rs` has the words that a text is about.
+//! `statements.rs` reads what a text states, clause by clause: its `values.rs`, and the phrases of `cues.txt` that tell a
+//! change.
 
+mod clause_tokens;
+mod cues;
 mod dates;
 pub(crate) mod fold;
 pub(crate) mod languages;
@@ -13,10 +17,12 @@ mod occurrences;
 mod passages;
 mod phrasing;
 mod questions;
+mod statements;
 mod stop_words;
 pub(crate) mod terms;
 mod topic;
 mod trigrams;
+mod values;
 
 pub use dates::Dates;
 pub use languages::Languages;
@@ -24,7 +30,9 @@ pub use occurrences::occurrences;
 pub use passages::{Quotations, SoughtWords, quotation, quoted_ranges};
 pub use phrasing::{Coverage, Idf, Phrasing};
 pub use questions::asks;
+pub use statements::{Clause, statements};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};
+pub use values::{Value, ValueKind, is_measure};
 
 pub(crate) use trigrams::Trigrams;

@@ -18,7 +18,9 @@ pub use tree::{document, tree};
 pub use visible::{date, escape_controls, visible};
 
 use crate::cli::{Layout, Style};
-use crate::record::{Hit, MESSAGE, Object, RecallRule, Role, Scope, StoredRecord, unique_prefix};
+use crate::record::{
+    Hit, MESSAGE, NewerStatement, Object, RecallRule, Role, Scope, StoredRecord, unique_prefix,
+};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
@@ -58,8 +60,8 @@ pub fn hit(
 }
 
 /// The ids that supersede a hit, for the line under it: `    newer: 1a2b3c4d5e6f`.
-pub fn newer(hit: &Hit) -> String {
-    let ids: Vec<String> = hit.why.newer.iter().map(|newer| unique_prefix(&newer.id)).collect();
+pub fn newer(statements: &[NewerStatement]) -> String {
+    let ids: Vec<String> = statements.iter().map(|newer| unique_prefix(&newer.id)).collect();
     if ids.is_empty() { String::new() } else { format!("    newer: {}\n", ids.join(", ")) }
 }
 

@@ -13,7 +13,7 @@ use rsv::picture::{self, Arrangement, GraphOptions};
 use rsv::record::{
     Address, Commit, Link, MEMORY, Object, Reach, Record, RecordKind, SYNAPSE, Scopes, VectorFormat,
 };
-use rsv::search;
+use rsv::search::{self, Contradiction};
 use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -67,6 +67,10 @@ struct Args {
     /// of its category that are nearest to it, for rsv-merge
     #[arg(long, conflicts_with_all = ["Show", "from", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree"])]
     near: bool,
+    /// Print pairs of the user's messages that say different things of the same subject, the newest first, for you to
+    /// settle
+    #[arg(long, conflicts_with_all = ["Show", "from", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree", "near"])]
+    contradictions: bool,
     #[command(flatten)]
     show: Show,
     /// With --format: show at most this many messages, or 'all' of them, with all links, as json
@@ -176,6 +180,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.near {
         return near(&mut *store, &settings, io);
     }
+    if args.contradictions {
+        return contradictions(&mut *store, &scopes, io);
+    }
     if args.clusters.clusters {
         return clusters(&mut *store, &settings, &args, io);
     }
@@ -281,6 +288,27 @@ fn make(
         synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Prints pairs of messages that say different things of the same subject.
+fn contradictions(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
+    let found = search::contradictions(store, scopes)?;
+    for Contradiction { older, newer, statement } in &found {
+        let mut line = Object::default();
+        line.set_text("reason", statement.reason);
+        for (name, message) in [("older", older), ("newer", newer)] {
+            let mut said = Object::default();
+            said.set_text("id", &message.id);
+            said.set("timestamp", message.timestamp.to_string());
+            said.set_text("content", &message.text);
+            line.set(name, said.to_json());
+        }
+        io.out.write((line.to_json() + "\n").as_bytes())?;
+    }
+    if !found.is_empty() {
+        io.note("settle one with: rsv-link --rel CORRECTS NEWER OLDER");
+    }
+    Ok(if found.is_empty() { Outcome::No } else { Outcome::Yes })
 }
 
 /// Prints the clusters of similar memories.

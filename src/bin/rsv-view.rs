@@ -9,7 +9,7 @@ use rsv::memory::{self, PriorRule, State};
 use rsv::recall_rules::RecallRules;
 use rsv::record::{
     ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, ScopeSummary, Scopes, SessionSummary,
-    StoredRecord, VectorFormat, kinds,
+    StoredRecord, VectorFormat, kinds, newer_json,
 };
 use rsv::search::{self, ScopeSource};
 use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
@@ -120,8 +120,9 @@ struct Tree {
     /// With an address: print the texts up to this level of detail: 0 the abstract, 1 the overview, 2 the content
     #[arg(long, value_name = "LEVEL", requires = "count", value_parser = clap::value_parser!(u8).range(0..=2))]
     level: Option<u8>,
-    /// With an address: print the documents that a model should describe, each after those below it
-    #[arg(long, requires = "count", conflicts_with = "tree")]
+    /// With an address: print the documents that a model should describe, each after those below it. With --kind memory:
+    /// print the memories that were made of messages which later ones supersede
+    #[arg(long, conflicts_with = "tree")]
     stale: bool,
 }
 
@@ -198,11 +199,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Some(Operand::Address(address)) => (DEFAULT_COUNT, Some(address)),
         None => (args.limit.unwrap_or(DEFAULT_COUNT), None),
     };
+    let is_of_memories = args.tree.stale && which.kinds == [&MEMORY];
     if address.is_none()
+        && !is_of_memories
         && (args.tree.tree || args.tree.stale || args.tree.depth.is_some() || args.tree.level.is_some())
     {
         return Err(Error::new("--tree, --depth, --level and --stale need an address")
-            .hint("such as viking://resources"));
+            .hint("such as viking://resources; --stale also goes with --kind memory"));
     }
     let address = address.map(|uri| Address::resolve(&uri, &io.common.scope()?.partition)).transpose()?;
     let rule = PriorRule::from_settings(&settings);
@@ -263,6 +266,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             print(&mut *store, &account, layout.as_ref(), io)?;
         }
         return Ok(Outcome::Yes);
+    }
+    if is_of_memories && address.is_none() {
+        let state = State::named(&args.state).unwrap_or(State::Active);
+        let memories = memory::last(&mut *store, &which, state, usize::MAX, 0, rule)?;
+        let by_rule = settings.text("search.newer").as_deref() != Some("off");
+        return print_stale(&mut *store, memories, (&which, by_rule, count), layout.as_ref(), io);
     }
     if args.offset > 0 || which.kinds.contains(&&MEMORY) {
         let state = State::named(&args.state).unwrap_or(State::Active);
@@ -387,6 +396,34 @@ fn print_records(
         }
     }
     Ok(Outcome::Yes)
+}
+
+/// Prints the last `count` of some memories that were made of messages which later ones supersede, with these. Exits with
+/// 1 if there are none.
+fn print_stale(
+    store: &mut dyn Store,
+    mut memories: Vec<StoredRecord>,
+    (which, by_rule, count): (&Select, bool, usize),
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let all: Vec<&StoredRecord> = memories.iter().collect();
+    let newer = search::stale(store, &all, which, by_rule)?;
+    memories.retain(|memory| newer.contains_key(&memory.id));
+    let mut stale = memories.split_off(memories.len().saturating_sub(count));
+    for memory in &mut stale {
+        memory.members.set("newer", newer_json(&newer[&memory.id]));
+    }
+    if layout.is_none() {
+        print_records(store, stale, None, io)?;
+        return Ok(if newer.is_empty() { Outcome::No } else { Outcome::Yes });
+    }
+    for memory in stale {
+        let id = memory.id.clone();
+        print_records(store, vec![memory], layout, io)?;
+        io.out.write(view::newer(&newer[&id]).as_bytes())?;
+    }
+    Ok(if newer.is_empty() { Outcome::No } else { Outcome::Yes })
 }
 
 /// Prints the record that has an id, between its neighbours; as text with a mark before it, and a memory with its row in

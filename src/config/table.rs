@@ -131,6 +131,7 @@ pub(super) static ROWS: &[SettingRow] = &[
 
     row("memory.prior", &["RSV_MEMORY_PRIOR"], Choice(&["given", "uniform"]), Some("given"), "the confidence in a memory before any signal: given (its own prior) or uniform (0.5, as one observation for it and one against it)"),
     row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
+    row("search.newer", &["RSV_SEARCH_NEWER"], Choice(&["auto", "off"]), Some("auto"), "whether searches and recall look for later messages that change what a message of the user says: auto, or off (then corrections alone count)"),
     row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "the ranking of rsv-search on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
     row("chat.recall", &["RSV_CHAT_RECALL"], RECALLED, Some("similar,recent,memories,documents"), "the records that the chat backend recalls, as enrich.recall; similar are messages of all sessions of the user"),

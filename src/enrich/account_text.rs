@@ -105,8 +105,12 @@ impl AccountText<'_> {
     fn recalled(&self) -> Vec<String> {
         let line = |part: &RecalledPart, why: &str| {
             let extent = if part.quoted.is_some() { ", in part" } else { "" };
-            let extent =
-                if part.newer.is_empty() { extent.to_owned() } else { format!("{extent}, corrected") };
+            let superseded = match part.newer.first() {
+                Some(newest) if newest.is_correction() => ", corrected",
+                Some(_) => ", superseded",
+                None => "",
+            };
+            let extent = format!("{extent}{superseded}");
             format!("{why}: {} ({} tokens{extent})", self.excerpt_of(&part.id), part.tokens)
         };
         let related = self.account.recalled.iter().map(|part| match part.hop {

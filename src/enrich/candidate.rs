@@ -5,7 +5,7 @@ use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
 use crate::error::Error;
-use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, StoredRecord};
+use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, NewerStatement, StoredRecord};
 use crate::search;
 use crate::search::tree::Step;
 use std::ops::Range;
@@ -22,8 +22,8 @@ pub(super) struct Candidate {
     pub(super) pinned: bool,
     /// The byte ranges of its text that are quoted; `None` if all of it is.
     pub(super) quoted: Option<Vec<Range<usize>>>,
-    /// The ids of what supersedes it, newest first.
-    pub(super) newer: Vec<String>,
+    /// The statements that supersede it, newest first.
+    pub(super) newer: Vec<NewerStatement>,
 }
 
 impl Candidate {
@@ -50,7 +50,7 @@ impl Candidate {
         }
     }
 
-    /// Puts a line before its text if it was corrected.
+    /// Puts a line before its text if something supersedes it.
     pub(super) fn mark(&mut self) {
         if let Some(newest) = self.newer.first() {
             search::supersede(&mut self.record, newest);

@@ -23,6 +23,8 @@ pub struct Options {
     pub similar: usize,
     /// The greatest number of recent messages.
     pub recent: usize,
+    /// Whether later statements are looked for by the rule, beside corrections.
+    pub newer: bool,
     /// The greatest number of memories.
     pub memories: usize,
     /// The greatest number of documents, and the root of their subtree.
@@ -92,6 +94,7 @@ impl Options {
                 .unwrap_or(named.reach),
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
+            newer: settings.text("search.newer").as_deref() != Some("off"),
             memories: size("enrich.memories").filter(|_| recalls("memories")).unwrap_or_default(),
             documents: size("enrich.documents").filter(|_| recalls("documents")).unwrap_or_default(),
             target: Address::locate(&text("enrich.target"), &scope.partition)

@@ -6,7 +6,7 @@ use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
-use super::newer::with_newer;
+use super::newer::{mark_stale, with_newer};
 use super::options::Options;
 use super::relevance::Relevance;
 use super::schedule::{RecallStep, Schedule};
@@ -109,7 +109,10 @@ impl Question {
         publish(&recall.without(&STEPS[2..]));
         if options.memories > 0 && self.is_open {
             let found = recall.step(RecallStep::Memories, memory, |_, memory| {
-                related_memories(memory, &text, turn, options)
+                let mut found = related_memories(memory, &text, turn, options)?;
+                let which = turns(options.reach.around(turn.scope));
+                mark_stale(&mut found, &which, options.newer, &mut *memory.store)?;
+                Ok(found)
             });
             recall.recalled.candidates.splice(0..0, found);
             publish(&recall.without(&STEPS[3..]));
@@ -230,7 +233,7 @@ impl Recall<'_> {
         let passes =
             |record: &StoredRecord| !self.rules.is_never(&record.id) && self.duplicates.passes(record);
         let which = turns(self.options.reach.around(self.turn.scope));
-        let found = with_newer(candidates.clone(), &which, &mut *memory.store, &passes);
+        let found = with_newer(candidates.clone(), &which, self.options.newer, &mut *memory.store, &passes);
         let found = self.or_nothing(found, memory);
         if found.is_empty() { candidates } else { found }
     }

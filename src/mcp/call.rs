@@ -159,7 +159,8 @@ impl Call<'_> {
         add(&mut ingest)?;
         let mut store = self.open_to_write()?;
         if let Some(id) = corrects {
-            ingest.add_correction(id, &mut *store)?;
+            let corrected = ingest.add_correction(id, &mut *store);
+            corrected.map_err(|error| error.hint("recall gives the ids of messages"))?;
         }
         let mut lines = Vec::new();
         for done in ingest.commit(&mut *store)? {

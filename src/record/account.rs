@@ -1,6 +1,6 @@
 //! Accounts: records of the enrichment of one request.
 
-use super::hit::quoted_member;
+use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
@@ -115,8 +115,8 @@ pub struct RecalledPart {
     pub pinned: bool,
     /// The byte ranges of a long message's text that were quoted; `None` if all of it was.
     pub quoted: Option<Vec<Range<usize>>>,
-    /// The ids of what supersedes it, newest first, which is recalled with it.
-    pub newer: Vec<String>,
+    /// The statements that supersede it, newest first, which is recalled with it.
+    pub newer: Vec<NewerStatement>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
     /// The shown part of a document; `None` for other records.
@@ -172,7 +172,7 @@ impl Account {
                 entry.get("quoted").and_then(|json| serde_json::from_str::<Vec<[usize; 2]>>(json).ok());
             let quoted = quoted.map(|ranges| ranges.into_iter().map(|[start, end]| start..end).collect());
             let pinned = entry.get(PINNED) == Some("true");
-            let newer = entry.get(NEWER).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+            let newer = list(entry, NEWER).iter().filter_map(NewerStatement::parse).collect();
             Some(RecalledPart {
                 id: text(entry, "id")?,
                 score,
@@ -297,10 +297,7 @@ impl RecalledPart {
         let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
         let quoted = self.quoted.as_deref().map_or(String::new(), quoted_member);
         let pinned = if self.pinned { format!(",\"{PINNED}\":true") } else { String::new() };
-        let newer = match &self.newer[..] {
-            [] => String::new(),
-            newer => format!(",\"{NEWER}\":{}", array(newer, |id| quote(id))),
-        };
+        let newer = newer_member(&self.newer);
         let (id, tokens) = (quote(&self.id), self.tokens);
         format!(
             "{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{newer}{confidence}{document}}}"

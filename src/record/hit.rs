@@ -43,18 +43,35 @@ pub struct HitEvidence {
     pub newer: Vec<NewerStatement>,
 }
 
+/// The reason of a link CORRECTS.
+const CORRECTED: &str = "corrected";
+/// All reasons: a correction; a phrase that tells a change; another value of the same; a denial.
+const REASONS: [&str; 4] = [CORRECTED, "changed", "value", "denied"];
+
 /// A later statement that supersedes another one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewerStatement {
     pub id: String,
-    /// How it is known: `corrected` by a link.
+    /// How it is known: `corrected` by a link; or the rule's reason.
     pub reason: &'static str,
 }
 
 impl NewerStatement {
     /// One that a link CORRECTS leads from.
     pub fn corrected(id: &str) -> NewerStatement {
-        NewerStatement { id: id.to_owned(), reason: "corrected" }
+        NewerStatement { id: id.to_owned(), reason: CORRECTED }
+    }
+
+    /// Whether a person or a program has said that it corrects the other.
+    pub fn is_correction(&self) -> bool {
+        self.reason == CORRECTED
+    }
+
+    /// Reads one of an account. `None` if it is of another shape.
+    pub(super) fn parse(entry: &Object) -> Option<NewerStatement> {
+        let reason = entry.text("reason").ok()??;
+        let reason = REASONS.into_iter().find(|known| *known == reason)?;
+        Some(NewerStatement { id: entry.text("id").ok()??, reason })
     }
 }
 
@@ -177,15 +194,20 @@ pub(super) fn quoted_member(ranges: &[Range<usize>]) -> String {
 }
 
 /// The member `newer`, with a comma in front; nothing where nothing is newer.
-fn newer_member(newer: &[NewerStatement]) -> String {
+pub(super) fn newer_member(newer: &[NewerStatement]) -> String {
     if newer.is_empty() {
         return String::new();
     }
+    format!(",\"newer\":{}", newer_json(newer))
+}
+
+/// The statements as a JSON array of objects with `id` and `reason`.
+pub fn newer_json(newer: &[NewerStatement]) -> String {
     let newer: Vec<String> = newer
         .iter()
         .map(|NewerStatement { id, reason }| format!("{{\"id\":{},\"reason\":{}}}", quote(id), quote(reason)))
         .collect();
-    format!(",\"newer\":[{}]", newer.join(","))
+    format!("[{}]", newer.join(","))
 }
 
 /// The kind of the line of a hit.

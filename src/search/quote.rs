@@ -1,7 +1,7 @@
 //! Readies messages for a model: long ones are quoted by the passages that answer a question, and those that were
 //! corrected say so.
 
-use crate::record::{Hit, MESSAGE, StoredRecord, time, unique_prefix};
+use crate::record::{Hit, MESSAGE, NewerStatement, StoredRecord, time, unique_prefix};
 use crate::text::{SoughtWords, quotation, quoted_ranges};
 use std::ops::Range;
 
@@ -20,11 +20,12 @@ pub fn quote(message: &mut StoredRecord, ranges: &[Range<usize>]) -> bool {
     true
 }
 
-/// Puts a line before the text of a message that says which one corrects it.
-pub fn supersede(message: &mut StoredRecord, newest: &str) {
+/// Puts a line before the text of a message, or of a memory, that says which message corrects it, or is newer.
+pub fn supersede(message: &mut StoredRecord, newest: &NewerStatement) {
     let time = time::minute(message.timestamp);
-    let (date, newest) = (time.split(' ').next().unwrap_or_default(), unique_prefix(newest));
-    message.text = format!("[of {date}; corrected by message {newest}]\n{}", message.text);
+    let (date, id) = (time.split(' ').next().unwrap_or_default(), unique_prefix(&newest.id));
+    let how = if newest.is_correction() { "corrected by" } else { "a newer statement is" };
+    message.text = format!("[of {date}; {how} message {id}]\n{}", message.text);
 }
 
 /// Quotes the long messages among hits, and marks those that were corrected.
@@ -34,7 +35,7 @@ pub fn ready_for_model(hits: &mut [Hit]) {
             quote(record, ranges);
         }
         if let Some(newest) = why.newer.first() {
-            supersede(record, &newest.id);
+            supersede(record, newest);
         }
     }
 }

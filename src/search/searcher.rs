@@ -14,7 +14,7 @@ use crate::embed::{Embedder, Workload};
 use crate::error::{Error, Result};
 use crate::memory::PriorRule;
 use crate::recall_rules::RecallRules;
-use crate::record::{Hit, MEMORY, MESSAGE, Scopes};
+use crate::record::{Hit, MEMORY, MESSAGE, Scopes, StoredRecord};
 use crate::store::{Around, Store};
 use crate::text::{Languages, Occur, SoughtWords, Term};
 
@@ -76,14 +76,19 @@ impl Request<'_> {
 }
 
 /// Adds the rules of recall to messages among hits, and what supersedes them.
-fn mark(store: &mut dyn Store, request: &Request, hits: &mut [Hit]) -> Result<()> {
+fn mark(store: &mut dyn Store, request: &Request, by_rule: bool, hits: &mut [Hit]) -> Result<()> {
     let messages = hits.iter().filter(|hit| hit.record.kind == &MESSAGE);
-    let ids: Vec<&str> = messages.map(|hit| hit.record.id.as_str()).collect();
-    if ids.is_empty() {
+    let records: Vec<&StoredRecord> = messages.map(|hit| &hit.record).collect();
+    if records.is_empty() {
         return Ok(());
     }
     let rules = RecallRules::read(store, &request.which.scopes)?;
-    let newer = Newer::find(store, &ids, &request.which)?;
+    let newer = if by_rule {
+        Newer::find_by_rule(store, &records, &request.which)?
+    } else {
+        let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+        Newer::find(store, &ids, &request.which)?
+    };
     for hit in hits {
         hit.why.rule = rules.of(&hit.record.id);
         hit.why.newer = newer.statements(&hit.record.id);
@@ -137,7 +142,8 @@ impl<'a> Searcher<'a> {
             let options = Options { limit: fetched, ..request.options.clone() };
             let mut answer = self.find(store, &Request { options, ..request.clone() })?;
             let are_all = answer.hits.len() < fetched;
-            mark(store, request, &mut answer.hits)?;
+            let by_rule = self.settings.text("search.newer").as_deref() != Some("off");
+            mark(store, request, by_rule, &mut answer.hits)?;
             answer.hits.retain(|hit| !request.current || hit.why.newer.is_empty());
             if are_all || !request.current || answer.hits.len() >= limit {
                 answer.hits.truncate(limit);

@@ -55,7 +55,7 @@ pub fn topic_words(text: &str) -> Vec<TopicWord> {
 }
 
 /// Whether a folded word may name a topic: numbers, single letters and stop words do not.
-fn is_telling(folded: &str, languages: Languages) -> bool {
+pub(super) fn is_telling(folded: &str, languages: Languages) -> bool {
     static MORE_WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| MORE_STOP_WORDS.split(' ').collect());
     folded.chars().count() >= MIN_LETTERS
         && !folded.starts_with(|c: char| c.is_numeric())

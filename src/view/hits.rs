@@ -107,7 +107,7 @@ impl HitFormat {
             block.push_str(&record(message, heads, layout));
         }
         block.push_str(&hit((rank, self.has_kinds), &found, &matched, heads, layout));
-        block.push_str(&newer(&found));
+        block.push_str(&newer(&found.why.newer));
         if self.explain {
             block.push_str(&parts(&found));
         }

@@ -92,7 +92,7 @@ fn a_request_gets_the_correction_and_the_mark(home: Home) {
         let parts = ["recalled", "recent"].map(|list| account[list].as_array().unwrap().clone());
         parts.concat().into_iter().find(|part| part["id"] == id)
     };
-    assert_eq!(part(&line, "m1").unwrap()["newer"], json!([five]));
+    assert_eq!(part(&line, "m1").unwrap()["newer"], json!([{"id": five, "reason": "corrected"}]));
     assert!(part(&line, &five).is_some());
     // A later request of the turn gets the same, though it was corrected once more meanwhile.
     home.run("rsv-ingest", &[], format!("{}\n", line["rsv"]["account"])).ok();

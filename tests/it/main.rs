@@ -101,6 +101,7 @@ mod multilingual;
 mod mutations;
 mod neo4j;
 mod neo4j_trouble;
+mod newer;
 mod pager;
 mod parse;
 mod parse_directories;

@@ -1,0 +1,65 @@
+//! Finds pairs of messages that say different things of the same subject, for a person to settle.
+
+use super::newer::Newer;
+use crate::error::Result;
+use crate::record::{MESSAGE, NewerStatement, Role, Scopes, StoredRecord};
+use crate::store::{Select, Store};
+
+/// The last messages that are looked through: their time grows with the square of this.
+const MAX_MESSAGES: usize = 2000;
+/// The messages whose later statements are looked for together.
+const BATCH: usize = 20;
+
+/// Two messages that say different things of the same subject.
+#[derive(Debug)]
+pub struct Contradiction {
+    pub older: StoredRecord,
+    pub newer: StoredRecord,
+    pub statement: NewerStatement,
+}
+
+/// The pairs among the last messages of the user in some scopes that the rule finds and nobody has settled by a
+/// correction: those with the newest statement first.
+pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Contradiction>> {
+    let which = Select { roles: vec![Role::User], ..Select::records(vec![&MESSAGE], scopes.clone()) };
+    let messages = store.last_of(&which, MAX_MESSAGES)?;
+    let mut found = Vec::new();
+    for batch in messages.chunks(BATCH) {
+        // Nothing that is said in one partition contradicts another.
+        for partition in by_partition(batch) {
+            let within = Select::records(vec![&MESSAGE], reach(scopes, &partition[0]));
+            let newer = Newer::find_by_rule(store, &partition, &within)?;
+            for older in partition {
+                let statement = newer.statements(&older.id).into_iter().find(|one| !one.is_correction());
+                if let (Some(statement), Some(newest)) = (statement, newer.of(&older.id).first()) {
+                    found.push(Contradiction { older: older.clone(), newer: (*newest).clone(), statement });
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| {
+        b.newer.sort_key().cmp(&a.newer.sort_key()).then(b.older.sort_key().cmp(&a.older.sort_key()))
+    });
+    Ok(found)
+}
+
+/// The messages of each partition.
+fn by_partition(messages: &[StoredRecord]) -> Vec<Vec<&StoredRecord>> {
+    let mut all: Vec<Vec<&StoredRecord>> = Vec::new();
+    for message in messages {
+        let known = all.iter_mut().find(|of| of[0].scope.partition == message.scope.partition);
+        match known {
+            Some(of) => of.push(message),
+            None => all.push(vec![message]),
+        }
+    }
+    all
+}
+
+/// The scopes in which a message may be contradicted.
+fn reach(scopes: &Scopes, message: &StoredRecord) -> Scopes {
+    match scopes {
+        Scopes::All => Scopes::Partition(message.scope.partition.clone()),
+        scopes => scopes.clone(),
+    }
+}
