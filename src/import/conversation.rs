@@ -37,7 +37,12 @@ pub struct ImportOptions {
     pub has_memories: Arc<AtomicBool>,
     /// The titles of the conversations that were read, by partition and instance.
     pub titles: Arc<Mutex<HashMap<(String, String), String>>>,
+    /// The names of the users of a workspace by their ids, with the place of that which was read last.
+    pub user_names: Arc<Mutex<Option<(String, UserNames)>>>,
 }
+
+/// Names by ids.
+pub(super) type UserNames = Arc<HashMap<String, String>>;
 
 /// The member of [`ImportOptions::map`] and its source that make a conversation a trace.
 const CONVERSATION_AS_TRACE: (&str, &str) = ("trace_id", "conversation");
@@ -129,6 +134,15 @@ impl PendingMessages {
 
     pub(super) fn clear(&mut self) {
         self.0.clear();
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Takes back all but the first.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
     }
 
     /// Whether they take so much memory that they are to be handed on.
