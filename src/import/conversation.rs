@@ -227,7 +227,18 @@ impl ImportOptions {
         messages: Vec<ImportedMessage>,
         lines: &mut Vec<Object>,
     ) -> Result<()> {
-        let mut question = None;
+        self.add_more(program, conversation, (messages, &mut None), lines)
+    }
+
+    /// Appends lines as `add_all` does. `question` is the id of the question before the messages, and then that of the
+    /// last one among them.
+    pub(super) fn add_more(
+        &self,
+        program: &str,
+        conversation: &Conversation,
+        (messages, question): (Vec<ImportedMessage>, &mut Option<String>),
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
         for message in messages {
             if message.role == Role::User && !message.text.trim().is_empty() {
                 question.clone_from(&message.id);

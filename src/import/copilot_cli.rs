@@ -27,7 +27,13 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read: ReadFormat::Objects(|options, origin| {
         let about = Conversation { id: origin.folder(), ..Conversation::default() };
         let pending = PendingMessages::default();
-        Box::new(CopilotSession { options: options.clone(), about, pending, events: HashMap::new() })
+        Box::new(CopilotSession {
+            options: options.clone(),
+            about,
+            pending,
+            events: HashMap::new(),
+            question: None,
+        })
     }),
 };
 
@@ -38,6 +44,8 @@ struct CopilotSession {
     pending: PendingMessages,
     /// The number of pending messages before each event.
     events: HashMap<String, usize>,
+    /// The id of the last question.
+    question: Option<String>,
 }
 
 impl Convert for CopilotSession {
@@ -80,7 +88,8 @@ impl Convert for CopilotSession {
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
         self.events.clear();
-        self.options.add_all(NAME, &self.about, self.pending.take(), lines)
+        let messages = (self.pending.take(), &mut self.question);
+        self.options.add_more(NAME, &self.about, messages, lines)
     }
 }
 

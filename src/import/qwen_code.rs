@@ -30,6 +30,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
             about: Conversation::default(),
             pending: PendingMessages::default(),
             entries: HashMap::new(),
+            question: None,
         })
     }),
 };
@@ -49,6 +50,8 @@ struct QwenSession {
     pending: PendingMessages,
     /// The number of pending messages up to the end of each entry.
     entries: HashMap<String, usize>,
+    /// The id of the last question.
+    question: Option<String>,
 }
 
 impl Convert for QwenSession {
@@ -56,6 +59,7 @@ impl Convert for QwenSession {
         let session = entry.text("sessionId")?;
         if self.about.id != session {
             self.finish(lines)?;
+            self.question = None;
             self.about =
                 Conversation { id: session, directory: entry.text("cwd")?, ..Conversation::default() };
         }
@@ -72,7 +76,8 @@ impl Convert for QwenSession {
 
     fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
         self.entries.clear();
-        self.options.add_all(NAME, &self.about, self.pending.take(), lines)
+        let messages = (self.pending.take(), &mut self.question);
+        self.options.add_more(NAME, &self.about, messages, lines)
     }
 }
 
