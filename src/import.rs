@@ -22,6 +22,7 @@ mod codex;
 mod contents;
 mod conversation;
 mod copilot_chat;
+mod copilot_cli;
 mod cursor;
 mod database;
 mod file_log;

@@ -1,5 +1,6 @@
 //! The history of aider, `.aider.chat.history.md` in the directory of a project: a line with the time when a chat
-//! began, then the words of the user in headings, output of the program in quotations, and the answers.
+//! began, then the words of the user in headings, output of the program in quotations, and the answers. Compared with
+//! the files of version 0.86.2.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};
@@ -34,8 +35,8 @@ const BEGIN: &str = "# aider chat started at ";
 /// The end of the lines of the user and the program; a line of an answer may begin as they do.
 const END: &str = "  ";
 
-/// The beginning of a line that the user wrote, and the text of an empty one.
-const WORDS: &str = "#### ";
+/// The beginning of a line that the user wrote, and the text of an empty message.
+const WORDS: &str = "####";
 const BLANK: &str = "<blank>";
 
 /// The beginning of a line that the program wrote.
@@ -80,6 +81,8 @@ fn messages(text: &str) -> Vec<ImportedMessage> {
         let is_marked = line.ends_with(END) || messages.is_empty();
         let line = line.trim_end();
         let words = line.strip_prefix(WORDS).filter(|_| is_marked);
+        // An empty line of the user has no space before its end.
+        let words = words.and_then(|words| words.strip_prefix(' ').or(words.is_empty().then_some("")));
         let is_output = is_marked && line.starts_with(OUTPUT);
         let is_code = in_code || line.starts_with(FENCE);
         // An answer that was cut off leaves a block open.
@@ -104,9 +107,49 @@ fn messages(text: &str) -> Vec<ImportedMessage> {
     for message in &mut messages {
         message.text = message.text.trim().to_owned();
     }
-    messages.retain(|message| {
-        let is_command = message.role == Role::User && message.text.starts_with('/');
-        !is_command || COMMANDS_WITH_WORDS.iter().any(|command| message.text.starts_with(command))
-    });
-    messages
+    let has_architect = ARCHITECT.iter().any(|mark| text.contains(mark));
+    without_echoes(messages, has_architect)
+}
+
+/// The marks of a chat in which one model plans, and another edits.
+const ARCHITECT: [&str; 3] = ["with architect edit format", "#### /architect", "#### /chat-mode architect"];
+
+/// The beginning of the message in which the program sends its own documents after `/help`.
+const DOCUMENTS: &str = "# Question: ";
+
+/// The messages without the commands that are no words for the model, and without those that the program writes again
+/// in the name of the user: the words of a command, and the plan of the architect, which is a prompt for the editor.
+fn without_echoes(messages: Vec<ImportedMessage>, has_architect: bool) -> Vec<ImportedMessage> {
+    let mut own: Vec<ImportedMessage> = Vec::new();
+    for message in messages {
+        let last = own.last();
+        let is_echo = |last: &ImportedMessage| match last.role {
+            Role::Assistant if !has_architect => false,
+            Role::Assistant => last.text.split_whitespace().eq(message.text.split_whitespace()),
+            _ => is_command(&last.text) && message.text.starts_with(DOCUMENTS),
+        };
+        if message.role == Role::User && last.is_some_and(is_echo) {
+            continue;
+        }
+        if message.role == Role::User
+            && let Some(last) = own.last_mut()
+            && last.role == Role::User
+            && COMMANDS_WITH_WORDS
+                .iter()
+                .any(|command| last.text.strip_prefix(command) == Some(&message.text))
+        {
+            last.text = message.text;
+            continue;
+        }
+        let has_words = COMMANDS_WITH_WORDS.iter().any(|command| message.text.starts_with(command));
+        if message.role != Role::User || !is_command(&message.text) || has_words {
+            own.push(message);
+        }
+    }
+    own
+}
+
+/// Whether a text is a command of the program, or of the shell.
+fn is_command(text: &str) -> bool {
+    text.starts_with(['/', '!'])
 }

@@ -68,8 +68,8 @@ impl Convert for ChatGptExport {
         // An export may name a message that it lacks, or none.
         let current = current.as_deref().filter(|current| nodes.contains_key(*current));
         let shown = match current.or_else(|| tree.last_leaf(|id, other| time(id) > time(other))) {
-            Some(current) if !self.options.branches => tree.branch(current)?,
-            _ => tree.all()?,
+            Some(current) if !self.options.branches => tree.branch(current),
+            _ => tree.all(),
         };
         let began = conversation.number("create_time")?;
         let id = conversation.text("conversation_id")?.or(conversation.text("id")?);

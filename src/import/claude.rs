@@ -45,7 +45,7 @@ impl Convert for ClaudeExport {
             tree.add(id, parent.as_deref().or(before));
         }
         let Some((last, _)) = ids.last() else { return Ok(()) };
-        let shown = if self.options.branches { tree.all()? } else { tree.branch(last)? };
+        let shown = if self.options.branches { tree.all() } else { tree.branch(last) };
         let by_id: HashMap<&str, &Object> = ids.iter().map(|(id, _)| id.as_str()).zip(&messages).collect();
         let mut questions: HashMap<&str, &str> = HashMap::new();
         for id in shown {

@@ -42,7 +42,10 @@ const LOG: &str = "loglines";
 fn is_entry(object: &Object) -> bool {
     let is_turn =
         || matches!(object.get("type"), Some("\"user\"" | "\"assistant\"")) && object.has("timestamp");
-    has_all(object, &["type", "sessionId"]) || is_turn() && first_has_all(object, "message", &["content"])
+    // Sessions of Droid begin so.
+    let is_other = || object.get("type") == Some("\"session_start\"");
+    has_all(object, &["type", "sessionId"]) && !is_other()
+        || is_turn() && first_has_all(object, "message", &["content"])
 }
 
 /// The model of the program's own answers.

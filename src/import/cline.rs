@@ -1,5 +1,6 @@
 //! Tasks of Cline and of Roo Code: `tasks/TASK/ui_messages.json`, an array of what the program showed, and
-//! `api_conversation_history.json`, of what it sent; and sessions of Cline's command line, `SESSION.messages.json`.
+//! `api_conversation_history.json`, of what it sent; and sessions of Cline's command line, `SESSION.messages.json`
+//! beside `SESSION.json`, compared with the files of version 3.0.65.
 
 use super::contents::text;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -57,14 +58,30 @@ fn is_sent(entry: &Object) -> bool {
 /// The elements in which the program sends the words of the user.
 const TAGS: [&str; 4] = ["task", "feedback", "user_message", "answer"];
 
-/// The file of what the program showed.
+/// The files of what the program showed, and of what it sent.
 const SHOWN: &str = "ui_messages.json";
+const SENT: &str = "api_conversation_history.json";
+
+/// Whether the first text that the program showed is in what it sent first; both are beginnings of JSON text.
+fn is_sent_text(shown: &str, sent: &str) -> bool {
+    /// As much of a text as tells it from others.
+    const CHARS: usize = 100;
+    let Some(text) = first_object(shown).and_then(|entry| entry.get("text").map(str::to_owned)) else {
+        return true;
+    };
+    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&text);
+    sent.contains(&text.chars().take(CHARS).collect::<String>())
+}
 
 struct ClineTask {
     options: ImportOptions,
     about: Conversation,
     /// Whether another file has the same words, with their times.
     is_shown_too: bool,
+    /// Whether the first text that the program showed is the task; one that was cut off may begin later.
+    begins_with_task: bool,
+    /// Whether it is that of an agent that another session started.
+    is_subagent: bool,
     /// The time of the task, which is its name.
     began: Option<i64>,
     messages: Vec<ImportedMessage>,
@@ -78,20 +95,25 @@ impl ClineTask {
     fn new(options: &ImportOptions, origin: &Origin) -> ClineTask {
         let task = origin.folder();
         let began = task.as_deref().and_then(|task| task.parse::<f64>().ok());
-        let directory = || {
-            let item = origin.sibling("history_item.json")?;
-            item.text("workspace").ok().flatten()
+        let of_session = origin.stem().and_then(|name| origin.sibling(&format!("{name}.json")));
+        let member = |of: &Object, name| of.text(name).ok().flatten();
+        let item = origin.sibling("history_item.json").and_then(|item| member(&item, "workspace"));
+        let directory = item.or_else(|| member(of_session.as_ref()?, "cwd"));
+        let title = || member(&of_session.as_ref()?.object("metadata").ok()??, "title");
+        let is_subagent =
+            of_session.as_ref().is_some_and(|session| member(session, "parent_session_id").is_some());
+        let (shown, sent) = (origin.beginning_of(SHOWN), origin.beginning_of(SENT));
+        let begins_with_task = match (&shown, &sent) {
+            (Some(shown), Some(sent)) => is_sent_text(shown, sent),
+            _ => true,
         };
-        let is_sent = !origin.name.ends_with(SHOWN);
-        let is_shown_too = is_sent
-            && origin
-                .path
-                .and_then(|path| Some(path.parent()?.join(SHOWN)))
-                .is_some_and(|path| path.exists());
+        let is_shown_too = !origin.name.ends_with(SHOWN) && shown.is_some() && begins_with_task;
         ClineTask {
             options: options.clone(),
-            about: Conversation { id: task, directory: directory(), ..Conversation::default() },
+            about: Conversation { id: task, directory, title: title(), ..Conversation::default() },
             is_shown_too,
+            begins_with_task,
+            is_subagent,
             began: began.and_then(|began| times::from_number(began).ok()),
             messages: Vec::new(),
             shown: HashMap::new(),
@@ -112,7 +134,7 @@ impl ClineTask {
         self.read += 1;
         let (role, text) = match kind.as_str() {
             "task" | "user_feedback" => (Role::User, said.clone()),
-            "text" if is_first => (Role::User, said.clone()),
+            "text" if is_first && self.begins_with_task => (Role::User, said.clone()),
             "user_feedback_diff" => return Ok(()),
             "text" | "completion_result" | "subtask_result" => (Role::Assistant, said.clone()),
             "followup" | "plan_mode_respond" if is_ask => (Role::Assistant, inner(&["question", "response"])),
@@ -147,7 +169,7 @@ impl ClineTask {
         Ok(())
     }
 
-    /// A session of the command line, whose messages are plain.
+    /// A session of the command line.
     fn session(&mut self, session: &Object) -> Result<()> {
         self.about.id = session.text("sessionId")?;
         for message in session.objects("messages")?.unwrap_or_default() {
@@ -156,7 +178,10 @@ impl ClineTask {
                 Some("assistant") => Role::Assistant,
                 _ => continue,
             };
-            let said = ImportedMessage::new(role, text(&message, "content", &["text"])?);
+            let said = text(&message, "content", &["text"])?;
+            let said = without_input_element(without_elements(&said, &["mode_notice"]).into_owned());
+            let info = message.object("modelInfo").ok().flatten().unwrap_or_default();
+            let said = ImportedMessage { model: info.text("id")?, ..ImportedMessage::new(role, said) };
             let (time, id) = (times::member(&message, "ts")?, message.text("id")?);
             self.messages.push(ImportedMessage { time, id, ..said });
         }
@@ -166,7 +191,9 @@ impl ClineTask {
 
 impl Convert for ClineTask {
     fn convert(&mut self, entry: Object, _: &mut Vec<Object>) -> Result<()> {
-        if first_has_all(&entry, "messages", &["role"]) {
+        if self.is_subagent {
+            Ok(())
+        } else if first_has_all(&entry, "messages", &["role"]) {
             self.session(&entry)
         } else if is_shown(&entry) {
             self.shown(&entry)
@@ -182,7 +209,18 @@ impl Convert for ClineTask {
     }
 
     fn reason(&self) -> Option<&'static str> {
-        self.is_shown_too.then_some("they are what Cline sends, of which ui_messages.json has the words")
+        let is_shown_too =
+            self.is_shown_too.then_some("they are what Cline sends, of which ui_messages.json has the words");
+        self.is_subagent.then_some("they are of sub-agents").or(is_shown_too)
+    }
+}
+
+/// The text without the element that the command line puts around the words of a user, which names the mode.
+fn without_input_element(text: String) -> String {
+    let inner = text.strip_prefix("<user_input").and_then(|text| text.strip_suffix("</user_input>"));
+    match inner.and_then(|inner| inner.split_once('>')) {
+        Some((attributes, words)) if attributes.is_empty() || attributes.starts_with(' ') => words.to_owned(),
+        _ => text,
     }
 }
 

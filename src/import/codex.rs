@@ -1,5 +1,6 @@
 //! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`, an entry a line. Compared with the
-//! files of version 0.169.0; before 0.32, entries had no envelope and no time, so that they get that of their session.
+//! files of versions 0.169.0 and 0.171.0; before 0.32, entries had no envelope and no time, so that they get that of
+//! their session.
 
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
@@ -107,6 +108,13 @@ impl CodexSession {
         match event.get("type") {
             Some("\"user_message\"") => {
                 self.typed.extend(event.text("message")?.map(|text| text.trim().to_owned()));
+            }
+            // Newer versions tell of items instead.
+            Some("\"item_completed\"") => {
+                let item = event.object("item").ok().flatten().unwrap_or_default();
+                if item.get("type") == Some("\"UserMessage\"") {
+                    self.typed.insert(text(&item, "content", &["text"])?.trim().to_owned());
+                }
             }
             Some("\"thread_rolled_back\"") => {
                 let count = event.integer("num_turns")?.and_then(|count| usize::try_from(count).ok());

@@ -45,3 +45,15 @@ pub(super) fn said_text(message: &Object, member: &str) -> Result<String> {
     }
     Ok(texts.join("\n"))
 }
+
+/// The lines between which Gemini CLI, and Qwen Code after it, add the files that a message mentions.
+const FILES_BEGIN: &str = "--- Content from referenced files ---";
+const FILES_END: &str = "--- End of content ---";
+
+/// The text without the files that it mentions.
+pub(super) fn without_files(text: &str) -> String {
+    let is_line = |(at, _): &(usize, &str)| *at == 0 || text[..*at].ends_with('\n');
+    let Some((begin, _)) = text.match_indices(FILES_BEGIN).find(is_line) else { return text.to_owned() };
+    let end = text[begin..].rfind(FILES_END).map_or(text.len(), |at| begin + at + FILES_END.len());
+    format!("{}{}", text[..begin].trim_end(), &text[end..])
+}

@@ -37,7 +37,12 @@ pub struct ImportOptions {
     pub has_memories: Arc<AtomicBool>,
     /// The titles of the conversations that were read, by partition and instance.
     pub titles: Arc<Mutex<HashMap<(String, String), String>>>,
+    /// The names of the users of a workspace by their ids, with the place of that which was read last.
+    pub user_names: Arc<Mutex<Option<(String, UserNames)>>>,
 }
+
+/// Names by ids.
+pub(super) type UserNames = Arc<HashMap<String, String>>;
 
 /// The member of [`ImportOptions::map`] and its source that make a conversation a trace.
 const CONVERSATION_AS_TRACE: (&str, &str) = ("trace_id", "conversation");
@@ -131,6 +136,15 @@ impl PendingMessages {
         self.0.clear();
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Takes back all but the first.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
     /// Whether they take so much memory that they are to be handed on.
     pub(super) fn are_many(&self) -> bool {
         /// Roughly the bytes of a message beside its text.
@@ -213,7 +227,18 @@ impl ImportOptions {
         messages: Vec<ImportedMessage>,
         lines: &mut Vec<Object>,
     ) -> Result<()> {
-        let mut question = None;
+        self.add_more(program, conversation, (messages, &mut None), lines)
+    }
+
+    /// Appends lines as `add_all` does. `question` is the id of the question before the messages, and then that of the
+    /// last one among them.
+    pub(super) fn add_more(
+        &self,
+        program: &str,
+        conversation: &Conversation,
+        (messages, question): (Vec<ImportedMessage>, &mut Option<String>),
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
         for message in messages {
             if message.role == Role::User && !message.text.trim().is_empty() {
                 question.clone_from(&message.id);

@@ -16,6 +16,8 @@ struct Files {
     empty: BTreeMap<String, Vec<String>>,
     /// Those that were not read, by the reason.
     left_out: BTreeMap<String, Vec<String>>,
+    /// Those that can be read in more than one way, by the way that was taken.
+    ambiguous: BTreeMap<String, Vec<String>>,
 }
 
 /// The reason that an unknown file is left out.
@@ -38,6 +40,11 @@ impl FileLog {
         self.files().left_out.entry(reason.to_owned()).or_default().push(name.to_owned());
     }
 
+    /// Notes that a file can be read in more than one way, and which was taken.
+    pub(super) fn add_ambiguous(&self, name: &str, taken: &str) {
+        self.files().ambiguous.entry(taken.to_owned()).or_default().push(name.to_owned());
+    }
+
     /// Notes for the user, a line for each reason: of many files it names some, or, with `all`, all.
     pub fn notes(&self, all: bool) -> Vec<String> {
         let files = self.files();
@@ -54,7 +61,9 @@ impl FileLog {
             outcome.iter().map(note).collect()
         };
         let empty = of(&files.empty, ["was read and has no messages", "were read and have no messages"]);
-        empty.into_iter().chain(of(&files.left_out, ["was left out", "were left out"])).collect()
+        let left_out = of(&files.left_out, ["was left out", "were left out"]);
+        let ambiguous = of(&files.ambiguous, ["can be read in two ways", "can be read in two ways"]);
+        empty.into_iter().chain(left_out).chain(ambiguous).collect()
     }
 
     /// Its members of a JSON object, for a report.

@@ -2,11 +2,13 @@
 
 use super::conversation::ImportOptions;
 use super::database::Database;
+use super::file_log::FileLog;
 use super::objects::Convert;
 use super::sample::Sample;
 use crate::error::Result;
 use crate::lines::ObjectSource;
 use crate::record::Object;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -50,6 +52,8 @@ pub(super) struct Origin<'a> {
     pub(super) name: &'a str,
     /// Its path, if it is a file, beside which others may be.
     pub(super) path: Option<&'a Path>,
+    /// Opens another file; its path is relative to the folder of this one, in a file system or an archive.
+    pub(super) other: &'a dyn Fn(&str) -> Option<Bytes>,
 }
 
 impl Origin<'_> {
@@ -63,9 +67,35 @@ impl Origin<'_> {
         Some(Path::new(self.name).parent()?.file_name()?.to_str()?.to_owned())
     }
 
+    /// The text of another file, whose path is relative to the folder.
+    pub(super) fn text_of(&self, path: &str) -> Option<String> {
+        /// A longer text is cut, so that it is no object any more.
+        const MOST_BYTES: u64 = 64 << 20;
+        let mut text = String::new();
+        (self.other)(path)?.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// The beginning of the text of another file, whose path is relative to the folder.
+    pub(super) fn beginning_of(&self, path: &str) -> Option<String> {
+        const BYTES: u64 = 64 << 10;
+        let mut bytes = Vec::new();
+        (self.other)(path)?.take(BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// The JSON object in another file, whose path is relative to the folder.
     pub(super) fn sibling(&self, path: &str) -> Option<Object> {
-        Object::parse(&std::fs::read_to_string(self.path?.parent()?.join(path)).ok()?).ok()
+        Object::parse(&self.text_of(path)?).ok()
+    }
+}
+
+/// Opens files by their paths relative to the folder of a file.
+pub(super) fn beside(path: Option<&Path>) -> impl Fn(&str) -> Option<Bytes> {
+    let folder = path.and_then(Path::parent).map(Path::to_owned);
+    move |path| {
+        let path = folder.as_ref()?.join(path);
+        path.is_file().then(|| File::open(path).ok())?.map(|file| Box::new(file) as Bytes)
     }
 }
 
@@ -80,6 +110,8 @@ pub(super) struct TextInput<'a> {
     pub(super) name: &'a str,
     pub(super) bytes: Bytes,
     pub(super) options: &'a ImportOptions,
+    /// The outcome of the files so far.
+    pub(super) files: &'a FileLog,
 }
 
 /// The way to read the databases of a program.

@@ -4,8 +4,8 @@ use super::format::{ImportFormat, ReadFormat};
 use super::sample::{SAMPLE_BYTES, Sample, first_has_all, has_all};
 use super::{
     aichat, aichat_session, aider, cgip, chat_backend, chatgpt, claude, claude_code, cline, codex,
-    copilot_chat, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists, ollama,
-    open_webui, openai, opencode, opencode_tree, qwen_code, slack, table, whatsapp, zed,
+    copilot_chat, copilot_cli, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists,
+    ollama, open_webui, openai, opencode, opencode_tree, qwen_code, slack, table, whatsapp, zed,
 };
 use crate::error::{Error, Result};
 use crate::record::{Object, kind_named, shape};
@@ -35,6 +35,7 @@ static FORMATS: &[ImportFormat] = &[
     qwen_code::FORMAT,
     cline::FORMAT,
     copilot_chat::FORMAT,
+    copilot_cli::FORMAT,
     cursor::FORMAT,
     goose::DATABASE,
     goose::SESSION,
@@ -84,8 +85,18 @@ static UNREADABLE: &[Unreadable] = &[
         reason: "they are of Gemini CLI, whose sessions have the same prompts",
     },
     Unreadable {
-        recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["role", "parts"])),
+        recognize: |sample| {
+            sample.first().is_some_and(|object| has_all(object, &["role", "parts"]) && !object.has("id"))
+        },
         reason: "they are of Gemini CLI, whose sessions have the same words",
+    },
+    Unreadable {
+        recognize: |sample| {
+            let lists: [&[&str]; 2] =
+                [&["session_id", "ts", "text"], &["display", "pastedContents", "timestamp"]];
+            sample.first().is_some_and(|object| lists.iter().any(|members| has_all(object, members)))
+        },
+        reason: "they have prompts of Codex or Claude Code only, which the sessions have with the answers",
     },
     Unreadable {
         recognize: |sample| {

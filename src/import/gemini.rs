@@ -1,7 +1,7 @@
 //! Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-TIME-ID.json`, one object a session, or
 //! `.jsonl`, an entry a line, in the form of `chatRecordingTypes.ts` of version 0.61.0.
 
-use super::contents::{said_text, tool_call};
+use super::contents::{said_text, tool_call, without_files};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
@@ -9,6 +9,7 @@ use super::sample::has_all;
 use super::times;
 use crate::error::Result;
 use crate::record::{Object, Role};
+use std::collections::HashMap;
 use std::path::Path;
 
 const NAME: &str = "gemini";
@@ -30,6 +31,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
             about: Conversation { directory: origin.path.and_then(project), ..Conversation::default() },
             is_subagent: false,
             pending: PendingMessages::default(),
+            times: HashMap::new(),
         })
     }),
 };
@@ -39,10 +41,6 @@ const PROJECT_ROOT: &str = ".project_root";
 
 /// The beginnings of the program's own messages in the role of the user.
 const CONTEXTS: [&str; 2] = ["<session_context>", "<hook_context>"];
-
-/// The lines between which the program adds the files that a message mentions.
-const FILES_BEGIN: &str = "--- Content from referenced files ---";
-const FILES_END: &str = "--- End of content ---";
 
 /// The directory of the project of a session's file.
 fn project(path: &Path) -> Option<String> {
@@ -57,6 +55,8 @@ struct GeminiSession {
     is_subagent: bool,
     /// The messages, which later lines may write again, or take back.
     pending: PendingMessages,
+    /// The first times of messages by their ids: a session that goes on writes all again, with the time of that.
+    times: HashMap<String, i64>,
 }
 
 impl Convert for GeminiSession {
@@ -126,7 +126,10 @@ impl GeminiSession {
         if CONTEXTS.iter().any(|begin| said.starts_with(begin)) {
             return Ok(());
         }
-        let (time, model) = (times::member(message, "timestamp")?, message.text("model")?);
+        let (mut time, model) = (times::member(message, "timestamp")?, message.text("model")?);
+        if let (Some(time), Some(id)) = (&mut time, &id) {
+            *time = *self.times.entry(id.clone()).or_insert(*time);
+        }
         let of_message = |part| ImportedMessage { time, id: id.clone(), model: model.clone(), ..part };
         let mut parts = vec![of_message(ImportedMessage::new(role, said))];
         let calls = message.objects("toolCalls").ok().flatten().unwrap_or_default();
@@ -146,12 +149,4 @@ impl GeminiSession {
         self.pending.replace(id.as_deref(), parts);
         Ok(())
     }
-}
-
-/// The text without the files that it mentions.
-fn without_files(text: &str) -> String {
-    let is_line = |(at, _): &(usize, &str)| *at == 0 || text[..*at].ends_with('\n');
-    let Some((begin, _)) = text.match_indices(FILES_BEGIN).find(is_line) else { return text.to_owned() };
-    let end = text[begin..].rfind(FILES_END).map_or(text.len(), |at| begin + at + FILES_END.len());
-    format!("{}{}", text[..begin].trim_end(), &text[end..])
 }

@@ -43,9 +43,10 @@ pub(super) const SESSION: ImportFormat = ImportFormat {
 };
 
 fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
-    // Other sessions are those of agents that a session started.
+    // Nobody typed the words of other agents and of schedules.
     let has_types = database.has_column("sessions", "session_type");
-    let types = if has_types { "WHERE coalesce(session_type, 'user') IN ('user', '')" } else { "" };
+    let own = "WHERE coalesce(session_type, 'user') NOT IN ('sub_agent', 'hidden', 'scheduled')";
+    let types = if has_types { own } else { "" };
     let keys = turns(
         &database.connection,
         "sessions",

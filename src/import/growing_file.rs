@@ -1,7 +1,7 @@
 //! A session file that a program is still writing: reads its complete lines since the last read.
 
 use super::conversation::ImportOptions;
-use super::format::{ImportFormat, Origin, ReadFormat};
+use super::format::{ImportFormat, Origin, ReadFormat, beside};
 use super::formats::recognize;
 use super::objects::{Convert, ConvertedObjects};
 use super::own_lines::OwnLines;
@@ -153,7 +153,8 @@ impl GrowingFile {
             ReadFormat::Lines => Some(Box::new(OwnLines::new(options))),
             ReadFormat::Objects(converter) => {
                 let name = self.path.display().to_string();
-                Some(converter(options, &Origin { name: &name, path: Some(&self.path) }))
+                let other = beside(Some(&self.path));
+                Some(converter(options, &Origin { name: &name, path: Some(&self.path), other: &other }))
             }
             ReadFormat::Text(_) | ReadFormat::Database(_) => None,
         }

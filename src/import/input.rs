@@ -3,7 +3,7 @@
 use super::conversation::ImportOptions;
 use super::database::{self, Database};
 use super::file_log::{FileLog, UNKNOWN, singular};
-use super::format::{Bytes, ImportFormat, Origin, ReadFormat, TextInput};
+use super::format::{Bytes, ImportFormat, Origin, ReadFormat, TextInput, beside};
 use super::formats::{formats, is_record, names, recognize, unreadable};
 use super::objects::ConvertedObjects;
 use super::own_lines::OwnLines;
@@ -72,13 +72,14 @@ impl Sources {
                 Ok(None)
             }
             Waiting::Operand(Input::Stream { name, path, bytes }) => {
-                self.open_bytes(name, path.as_deref(), bytes, true)
+                self.open_bytes(name, path.as_deref(), bytes, true, &beside(path.as_deref()))
             }
             Waiting::Operand(Input::File(path)) => self.open_file(&path, true),
             Waiting::File(path) => self.open_file(&path, false),
             Waiting::Entry(entry) => {
                 let bytes = entry.open()?;
-                self.open_bytes(entry.name(), None, bytes, false)
+                let other = |path: &str| entry.other(path)?.open().ok();
+                self.open_bytes(entry.name(), None, bytes, false, &other)
             }
         }
     }
@@ -86,7 +87,7 @@ impl Sources {
     fn open_file(&mut self, path: &Path, is_operand: bool) -> Result<Option<Box<dyn ObjectSource>>> {
         let name = path.display().to_string();
         let file = File::open(path).context(format_args!("cannot open {name}"))?;
-        self.open_bytes(name, Some(path), Box::new(file), is_operand)
+        self.open_bytes(name, Some(path), Box::new(file), is_operand, &beside(Some(path)))
     }
 
     /// Puts the files of a folder, by path, before the waiting inputs.
@@ -110,13 +111,15 @@ impl Sources {
         }
     }
 
-    /// Opens bytes; `is_operand` is whether the user named them, so that they are read in any form.
+    /// Opens bytes; `is_operand` is whether the user named them, so that they are read in any form. `other` opens files
+    /// beside them.
     fn open_bytes(
         &mut self,
         name: String,
         path: Option<&Path>,
         bytes: Bytes,
         is_operand: bool,
+        other: &dyn Fn(&str) -> Option<Bytes>,
     ) -> Result<Option<Box<dyn ObjectSource>>> {
         let cannot = format!("cannot read {name}");
         let (mut sample, mut bytes) = sampled(bytes, &cannot)?;
@@ -164,9 +167,11 @@ impl Sources {
             }
             ReadFormat::Objects(converter) => Box::new(ConvertedObjects::new(
                 objects(bytes),
-                converter(&self.options, &Origin { name: &name, path }),
+                converter(&self.options, &Origin { name: &name, path, other }),
             )),
-            ReadFormat::Text(read) => read(TextInput { name: &name, bytes, options: &self.options }),
+            ReadFormat::Text(read) => {
+                read(TextInput { name: &name, bytes, options: &self.options, files: &self.files })
+            }
             ReadFormat::Database(_) => {
                 return Err(Error::new("is no SQLite database")
                     .at(name)

@@ -63,8 +63,8 @@ impl Convert for LibreChatExport {
             tree.add(id, parent.as_deref().filter(|parent| by_id.contains_key(parent)));
         }
         let shown = match tree.last_leaf(|_, _| false) {
-            Some(leaf) if !self.options.branches => tree.branch(leaf)?,
-            _ => tree.all()?,
+            Some(leaf) if !self.options.branches => tree.branch(leaf),
+            _ => tree.all(),
         };
         let mut messages = Vec::new();
         for (at, id) in (0..).zip(shown) {

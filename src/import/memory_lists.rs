@@ -7,7 +7,7 @@ use super::objects::Convert;
 use super::sample::{first_has_all, has_all};
 use super::times;
 use crate::error::{Error, Result};
-use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time};
+use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time, usage_id};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
@@ -247,8 +247,12 @@ fn signal_line(
     let at = time.or(options.at).unwrap_or(options.now);
     match signal.text("id")? {
         Some(id) => line.set_text("id", &id),
-        // A count of uses is known by its day.
-        None if kind == SignalType::Usage.name() && positive == "true" => {}
+        // A count of uses is known by its day, or, without a time, is one at each import.
+        None if kind == SignalType::Usage.name() && positive == "true" => {
+            if time.or(options.at).is_none() {
+                line.set_text("id", &usage_id(&memory, &day_of(0), STORE)?);
+            }
+        }
         // One without a time has the same id at each import.
         None => line.set(DERIVED_FROM, time.or(options.at).unwrap_or_default().to_string()),
     }

@@ -1,4 +1,5 @@
-//! Chats of Open WebUI: the export of all chats or of one, an array, and the database `webui.db`.
+//! Chats of Open WebUI: the export of all chats or of one, an array, and the database `webui.db`, compared with that of
+//! version 0.12.4.
 
 use super::account::MessageTree;
 use super::contents::text;
@@ -41,12 +42,16 @@ pub(super) const DATABASE: ImportFormat = ImportFormat {
     }),
 };
 
+/// The chats but those that are copies: earlier versions shared one by a copy of a user of that name.
+const OWN_CHATS: &str =
+    "SELECT id FROM chat WHERE user_id IS NULL OR user_id NOT LIKE 'shared-%' ORDER BY created_at, id";
+
 struct Chats {
     options: ImportOptions,
 }
 
 fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
-    let keys = turns(&database.connection, "chat", "SELECT id FROM chat ORDER BY created_at, id")?;
+    let keys = turns(&database.connection, "chat", OWN_CHATS)?;
     let chats = Chats { options: options.clone() };
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(chats))))
 }
@@ -117,12 +122,6 @@ impl Convert for Chats {
             Some(leaf) if !self.options.branches => tree.branch(leaf),
             _ => tree.all(),
         };
-        // Of messages in a circle, only the times give an order.
-        let shown = shown.unwrap_or_else(|_| {
-            let mut ids: Vec<&str> = messages.iter().map(|(id, _)| id.as_str()).collect();
-            ids.sort_by_key(|id| times::member(objects[id], "timestamp").ok().flatten());
-            ids
-        });
         let mut found = Vec::new();
         for (at, id) in (0..).zip(shown) {
             let Some(message) = objects.get(id) else { continue };

@@ -1,7 +1,7 @@
 //! The database of opencode, `~/.local/share/opencode/opencode.db`, and the output of `opencode export` for a
 //! session. Compared with the files of version 1.18.33.
 
-use super::contents::tool_call;
+use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
@@ -49,6 +49,8 @@ pub(super) struct Sessions {
     options: ImportOptions,
     /// Whether the sessions of the database say from where on they were reverted.
     has_revert: bool,
+    /// Whether it has a table with whole messages, which later versions, and Kilo after them, fill instead.
+    has_whole_messages: bool,
     has_subagent: bool,
 }
 
@@ -58,8 +60,8 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
     let own = if has_parents { "WHERE parent_id IS NULL" } else { "" };
     let sql = format!("SELECT id FROM session {own} ORDER BY time_created, id");
     let keys = turns(&database.connection, "session", &sql)?;
-    let has_revert = database.has_column("session", "revert");
-    let sessions = Sessions::new(options, has_revert);
+    let mut sessions = Sessions::new(options, database.has_column("session", "revert"));
+    sessions.has_whole_messages = database.has_column("session_message", "data");
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(sessions))))
 }
 
@@ -70,6 +72,9 @@ impl ReadTurn for Sessions {
         let messages = messages(connection, &key.id).context(cannot)?;
         let revert = if self.has_revert { revert(connection, &key.id).context(cannot)? } else { None };
         let mut revert = Revert::of(revert.and_then(|json| Object::parse(&json).ok()).as_ref());
+        if messages.is_empty() && self.has_whole_messages {
+            return self.whole_messages(connection, &about, &mut revert, lines);
+        }
         for (id, data, parts) in messages {
             let parts: Result<Vec<Object>> = parts.iter().map(|part| Object::parse(part)).collect();
             let Some(parts) = revert.kept(&id, parts?) else { break };
@@ -193,7 +198,37 @@ impl Convert for Sessions {
 
 impl Sessions {
     pub(super) fn new(options: &ImportOptions, has_revert: bool) -> Sessions {
-        Sessions { options: options.clone(), has_revert, has_subagent: false }
+        Sessions { options: options.clone(), has_revert, has_whole_messages: false, has_subagent: false }
+    }
+
+    /// Reads the messages of a session that are whole: a user's has a text, and one of the model a list of parts.
+    fn whole_messages(
+        &self,
+        connection: &Connection,
+        about: &Conversation,
+        revert: &mut Revert,
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
+        let read = || {
+            let sql = "SELECT id, type, data, CAST(time_created AS TEXT) FROM session_message
+                WHERE session_id = ? AND type IN ('user', 'assistant') ORDER BY time_created, id";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement
+                .query_map([&about.id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+            rows.collect::<rusqlite::Result<Vec<[String; 4]>>>()
+        };
+        let mut messages = Vec::new();
+        for [id, role, data, created] in read().context("cannot read the session")? {
+            let data = Object::parse(&data)?;
+            let role = if role == "user" { Role::User } else { Role::Assistant };
+            let said = text(&data, if role == Role::User { "text" } else { "content" }, &["text"])?;
+            if revert.kept(&id, Vec::new()).is_none() {
+                break;
+            }
+            let (time, said) = (times::from_text(&created)?, ImportedMessage::new(role, said));
+            messages.push(ImportedMessage { time: Some(time), id: Some(id), ..said });
+        }
+        self.options.add_all(NAME, about, messages, lines)
     }
 
     fn message(

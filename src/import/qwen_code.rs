@@ -1,15 +1,16 @@
 //! Sessions of Qwen Code: `~/.qwen/projects/PROJECT/chats/SESSION.jsonl`, an entry a line. Compared with the files of
-//! version 0.18.1.
+//! versions 0.15.10, 0.18.1 and 0.24.4.
 
-use super::contents::{said_text, tool_call};
-use super::conversation::{Conversation, ImportOptions, ImportedMessage};
+use super::contents::{said_text, tool_call, without_files};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::{first_has_all, has_all};
 use super::times;
-use crate::api::own_words;
+use crate::api::{own_words, typed_words};
 use crate::error::Result;
 use crate::record::{Object, Role};
+use std::collections::HashMap;
 
 const NAME: &str = "qwen-code";
 
@@ -24,14 +25,32 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
         })
     },
     read: ReadFormat::Objects(|options, _| {
-        Box::new(QwenSession { options: options.clone(), about: Conversation::default(), question: None })
+        Box::new(QwenSession {
+            options: options.clone(),
+            about: Conversation::default(),
+            pending: PendingMessages::default(),
+            entries: HashMap::new(),
+            question: None,
+        })
     }),
 };
+
+/// The kinds of entries in the role of the user that a user wrote; the others are notifications and tasks.
+const TYPED: [&str; 2] = ["mid_turn_user_message", "realtime_message"];
+
+/// The lines between which a hook adds to the words of a user, at their end.
+const CONTEXT_BEGIN: &str = "<qwen:user-prompt-submit-context>";
+const CONTEXT_END: &str = "</qwen:user-prompt-submit-context>";
 
 struct QwenSession {
     options: ImportOptions,
     /// The session, and the directory in which it began.
     about: Conversation,
+    /// The messages, which may be rewound.
+    pending: PendingMessages,
+    /// The number of pending messages up to the end of each entry.
+    entries: HashMap<String, usize>,
+    /// The id of the last question.
     question: Option<String>,
 }
 
@@ -39,39 +58,92 @@ impl Convert for QwenSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         let session = entry.text("sessionId")?;
         if self.about.id != session {
+            self.finish(lines)?;
+            self.question = None;
             self.about =
                 Conversation { id: session, directory: entry.text("cwd")?, ..Conversation::default() };
         }
-        let Some(message) = entry.object("message").ok().flatten() else { return Ok(()) };
-        let (time, id) = (times::member(&entry, "timestamp")?, entry.text("uuid")?);
-        let said = said_text(&message, "parts")?;
-        let part = match entry.text("type")?.as_deref() {
-            Some("user") => {
-                let words = own_words(&said).unwrap_or_default().into_owned();
-                if !words.trim().is_empty() {
-                    self.question.clone_from(&id);
+        match entry.text("type")?.as_deref() {
+            Some("system") => self.system(&entry)?,
+            Some(kind) => self.message(kind, &entry)?,
+            None => {}
+        }
+        if let Some(id) = entry.text("uuid")? {
+            self.entries.insert(id, self.pending.count());
+        }
+        if self.pending.are_many() { self.finish(lines) } else { Ok(()) }
+    }
+
+    fn finish(&mut self, lines: &mut Vec<Object>) -> Result<()> {
+        self.entries.clear();
+        let messages = (self.pending.take(), &mut self.question);
+        self.options.add_more(NAME, &self.about, messages, lines)
+    }
+}
+
+impl QwenSession {
+    fn system(&mut self, entry: &Object) -> Result<()> {
+        match entry.text("subtype")?.as_deref() {
+            // It goes on after the entry that it names, or anew.
+            Some("rewind") => match entry.text("parentUuid")? {
+                Some(last) => {
+                    let kept = self.entries.get(&last).copied();
+                    self.pending.truncate(kept.unwrap_or(self.pending.count()));
                 }
-                ImportedMessage::new(Role::User, words)
+                None => self.pending.clear(),
+            },
+            Some("custom_title") => {
+                let payload = entry.object("systemPayload").ok().flatten().unwrap_or_default();
+                self.about.title = payload.text("customTitle")?;
             }
-            Some("assistant") => {
-                let model = entry.text("model")?;
-                ImportedMessage { model, ..ImportedMessage::new(Role::Assistant, said) }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, kind: &str, entry: &Object) -> Result<()> {
+        let Some(message) = entry.object("message").ok().flatten() else { return Ok(()) };
+        let (time, id) = (times::member(entry, "timestamp")?, entry.text("uuid")?);
+        let of_entry = |part| ImportedMessage { time, id: id.clone(), ..part };
+        match kind {
+            "user" if !is_typed(entry)? => {}
+            "user" => self.pending.push(of_entry(ImportedMessage::new(Role::User, words(entry, &message)?))),
+            "assistant" => {
+                let said = ImportedMessage::new(Role::Assistant, said_text(&message, "parts")?);
+                self.pending.push(of_entry(ImportedMessage { model: entry.text("model")?, ..said }));
             }
-            Some("tool_result") => ImportedMessage::new(Role::Tool, ""),
-            _ => return Ok(()),
-        };
-        let trace_id = self.question.clone();
-        let of_entry = |part| ImportedMessage { time, id: id.clone(), trace_id: trace_id.clone(), ..part };
-        if part.role != Role::Tool {
-            self.options.add(NAME, &self.about, of_entry(part), lines)?;
+            _ => {}
         }
         for part in message.objects("parts").ok().flatten().unwrap_or_default() {
             if let Some(tool) = tool(&part).filter(|_| self.options.keep_tools) {
-                self.options.add(NAME, &self.about, of_entry(tool), lines)?;
+                self.pending.push(of_entry(tool));
             }
         }
         Ok(())
     }
+}
+
+/// Whether a user wrote an entry in the role of the user.
+fn is_typed(entry: &Object) -> Result<bool> {
+    let kind = entry.text("subtype")?;
+    let is_of_user = matches!(entry.get("provenance"), None | Some("null" | "\"real_user\""));
+    Ok(is_of_user && kind.is_none_or(|kind| TYPED.contains(&kind.as_str())))
+}
+
+/// The words of the user in an entry, where the program has them apart, or without what it added.
+fn words(entry: &Object, message: &Object) -> Result<String> {
+    let payload = entry.object("systemPayload").ok().flatten().unwrap_or_default();
+    if let Some(shown) = payload.text("displayText").ok().flatten() {
+        return Ok(shown);
+    }
+    let mut said = without_files(&said_text(message, "parts")?);
+    if said.trim_end().ends_with(CONTEXT_END)
+        && let Some(begin) = said.rfind(CONTEXT_BEGIN)
+    {
+        said.truncate(begin);
+    }
+    let own = if entry.has("provenance") { typed_words } else { own_words };
+    Ok(own(said.trim_end()).unwrap_or_default().into_owned())
 }
 
 /// The call of a tool, or its output, in a part.

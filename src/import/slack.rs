@@ -2,16 +2,15 @@
 //! archive has beside lists of channels and users.
 
 use super::contents::text;
-use super::conversation::{Conversation, ImportOptions, ImportedMessage};
-use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
+use super::conversation::{Conversation, ImportOptions, ImportedMessage, UserNames};
+use super::format::{DOWNLOADS, ImportFormat, Origin, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
 use super::times;
 use crate::error::Result;
 use crate::record::{Object, Role};
-use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::PoisonError;
 
 const NAME: &str = "slack";
 
@@ -27,8 +26,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     },
     read: ReadFormat::Objects(|options, origin| {
         let about = Conversation { id: origin.folder(), ..Conversation::default() };
-        let users = origin.path.and_then(|path| Some(path.parent()?.parent()?.join(USERS)));
-        Box::new(SlackChannel { options: options.clone(), about, users, names: OnceCell::new() })
+        Box::new(SlackChannel { options: options.clone(), about, names: names(options, origin) })
     }),
 };
 
@@ -36,14 +34,11 @@ struct SlackChannel {
     options: ImportOptions,
     /// A channel has the name of its folder.
     about: Conversation,
-    /// The path of the list of users.
-    users: Option<PathBuf>,
-    /// The names of the users by their ids, read when a message has none.
-    names: OnceCell<HashMap<String, String>>,
+    names: UserNames,
 }
 
 /// The list of users, beside the folders of the channels.
-const USERS: &str = "users.json";
+const USERS: &str = "../users.json";
 
 /// The name in a user, or in the profile of one.
 fn name(of: &Object) -> Option<String> {
@@ -51,20 +46,26 @@ fn name(of: &Object) -> Option<String> {
     ["real_name", "display_name", "name"].iter().find_map(member)
 }
 
-impl SlackChannel {
-    /// The name that the list of users gives a user; none if there is no list.
-    fn name_of(&self, user: &str) -> Option<String> {
-        let read = || {
-            let list = std::fs::read_to_string(self.users.as_ref()?).ok()?;
-            let users = Object::parse(&format!("{{\"users\":{list}}}")).ok()?.objects("users").ok()??;
-            let named = |user: Object| {
-                let profile = user.object("profile").ok().flatten().unwrap_or_default();
-                Some((user.text("id").ok()??, name(&profile).or_else(|| name(&user))?))
-            };
-            Some(users.into_iter().filter_map(named).collect())
-        };
-        self.names.get_or_init(|| read().unwrap_or_default()).get(user).cloned()
+/// The names that the list of users gives, which is read once for all channels; none if there is no list.
+fn names(options: &ImportOptions, origin: &Origin) -> UserNames {
+    let workspace = Path::new(origin.name).parent().and_then(Path::parent);
+    let workspace = workspace.map(|path| path.display().to_string()).unwrap_or_default();
+    let mut last = options.user_names.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, names)) = last.as_ref().filter(|(of, _)| *of == workspace) {
+        return names.clone();
     }
+    let read = || {
+        let list = origin.text_of(USERS)?;
+        let users = Object::parse(&format!("{{\"users\":{list}}}")).ok()?.objects("users").ok()??;
+        let named = |user: Object| {
+            let profile = user.object("profile").ok().flatten().unwrap_or_default();
+            Some((user.text("id").ok()??, name(&profile).or_else(|| name(&user))?))
+        };
+        Some(users.into_iter().filter_map(named).collect())
+    };
+    let names = UserNames::new(read().unwrap_or_default());
+    *last = Some((workspace, names.clone()));
+    names
 }
 
 /// The subtypes of messages that people and programs wrote; others say what happened.
@@ -85,14 +86,41 @@ impl Convert for SlackChannel {
         let member = |of: &Object, name: &str| of.text(name).ok().flatten().filter(|text| !text.is_empty());
         let user = member(&message, "user");
         let name = name(&profile).or_else(|| member(&message, "username"));
-        let name = name.or_else(|| self.name_of(user.as_deref()?)).or(user);
-        let said = unescaped(&said);
+        let name = name.or_else(|| self.names.get(user.as_deref()?).cloned()).or(user);
+        let said = unescaped(&self.with_names(&said));
         let said = name.map_or(said.clone(), |name| format!("{name}: {said}"));
         // Answers in a thread belong to its first message.
         let (time, id) = (times::member(&message, "ts")?, message.text("ts")?);
         let trace_id = message.text("thread_ts")?.or(id.clone());
         let said = ImportedMessage { time, id, trace_id, ..ImportedMessage::new(Role::User, said) };
         self.options.add(NAME, &self.about, said, lines)
+    }
+}
+
+impl SlackChannel {
+    /// The text with the names of the users that it mentions as `<@U024BE7LH>`.
+    fn with_names(&self, text: &str) -> String {
+        let mut named = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("<@") {
+            named.push_str(before);
+            let user = after.split_once('>').and_then(|(id, rest)| {
+                let (id, label) = id.split_once('|').map_or((id, None), |(id, label)| (id, Some(label)));
+                Some((self.names.get(id).map(String::as_str).or(label)?, rest))
+            });
+            match user {
+                Some((name, after)) => {
+                    named.push('@');
+                    named.push_str(name);
+                    rest = after;
+                }
+                None => {
+                    named.push_str("<@");
+                    rest = after;
+                }
+            }
+        }
+        named + rest
     }
 }
 

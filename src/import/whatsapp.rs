@@ -1,5 +1,6 @@
 //! Chats that WhatsApp exports: text, in which a line with a date, a time and a name begins each message. Whether the
-//! day or the month comes first follows from the dates of the file, and it is the day if they do not say.
+//! day or the month comes first follows from the dates of the file; if they do not say, it is the day, and a note says
+//! so.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -8,6 +9,7 @@ use super::times;
 use crate::error::Result;
 use crate::record::{Object, Role};
 use jiff::civil::Date;
+use std::cmp::Ordering;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -27,14 +29,20 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
         headings().any(|heading| is_of_program(&heading)) || headings().filter(is_chat).take(2).count() == 2
     },
     read: ReadFormat::Text(|input| {
-        let TextInput { name, mut bytes, options } = input;
+        let TextInput { name, mut bytes, options, files } = input;
         let mut text = Vec::new();
         // An error comes again when the lines are read.
         let _ = bytes.by_ref().take(options.max_line as u64).read_to_end(&mut text);
-        let is_month_first = is_month_first(&String::from_utf8_lossy(&text), options);
-        let format = if is_month_first { MONTH_FIRST } else { DAY_FIRST };
+        let format = match date_order(&String::from_utf8_lossy(&text), options) {
+            Some(DateOrder::MonthFirst) => MONTH_FIRST,
+            Some(DateOrder::DayFirst) => DAY_FIRST,
+            None => {
+                files.add_ambiguous(name, EITHER);
+                DAY_FIRST
+            }
+        };
         let bytes = Box::new(Cursor::new(text).chain(bytes));
-        Box::new(Blocks::new(format, TextInput { name, bytes, options }))
+        Box::new(Blocks::new(format, TextInput { name, bytes, options, files }))
     }),
 };
 
@@ -46,21 +54,38 @@ const MONTH_FIRST: BlockFormat =
 /// The places of the year, the month and the day among the numbers of a date.
 const YEAR_MONTH_DAY: [[usize; 3]; 2] = [[2, 1, 0], [2, 0, 1]];
 
-/// Whether the dates of a chat have the month before the day: the order in which more dates are days of the past, or,
-/// if that does not say, in which the messages ascend, or, if neither does, the form of the United States says so.
-fn is_month_first(text: &str, options: &ImportOptions) -> bool {
+/// The note on a chat of which nothing says whether the day or the month comes first.
+const EITHER: &str = "they have dates that fit both day/month and month/day, and day/month was taken";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DateOrder {
+    DayFirst,
+    MonthFirst,
+}
+
+/// The order of the day and the month in the dates of a chat: that in which more dates are days of the past, or, if
+/// that does not say, in which the messages ascend, or, if neither does, that which the form of the dates has in the
+/// languages that write them so. `None` if nothing says.
+fn date_order(text: &str, options: &ImportOptions) -> Option<DateOrder> {
     let headings: Vec<Object> = text.lines().filter_map(heading).collect();
     // A day more, since the clock of the sender may be in another zone.
     let latest = options.now + 24 * 60 * 60 * 1000;
-    let faults = YEAR_MONTH_DAY.map(|order| {
-        let times: Vec<Option<i64>> = headings.iter().map(|heading| time(heading, order, options)).collect();
+    let times = YEAR_MONTH_DAY
+        .map(|order| headings.iter().map(|heading| time(heading, order, options)).collect::<Vec<_>>());
+    let faults = times.each_ref().map(|times| {
         let impossible = times.iter().filter(|time| time.is_none()).count();
         let future = times.iter().flatten().filter(|time| options.now > 0 && **time > latest).count();
         let descents = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
         (impossible, future, descents)
     });
-    let is_american = || headings.iter().any(|heading| heading.has(AMERICAN));
-    faults[1] < faults[0] || faults[1] == faults[0] && is_american()
+    let has = |member| headings.iter().any(|heading| heading.has(member));
+    match faults[0].cmp(&faults[1]) {
+        Ordering::Less => Some(DateOrder::DayFirst),
+        Ordering::Greater => Some(DateOrder::MonthFirst),
+        Ordering::Equal if has(AMERICAN) => Some(DateOrder::MonthFirst),
+        // Points and hyphens stand between a day and a month only.
+        Ordering::Equal => (times[0] == times[1] || !has(SLASH)).then_some(DateOrder::DayFirst),
+    }
 }
 
 /// Whether a heading names somebody.
@@ -82,8 +107,9 @@ fn is_of_program(heading: &Object) -> bool {
 /// The character before what the program itself writes.
 const MARK: char = '\u{200e}';
 
-/// The members of a heading with a date such as `11/21/26` and a time such as `8:03 PM`, and of one with a date such as
-/// `2026-11-21`.
+/// The members of a heading with a date such as `11/21/26`, of one that has a time such as `8:03 PM` too, and of one
+/// with a date such as `2026-11-21`.
+const SLASH: &str = "slash";
 const AMERICAN: &str = "american";
 const ISO: &str = "iso";
 
@@ -247,6 +273,9 @@ fn heading(line: &str) -> Option<Object> {
     }
     heading.set_text("name", name);
     heading.set_text("text", text);
+    if between == '/' {
+        heading.set(SLASH, "true");
+    }
     if between == '/' && time.ends_with('M') {
         heading.set(AMERICAN, "true");
     }
@@ -292,15 +321,21 @@ mod tests {
 
     #[test]
     fn the_order_of_a_date_follows_from_the_chat() {
+        let (day, month) = (Some(DateOrder::DayFirst), Some(DateOrder::MonthFirst));
         for (text, wanted) in [
-            ("11/5/26, 8:03 PM - Ada: Hello\n11/21/26, 8:03 PM - Ada: Hello", true),
-            ("5/11/26, 20:03 - Ada: Hello", false),
-            ("[11/5/26, 8:03:00 PM] Ada: Hello", true),
-            ("5/11/26, 8:03 pm - Ada: Hello", false),
-            ("11/5/26, 20:03 - Ada: Hello\n12/1/26, 20:03 - Ada: Hello", true),
-            ("11/5/26, 8:03 PM - Ada: Hello\n1/12/26, 8:03 PM - Ada: Hello", false),
+            ("11/5/26, 8:03 PM - Ada: Hello\n11/21/26, 8:03 PM - Ada: Hello", month),
+            ("5/11/26, 20:03 - Ada: Hello", None),
+            ("5.11.26, 20:03 - Ada: Hello", day),
+            ("5-11-2026 20:03 - Ada: Hello", day),
+            ("5/5/26, 20:03 - Ada: Hello", day),
+            ("[2026/11/5 下午8:03:00] Ada: Hello", day),
+            ("[11/5/26, 8:03:00 PM] Ada: Hello", month),
+            ("5/11/26, 8:03 pm - Ada: Hello", None),
+            ("5/11/26, 20:03 - Ada: Hello\n13/11/26, 20:03 - Ada: Hello", day),
+            ("11/5/26, 20:03 - Ada: Hello\n12/1/26, 20:03 - Ada: Hello", month),
+            ("11/5/26, 8:03 PM - Ada: Hello\n1/12/26, 8:03 PM - Ada: Hello", day),
         ] {
-            assert_eq!(is_month_first(text, &ImportOptions::default()), wanted, "{text}");
+            assert_eq!(date_order(text, &ImportOptions::default()), wanted, "{text}");
         }
     }
 }

@@ -34,7 +34,10 @@ struct Threads {
 }
 
 fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<dyn ObjectSource>> {
-    let keys = turns(&database.connection, "threads", "SELECT id FROM threads ORDER BY updated_at, id")?;
+    // A thread with a parent is that of an agent that another thread started.
+    let own = if database.has_column("threads", "parent_id") { "WHERE parent_id IS NULL" } else { "" };
+    let sql = format!("SELECT id FROM threads {own} ORDER BY updated_at, id");
+    let keys = turns(&database.connection, "threads", &sql)?;
     let threads = Threads {
         options: options.clone(),
         has_created: database.has_column("threads", "created_at"),

@@ -4,15 +4,27 @@ use super::format::Bytes;
 use crate::error::{Context, Error, Result};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use zip::{CompressionMethod, ZipArchive};
 
 /// A file in an archive.
 pub(super) struct Entry {
-    archive: PathBuf,
+    archive: Arc<Archive>,
     name: String,
+}
+
+/// An archive, with the places of its files by their names.
+struct Archive {
+    path: PathBuf,
+    files: HashMap<String, Place>,
+}
+
+/// The place of a file in an archive.
+struct Place {
     method: CompressionMethod,
     encrypted: bool,
     /// The position of its bytes in the archive, and their number.
@@ -28,43 +40,61 @@ pub(super) fn entries(path: &Path) -> Result<Vec<Entry>> {
     let cannot = || format!("cannot read {}", path.display());
     let file = File::open(path).context(cannot())?;
     let mut archive = ZipArchive::new(file).context(cannot())?;
-    let mut entries = Vec::new();
+    let (mut names, mut files) = (Vec::new(), HashMap::new());
     for at in 0..archive.len() {
         let entry = archive.by_index_raw(at).context(cannot())?;
         if !entry.is_file() {
             continue;
         }
         let start = entry.data_start().ok_or_else(|| Error::new(cannot()).because("an entry has no data"))?;
-        entries.push(Entry {
-            archive: path.to_owned(),
-            name: entry.name().context(cannot())?.into_owned(),
+        let name = entry.name().context(cannot())?.into_owned();
+        let place = Place {
             method: entry.compression(),
             encrypted: entry.encrypted(),
             start,
             compressed: entry.compressed_size(),
             size: entry.size(),
             crc32: entry.crc32(),
-        });
+        };
+        names.push(name.clone());
+        files.insert(name, place);
     }
-    Ok(entries)
+    let archive = Arc::new(Archive { path: path.to_owned(), files });
+    Ok(names.into_iter().map(|name| Entry { archive: archive.clone(), name }).collect())
 }
 
 impl Entry {
     /// Its name for messages.
     pub(super) fn name(&self) -> String {
-        format!("{}/{}", self.archive.display(), self.name)
+        format!("{}/{}", self.archive.path.display(), self.name)
+    }
+
+    /// Another file of its archive; `path` is relative to its folder.
+    pub(super) fn other(&self, path: &str) -> Option<Entry> {
+        let mut parts: Vec<&str> = self.name.split('/').collect();
+        parts.pop();
+        for part in path.split('/') {
+            match part {
+                ".." => drop(parts.pop()?),
+                part => parts.push(part),
+            }
+        }
+        let name = parts.join("/");
+        self.archive.files.contains_key(&name).then(|| Entry { archive: self.archive.clone(), name })
     }
 
     /// Its decompressed bytes, which end with an error unless size and checksum are those of the archive.
     pub(super) fn open(&self) -> Result<Bytes> {
         let cannot = format!("cannot read {}", self.name());
-        if self.encrypted {
+        let place = self.archive.files.get(&self.name);
+        let place = place.ok_or_else(|| Error::new(&*cannot).because("the archive lacks it"))?;
+        if place.encrypted {
             return Err(Error::new(cannot).because("is encrypted").hint("extract it, and name the file"));
         }
-        let mut file = File::open(&self.archive).context(&cannot)?;
-        file.seek(SeekFrom::Start(self.start)).context(&cannot)?;
-        let raw = file.take(self.compressed);
-        let bytes: Bytes = match self.method {
+        let mut file = File::open(&self.archive.path).context(&cannot)?;
+        file.seek(SeekFrom::Start(place.start)).context(&cannot)?;
+        let raw = file.take(place.compressed);
+        let bytes: Bytes = match place.method {
             CompressionMethod::Stored => Box::new(raw),
             CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(raw)),
             other => {
@@ -72,7 +102,7 @@ impl Entry {
                 return Err(Error::new(cannot).because(cause).hint("extract it, and name the file"));
             }
         };
-        Ok(Box::new(Checked { bytes, crc: Crc::new(), size: self.size, crc32: self.crc32 }))
+        Ok(Box::new(Checked { bytes, crc: Crc::new(), size: place.size, crc32: place.crc32 }))
     }
 }
 

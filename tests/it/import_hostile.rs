@@ -1,7 +1,7 @@
 //! Hostile and damaged files: an error names the place, and nothing is half done.
 
 use crate::import_formats::{fixture, messages};
-use crate::support::Home;
+use crate::support::{Home, text};
 use serde_json::json;
 use std::io::Write;
 
@@ -22,29 +22,47 @@ fn conversation(id: &str, messages: &[(&str, Option<&str>, f64)], current: &str)
     json!({"title": "t", "mapping": mapping, "current_node": current, "conversation_id": id}).to_string()
 }
 
-/// Keeps: What is damaged in a file of another program is named.
+/// Keeps: Messages whose parents form a circle are imported, with those that follow them.
 #[test]
 fn trees_that_are_no_trees() {
-    let home = Home::new();
-    let circle = conversation("c1", &[("a", Some("b"), 1.0), ("b", Some("a"), 2.0)], "b");
-    let lost = conversation("c2", &[("a", Some("nowhere"), 3.0)], "a");
-    let export = format!("[{circle},\n{lost}]");
-    for words in [&[][..], &["--branches"]] {
-        let ran = home.run("rsv-import", words, &export);
-        let wanted = "rsv-import: error: <stdin>:1: the messages of the conversation form a circle\n";
-        assert_eq!((ran.stderr.as_str(), ran.status), (wanted, 2));
-        assert_eq!(messages(&home).len(), 1, "the other conversation is imported");
-    }
-    // The same of Claude's.
-    let message = |id: &str, parent: &str| {
-        json!({"uuid": id, "parent_message_uuid": parent, "sender": "human", "text": "Hu", "content": [],
-            "created_at": "2026-11-01T10:00:00Z"})
+    let circle = |current: &str| {
+        conversation("c1", &[("a", Some("b"), 1.0), ("b", Some("a"), 2.0), ("c", Some("c"), 3.0)], current)
     };
-    let circle = json!({"uuid": "c", "name": "t", "created_at": "2026-11-01T10:00:00Z",
+    let lost = conversation("c2", &[("a", Some("nowhere"), 4.0)], "a");
+    let said = |home: &Home| messages(home).iter().map(|m| text(&m["content"])).collect::<Vec<_>>();
+    for (current, words, wanted) in [
+        ("b", &[][..], &["says a", "says b", "says a"][..]),
+        ("c", &[], &["says c", "says a"]),
+        // The export names no last message.
+        ("", &[], &["says c", "says a"]),
+        ("b", &["--branches"], &["says a", "says b", "says c", "says a"]),
+    ] {
+        let home = Home::new();
+        let export = format!("[{},\n{lost}]", circle(current));
+        home.run("rsv-import", words, &export).ok();
+        assert_eq!(said(&home), wanted, "{current} {words:?}");
+    }
+    // The same of Claude's, and of LibreChat's.
+    let time = |id: &str| format!("2026-11-01T10:00:0{}Z", u8::from(id == "b"));
+    let message = |id: &str, parent: &str| {
+        json!({"uuid": id, "parent_message_uuid": parent, "sender": "human", "text": format!("says {id}"), "content": [],
+            "created_at": time(id)})
+    };
+    let claude = json!({"uuid": "c", "name": "t", "created_at": "2026-11-01T10:00:00Z",
         "chat_messages": [message("a", "b"), message("b", "a")]});
-    let said = home.run("rsv-import", &[], json!([circle]).to_string()).trouble();
-    assert_eq!(said, "rsv-import: error: <stdin>:1: the messages of the conversation form a circle\n");
-    assert_eq!(messages(&home).len(), 1);
+    let message = |id: &str, parent: &str| {
+        json!({"messageId": id, "parentMessageId": parent, "isCreatedByUser": true, "text": format!("says {id}"),
+            "createdAt": time(id)})
+    };
+    let librechat =
+        json!({"conversationId": "c", "title": "t", "messages": [message("a", "b"), message("b", "a")]});
+    for export in [claude, librechat] {
+        for words in [&[][..], &["--branches"]] {
+            let home = Home::new();
+            home.run("rsv-import", words, json!([export]).to_string()).ok();
+            assert_eq!(said(&home), ["says a", "says b"], "{export}");
+        }
+    }
 }
 
 #[test]

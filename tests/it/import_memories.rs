@@ -99,3 +99,18 @@ fn output_of_memory_search_and_negative_uses() {
     let confidence = found(&home, "m1")["confidence"].as_f64().unwrap();
     assert!(confidence < 0.9, "{confidence}");
 }
+
+/// Keeps: Uses that contextd counts without a time are counted once, whatever the day of the import.
+#[test]
+fn uses_without_a_time_are_counted_once() {
+    let mut home = Home::new();
+    for (day, count) in [("2026-11-01", 3), ("2026-11-02", 3), ("2026-11-09", 5)] {
+        home = home.at(&format!("{day}T10:00:00Z"));
+        let mut counted = memory("m1", "Count at dusk", json!({"usage_count": count}));
+        for member in ["created_at", "updated_at"] {
+            counted.as_object_mut().unwrap().remove(member);
+        }
+        home.run("rsv-import", &[], json!([counted]).to_string()).ok();
+        assert_eq!(found(&home, "m1")["usage_count"], count, "{day}");
+    }
+}

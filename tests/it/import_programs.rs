@@ -181,6 +181,13 @@ fn tasks_of_cline_and_roo() {
         told_of(&home, &["tasks"]),
         lines[..2].iter().map(|line| format!("cline/1756000000000 {line}")).collect::<Vec<_>>()
     );
+    // What was shown begins later than what was sent.
+    let home = Home::new();
+    let cut = json!([{"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Four."}]);
+    home.write("tasks/1756000000000/ui_messages.json", &cut.to_string());
+    home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
+    let wanted = ["user: Count the owls.", "assistant: Three.", "assistant: Four."];
+    assert_eq!(told_of(&home, &["tasks"]), wanted.map(|line| format!("cline/1756000000000 {line}")));
     // The words of a user with tags, and without.
     let home = Home::new();
     let of_user = |texts: &[&str]| {
@@ -280,13 +287,16 @@ fn sessions_of_goose() {
         "sessions.db",
         r#"CREATE TABLE sessions (id TEXT PRIMARY KEY, description TEXT, session_type TEXT, working_dir TEXT, created_at TIMESTAMP);
         CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
-        INSERT INTO sessions VALUES ('g1', 'Owls', 'user', '/nowhere/owls', '2026-09-01'), ('g2', 'x', 'sub_agent', '/nowhere/owls', '2026-09-01');
+        INSERT INTO sessions VALUES ('g1', 'Owls', 'user', '/nowhere/owls', '2026-09-01'), ('g2', 'x', 'sub_agent', '/nowhere/owls', '2026-09-01'),
+          ('g3', 'Bats', 'terminal', '/nowhere/owls', '2026-09-01');
         INSERT INTO messages VALUES (1, 'g1', 'user', '[{"type":"text","text":"Count the owls."}]', 1756000000, NULL);
         INSERT INTO messages VALUES (2, 'g1', 'assistant', '[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Three."}]', 1756000001, '{"userVisible":true,"agentVisible":true}');
         INSERT INTO messages VALUES (3, 'g2', 'user', '[{"type":"text","text":"Count."}]', 1756000001, NULL);
-        INSERT INTO messages VALUES (4, 'g1', 'user', '[{"type":"text","text":"A summary."}]', 1756000002, '{"userVisible":false,"agentVisible":true}');"#,
+        INSERT INTO messages VALUES (4, 'g1', 'user', '[{"type":"text","text":"A summary."}]', 1756000002, '{"userVisible":false,"agentVisible":true}');
+        INSERT INTO messages VALUES (5, 'g3', 'user', '[{"type":"text","text":"Count the bats."}]', 1756000003, NULL);"#,
     );
-    let wanted = ["owls/g1 user: Count the owls.", "owls/g1 assistant: Three."];
+    let wanted =
+        ["owls/g1 user: Count the owls.", "owls/g1 assistant: Three.", "owls/g3 user: Count the bats."];
     assert_eq!(told_of(&home, &["sessions.db"]), wanted);
     let home = Home::new();
     let lines = [
@@ -297,7 +307,7 @@ fn sessions_of_goose() {
             "metadata": {"userVisible": false, "agentVisible": true}}),
     ];
     home.write("g1.jsonl", &lines.map(|line| line.to_string()).join("\n"));
-    assert_eq!(told_of(&home, &["g1.jsonl"]), wanted);
+    assert_eq!(told_of(&home, &["g1.jsonl"]), wanted[..2]);
 }
 
 #[test]
@@ -311,9 +321,9 @@ fn threads_of_zed() {
         {"role": "assistant", "segments": [{"type": "thinking", "text": "Hm."}, {"type": "text", "text": "None."}]}]});
     let database = rusqlite::Connection::open(home.path("threads.db")).unwrap();
     database
-        .execute_batch("CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, updated_at TEXT, data_type TEXT, data BLOB, folder_paths TEXT)")
+        .execute_batch("CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, updated_at TEXT, data_type TEXT, data BLOB, folder_paths TEXT, parent_id TEXT)")
         .unwrap();
-    let insert = "INSERT INTO threads VALUES (?, 'x', ?, ?, ?, ?)";
+    let insert = "INSERT INTO threads VALUES (?, 'x', ?, ?, ?, ?, NULL)";
     let zstd = zstd::encode_all(thread.to_string().as_bytes(), 1).unwrap();
     database
         .execute(insert, rusqlite::params!["z1", "2026-09-01T10:00:00+00:00", "zstd", zstd, "/nowhere/owls"])
@@ -321,6 +331,8 @@ fn threads_of_zed() {
     database
         .execute(insert, rusqlite::params!["z2", "2026-09-02T10:00:00+00:00", "json", old.to_string(), ""])
         .unwrap();
+    let child = "INSERT INTO threads SELECT 'z3', summary, updated_at, data_type, data, folder_paths, 'z1' FROM threads WHERE id = 'z1'";
+    database.execute(child, []).unwrap();
     drop(database);
     let wanted = [
         "owls/z1 user: Count the owls.",
@@ -361,6 +373,50 @@ fn the_storage_of_earlier_versions_of_opencode() {
 }
 
 #[test]
+fn the_database_of_later_versions_of_opencode() {
+    let home = Home::new();
+    database(
+        &home,
+        "opencode.db",
+        r#"CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT, title TEXT, revert TEXT, time_created INTEGER);
+        CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT);
+        CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, data TEXT);
+        CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT, type TEXT, seq INTEGER, time_created INTEGER, data TEXT);
+        INSERT INTO session VALUES ('s1', NULL, '/nowhere/owls', 'Owls', '{"messageID":"m4"}', 1);
+        INSERT INTO session_message VALUES ('m1', 's1', 'user', 1, 1756000000000, '{"text":"Count the owls."}'),
+          ('m2', 's1', 'assistant', 2, 1756000001000, '{"content":[{"type":"reasoning","text":"Hm."},{"type":"text","text":"Three."}]}'),
+          ('m3', 's1', 'synthetic', 3, 1756000002000, '{"text":"Go on."}'),
+          ('m4', 's1', 'user', 4, 1756000003000, '{"text":"Taken back."}');"#,
+    );
+    let wanted = ["owls/s1 user: Count the owls.", "owls/s1 assistant: Three."];
+    assert_eq!(told_of(&home, &["opencode.db"]), wanted);
+}
+
+/// Keeps: A list of prompts is refused with the reason, and a session of another program is not taken for a known one.
+#[test]
+fn lists_of_prompts_and_sessions_of_others() {
+    let home = Home::new();
+    for list in [
+        json!({"session_id": "s", "ts": 1_756_000_000, "text": "Count the owls."}),
+        json!({"display": "Count the owls.", "pastedContents": {}, "timestamp": 1_756_000_000_000_i64, "project": "/nowhere"}),
+    ] {
+        home.write("history.jsonl", &list.to_string());
+        let ran = home.run("rsv-import", &["history.jsonl"], "");
+        assert!(
+            ran.status == 2 && ran.stderr.contains("it has prompts of Codex or Claude Code only"),
+            "{ran}"
+        );
+    }
+    let droid = [
+        json!({"type": "session_start", "sessionId": "d", "timestamp": "2026-09-01T10:00:00Z", "cwd": "/nowhere/owls"}),
+        json!({"type": "note", "id": "1", "text": "Count the owls."}),
+    ];
+    home.write("droid.jsonl", &droid.map(|line| line.to_string()).join("\n"));
+    let ran = home.run("rsv-import", &["droid.jsonl"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("has no known format"), "{ran}");
+}
+
+#[test]
 fn chats_of_whatsapp_and_slack() {
     let home = Home::new();
     let chat = "[21.11.26, 20:03:00] Messages are end-to-end encrypted.\n[21.11.26, 20:03:01] Ada: Three owls\nin the barn\n\
@@ -376,6 +432,14 @@ fn chats_of_whatsapp_and_slack() {
     let days: Vec<String> =
         messages(&home).iter().map(|m| m["created_at"].as_str().unwrap()[..10].to_owned()).collect();
     assert_eq!(days, ["2026-11-05", "2026-11-21"]);
+    // Nothing says which of its numbers is the month.
+    let home = Home::new();
+    home.write("Barn.txt", "5/11/26, 20:03 - Ada: Three owls\n6/11/26, 20:03 - Bob: Four\n");
+    let ran = home.run("rsv-import", &["Barn.txt"], "");
+    let note = "rsv-import: 1 file can be read in two ways: it has dates that fit both day/month and month/day, \
+        and day/month was taken: Barn.txt\n";
+    assert!(ran.status == 0 && ran.stderr.starts_with(note), "{ran}");
+    assert_eq!(messages(&home)[0]["created_at"], "2026-11-05T20:03:00.000Z");
     // Notes of the program are said by nobody.
     let notes = "21/11/26, 8:03 p. m. - Ada: Three\n21/11/26, 8:04 p. m. - Ada: <Multimedia omitido>\n\
         21/11/26, 8:05 p. m. - Bob: Se eliminó este mensaje.\n21/11/26, 8:05 p. m. - Bob: \u{200e}image omitted\n\
@@ -402,18 +466,30 @@ fn chats_of_whatsapp_and_slack() {
     let day = json!([
         {"type": "message", "subtype": "channel_join", "user": "U1", "text": "has joined", "ts": "1756000000.000100"},
         {"type": "message", "user": "U1", "text": "Three owls &amp; a bat", "ts": "1756000001.000100", "user_profile": {"real_name": "Ada"}},
-        {"type": "message", "user": "U2", "text": "Four", "ts": "1756000002.000100", "thread_ts": "1756000001.000100"}]);
+        {"type": "message", "user": "U2", "text": "Four, <@U1|ada>, not <@U9>", "ts": "1756000002.000100", "thread_ts": "1756000001.000100"}]);
     home.write("export/barn/2025-08-24.json", &day.to_string());
     home.write(
         "export/users.json",
-        &json!([{"id": "U2", "team_id": "T1", "name": "bob", "profile": {"real_name": "Bob"}}]).to_string(),
+        &json!([{"id": "U2", "team_id": "T1", "name": "bob", "profile": {"real_name": "Bob"}},
+            {"id": "U1", "team_id": "T1", "name": "ada", "profile": {"real_name": "Ada"}}])
+        .to_string(),
     );
     home.write(
         "export/channels.json",
         &json!([{"id": "C1", "name": "barn", "creator": "U1", "members": []}]).to_string(),
     );
-    let wanted = ["slack/barn user: Ada: Three owls & a bat", "slack/barn user: Bob: Four"];
+    let wanted = ["slack/barn user: Ada: Three owls & a bat", "slack/barn user: Bob: Four, @Ada, not <@U9>"];
     assert_eq!(told_of(&home, &["export"]), wanted);
+    // The same as an archive.
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(home.path("slack.zip")).unwrap());
+    for name in ["barn/2025-08-24.json", "channels.json", "users.json"] {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut archive, home.read(&format!("export/{name}")).as_bytes()).unwrap();
+    }
+    archive.finish().unwrap();
+    let zipped = Home::new();
+    std::fs::copy(home.path("slack.zip"), zipped.path("slack.zip")).unwrap();
+    assert_eq!(told_of(&zipped, &["slack.zip"]), wanted);
     let ran = home.run("rsv-import", &["export"], "");
     assert!(
         ran.stderr.contains("they are lists of Slack") && !ran.stderr.contains("no known format"),

@@ -75,6 +75,7 @@ mod import_hostile;
 mod import_kills;
 mod import_memories;
 mod import_programs;
+mod import_recorded;
 mod import_watch;
 mod import_words;
 mod ingest;
