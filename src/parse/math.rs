@@ -241,6 +241,6 @@ mod tests {
             assert_eq!(read(xml), text, "{xml}");
         }
         let deep = format!("<math>{}x{}</math>", "<mrow><mi>a</mi>".repeat(5000), "</mrow>".repeat(5000));
-        assert_eq!(read(&deep).len(), 5001);
+        assert_eq!(read(&deep).replace(' ', "").len(), 5001);
     }
 }

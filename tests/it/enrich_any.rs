@@ -44,6 +44,7 @@ fn options() -> impl Strategy<Value = Options> {
                 similar,
                 recent,
                 selective,
+                newer: true,
                 memories: 0,
                 documents: 0,
                 target: Address::parse("viking://resources").unwrap(),
