@@ -27,7 +27,7 @@ pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Cont
     for batch in messages.chunks(BATCH) {
         // Nothing that is said in one partition contradicts another.
         for partition in by_partition(batch) {
-            let within = Select::records(vec![&MESSAGE], reach(scopes, &partition[0]));
+            let within = Select::records(vec![&MESSAGE], reach(scopes, partition[0]));
             let newer = Newer::find_by_rule(store, &partition, &within)?;
             for older in partition {
                 let statement = newer.statements(&older.id).into_iter().find(|one| !one.is_correction());

@@ -186,7 +186,7 @@ pub(super) fn values(tokens: &[Token], cues: &[Cue], languages: Languages) -> Ve
         if kind == ValueKind::Number {
             let next = text_of(at + 1);
             let measure =
-                [&suffix, next, before].into_iter().find(|unit| is_measure(unit) && !unit.is_empty());
+                [suffix, next, before].into_iter().find(|unit| is_measure(unit) && !unit.is_empty());
             let stem = languages.stems(next).first().map(|stem| stem.text().to_owned()).unwrap_or_default();
             if let Some(measure) = measure.map(str::to_owned).or(Some(stem).filter(|stem| is_measure(stem))) {
                 value.units.insert(measure);

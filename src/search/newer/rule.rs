@@ -64,7 +64,9 @@ where
     let mut all = 0.0;
     for clauses in texts {
         let words: FxHashSet<&String> = clauses.iter().flat_map(|clause| &clause.words).collect();
-        words.into_iter().for_each(|word| *counts.entry(word).or_default() += 1.0);
+        for word in words {
+            *counts.entry(word).or_default() += 1.0;
+        }
         all += 1.0;
     }
     let all = f64::max(all, MIN_MESSAGES) + 1.0;
