@@ -30,7 +30,7 @@ pub use occurrences::occurrences;
 pub use passages::{Quotations, SoughtWords, quotation, quoted_ranges};
 pub use phrasing::{Coverage, Idf, Phrasing};
 pub use questions::asks;
-pub use statements::{Clause, statements};
+pub use statements::{Clause, beginning, statements};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};
 pub use values::{Value, ValueKind, is_measure};

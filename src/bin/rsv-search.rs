@@ -57,7 +57,7 @@ struct Args {
     context: usize,
     #[command(flatten)]
     filter: Filter,
-    /// Leave out messages that later ones correct
+    /// Leave out messages that later ones correct, or that the rule finds to be superseded
     #[arg(long, conflicts_with = "Tree")]
     current: bool,
     /// Answer as of this time: only what was said by then counts, and what had been corrected by then is left out

@@ -8,7 +8,7 @@ use crate::store::{Select, Store};
 /// The last messages that are looked through: their time grows with the square of this.
 const MAX_MESSAGES: usize = 2000;
 /// The messages whose later statements are looked for together.
-const BATCH: usize = 20;
+const BATCH: usize = 4;
 
 /// Two messages that say different things of the same subject.
 #[derive(Debug)]
@@ -25,15 +25,12 @@ pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Cont
     let messages = store.last_of(&which, MAX_MESSAGES)?;
     let mut found = Vec::new();
     for batch in messages.chunks(BATCH) {
-        // Nothing that is said in one partition contradicts another.
-        for partition in by_partition(batch) {
-            let within = Select::records(vec![&MESSAGE], reach(scopes, partition[0]));
-            let newer = Newer::find_by_rule(store, &partition, &within)?;
-            for older in partition {
-                let statement = newer.statements(&older.id).into_iter().find(|one| !one.is_correction());
-                if let (Some(statement), Some(newest)) = (statement, newer.of(&older.id).first()) {
-                    found.push(Contradiction { older: older.clone(), newer: (*newest).clone(), statement });
-                }
+        let batch: Vec<&StoredRecord> = batch.iter().collect();
+        let newer = Newer::find_by_rule(store, &batch, &which)?;
+        for older in batch {
+            let statement = newer.statements(&older.id).into_iter().find(|one| !one.is_correction());
+            if let (Some(statement), Some(newest)) = (statement, newer.of(&older.id).first()) {
+                found.push(Contradiction { older: older.clone(), newer: (*newest).clone(), statement });
             }
         }
     }
@@ -41,25 +38,4 @@ pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Cont
         b.newer.sort_key().cmp(&a.newer.sort_key()).then(b.older.sort_key().cmp(&a.older.sort_key()))
     });
     Ok(found)
-}
-
-/// The messages of each partition.
-fn by_partition(messages: &[StoredRecord]) -> Vec<Vec<&StoredRecord>> {
-    let mut all: Vec<Vec<&StoredRecord>> = Vec::new();
-    for message in messages {
-        let known = all.iter_mut().find(|of| of[0].scope.partition == message.scope.partition);
-        match known {
-            Some(of) => of.push(message),
-            None => all.push(vec![message]),
-        }
-    }
-    all
-}
-
-/// The scopes in which a message may be contradicted.
-fn reach(scopes: &Scopes, message: &StoredRecord) -> Scopes {
-    match scopes {
-        Scopes::All => Scopes::Partition(message.scope.partition.clone()),
-        scopes => scopes.clone(),
-    }
 }

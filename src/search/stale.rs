@@ -4,8 +4,11 @@ use super::newer::Newer;
 use crate::error::Result;
 use crate::record::{EXTRACTED_FROM, MEMORY, MESSAGE, NewerStatement, StoredRecord};
 use crate::store::{Select, Store};
-use crate::text::topic_words;
+use crate::text::{beginning, topic_words};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The messages for which the rule looks together: of more, it has too few words of each.
+const TOGETHER: usize = 8;
 
 /// The share of a memory's words that are in one of the messages it was made of, from which on it says what that says.
 const SAYS_THE_SAME: f64 = 0.5;
@@ -39,11 +42,10 @@ pub fn stale(
     let of_messages = Select { until: which.until, ..Select::records(vec![&MESSAGE], which.scopes.clone()) };
     let messages = store.get(&sources, &of_messages)?;
     let read: Vec<&StoredRecord> = messages.iter().collect();
-    let newer = if by_rule {
-        Newer::find_by_rule(store, &read, which)?
-    } else {
-        Newer::find(store, &sources, which)?
-    };
+    let mut newer = Newer::find(store, &sources, which)?;
+    for some in read.chunks(TOGETHER).filter(|_| by_rule) {
+        newer.add_by_rule(store, some, which)?;
+    }
     let texts: FxHashMap<&str, &str> =
         messages.iter().map(|message| (message.id.as_str(), message.text.as_str())).collect();
     for link in &links {
@@ -64,8 +66,9 @@ pub fn stale(
 
 /// Whether a memory has its words from a message.
 fn says_the_same(memory: &str, message: &str) -> bool {
-    let words =
-        |text: &str| -> FxHashSet<String> { topic_words(text).into_iter().map(|word| word.key).collect() };
+    let words = |text: &str| -> FxHashSet<String> {
+        topic_words(beginning(text)).into_iter().map(|word| word.key).collect()
+    };
     let (memory, message) = (words(memory), words(message));
     memory.intersection(&message).count() as f64 >= SAYS_THE_SAME * memory.len().max(1) as f64
 }

@@ -10,9 +10,9 @@ use super::values::{Value, values};
 use rustc_hash::FxHashSet;
 
 /// The most bytes of a text that are read: longer ones are pasted.
-const MAX_BYTES: usize = 8 * 1024;
+const MAX_BYTES: usize = 2 * 1024;
 /// The most clauses of a text.
-const MAX_CLAUSES: usize = 60;
+const MAX_CLAUSES: usize = 24;
 /// The most bytes of a sentence that is one question or supposition in all of its clauses.
 const SHORT_SENTENCE: usize = 120;
 /// The number of values or commas from which on a sentence is a list.
@@ -43,8 +43,7 @@ pub struct Clause {
 
 /// The clauses of a text. Code between lines of three backticks is none of it.
 pub fn statements(text: &str) -> Vec<Clause> {
-    let end = (0..=MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    let text = without_code(&text[..end.unwrap_or_default()]);
+    let text = without_code(beginning(text));
     let languages = Languages::of_text(&text);
     let mut clauses: Vec<Clause> = Vec::new();
     for (number, sentence) in sentences(&text).into_iter().enumerate() {
@@ -89,6 +88,12 @@ pub fn statements(text: &str) -> Vec<Clause> {
         }
     }
     clauses
+}
+
+/// The part of a text that is read for its statements.
+pub fn beginning(text: &str) -> &str {
+    let end = (0..=MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
 }
 
 /// Whether a clause of a text in some languages may be in that of a code: by its characters where that has no stemmer.
@@ -161,10 +166,11 @@ fn parts(sentence: &str) -> Vec<&str> {
             _ => false,
         };
         let is_conjunction = || {
-            let word = sentence[at..].trim_start().split(|c: char| !c.is_alphanumeric()).next();
+            let word = sentence[at + 1..].split(|c: char| !c.is_alphanumeric()).next();
             word.is_some_and(|word| CONJUNCTIONS.iter().any(|one| one.eq_ignore_ascii_case(word)))
         };
-        if is_mark || c == ' ' && is_conjunction() {
+        let begins_word = c == ' ' && next.is_some_and(char::is_alphanumeric);
+        if is_mark || begins_word && is_conjunction() {
             parts.push(&sentence[begin..at]);
             begin = at + c.len_utf8();
         }

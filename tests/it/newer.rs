@@ -66,6 +66,24 @@ fn a_message_that_a_later_one_changes_is_shown_with_it(home: Home) {
     home.check();
 }
 
+on_each_store!(what_the_rule_finds_is_followed_to_the_newest_within_a_partition);
+/// Keeps: What supersedes a message is followed to its newest correction, and never leads into another partition.
+fn what_the_rule_finds_is_followed_to_the_newest_within_a_partition(home: Home) {
+    let elsewhere = said("m9", 9, "user", "We moved the gateway to port 5000, the firewall is open.");
+    let home = furnished(
+        home,
+        &[said("m1", 0, "user", OLD), said("m2", 3, "user", NEW), elsewhere.replace("club", "another")],
+    );
+    let ran = home.run("rsv-ingest", &["-p", "club", "--corrects", "m2", "It was 9444 in the end."], "").ok();
+    let last = text(&lines_of(&ran)[0]["id"]);
+    let ran = home.run("rsv-search", &["--all", "--by", "any", QUESTION], "").ok();
+    let hits: Vec<(String, Value)> =
+        lines_of(&ran).into_iter().map(|hit| (text(&hit["id"]), hit["newer"].clone())).collect();
+    assert_eq!(newer_of(&hits, "m1"), json!([{"id": last, "reason": "changed"}]));
+    assert_eq!(newer_of(&hits, "m2"), json!([{"id": last, "reason": "corrected"}]));
+    assert!(newer_of(&hits, "m9").is_null(), "{hits:?}");
+}
+
 on_each_store!(a_request_gets_the_newer_statement_for_all_of_its_turn);
 fn a_request_gets_the_newer_statement_for_all_of_its_turn(home: Home) {
     let home = furnished(home, &[said("m1", 0, "user", OLD), said("m2", 3, "user", NEW)]);

@@ -14,6 +14,8 @@ pub(super) const DENIED: &str = "denied";
 /// The number of messages that the weights of words assume at least: in a few, no word is rare.
 const MIN_MESSAGES: f64 = 50.0;
 
+/// The least weight of the words in common for any reason.
+const LEAST: f64 = 0.7;
 /// The least weight of the words in common where a phrase before a value tells the change of a count, and of any other
 /// value.
 const COUNT_AFTER_CUE: f64 = 0.7;
@@ -73,22 +75,60 @@ where
     move |word| ((all / (0.5 + counts.get(word).copied().unwrap_or_default())).ln() / all.ln()).max(0.0)
 }
 
-/// The reason why one message supersedes another; `None` if it does not. `weight` is that of a word: the rarer it is,
-/// the nearer to 1.
-pub(super) fn superseded(
-    older: &[Clause],
-    newer: &[Clause],
-    weight: &dyn Fn(&str) -> f64,
-) -> Option<&'static str> {
-    let denies = older.iter().any(|clause| clause.says_never);
-    let stated = older.iter().filter(|clause| !clause.is_event);
-    let mut pairs = stated.flat_map(|old| (0..newer.len()).map(move |at| (old, at)));
-    pairs.find_map(|(old, at)| reason(old, newer, at, weight)).filter(|reason| *reason != DENIED || !denies)
+/// The clauses of a message, with the words by which they are compared.
+pub(super) struct Statements<'a> {
+    clauses: &'a [Clause],
+    words: FxHashSet<&'a str>,
+    /// By clause: its words, those of the one before it, and those of the one after it in its sentence.
+    near: Vec<FxHashSet<&'a str>>,
 }
 
-fn reason(old: &Clause, newer: &[Clause], at: usize, weight: &dyn Fn(&str) -> f64) -> Option<&'static str> {
-    let new = &newer[at];
-    if new.asks || new.is_supposed || are_opposed(old, new) {
+impl<'a> Statements<'a> {
+    pub(super) fn of(clauses: &'a [Clause]) -> Statements<'a> {
+        Statements {
+            clauses,
+            words: clauses.iter().flat_map(|clause| &clause.words).map(String::as_str).collect(),
+            near: (0..clauses.len()).map(|at| near(clauses, at)).collect(),
+        }
+    }
+}
+
+/// The reason why one message supersedes another; `None` if it does not. `weight` is that of a word: the rarer it is,
+/// the nearer to 1. At most `left` clauses are compared with another one, and taken from it.
+pub(super) fn superseded(
+    older: &Statements,
+    newer: &Statements,
+    weight: &dyn Fn(&str) -> f64,
+    left: &mut usize,
+) -> Option<&'static str> {
+    let in_both = older.words.intersection(&newer.words);
+    if in_both.map(|word| weight(word)).sum::<f64>() < LEAST {
+        return None;
+    }
+    let denies = older.clauses.iter().any(|clause| clause.says_never);
+    let stated = older.clauses.iter().filter(|clause| !clause.is_event);
+    let pairs =
+        stated.flat_map(|old| newer.clauses.iter().zip(&newer.near).map(move |(new, near)| (old, new, near)));
+    for (old, new, near) in pairs {
+        *left = left.checked_sub(1)?;
+        if let Some(reason) = reason(old, new, near, weight) {
+            return (reason != DENIED || !denies).then_some(reason);
+        }
+    }
+    None
+}
+
+fn reason(
+    old: &Clause,
+    new: &Clause,
+    near: &FxHashSet<&str>,
+    weight: &dyn Fn(&str) -> f64,
+) -> Option<&'static str> {
+    if new.asks || new.is_supposed {
+        return None;
+    }
+    let common = old.sentence_words.iter().filter(|word| near.contains(word.as_str()));
+    if common.map(|word| weight(word)).sum::<f64>() < LEAST || are_opposed(old, new) {
         return None;
     }
     let sum = |words: &mut dyn Iterator<Item = &String>| -> f64 { words.map(|word| weight(word)).sum() };
@@ -99,14 +139,13 @@ fn reason(old: &Clause, newer: &[Clause], at: usize, weight: &dyn Fn(&str) -> f6
             return Some(DENIED);
         }
     }
-    let near = near(newer, at);
     if !old.words.iter().any(|word| near.contains(word.as_str())) && old.values.is_empty() {
         return None;
     }
     if new.is_of_others && !old.is_of_others || new.adds && !new.tells_change {
         return None;
     }
-    let differences = differences(old, new, &near);
+    let differences = differences(old, new, near);
     let replaced: Vec<&Value> = new.values.iter().filter(|value| value.is_old).collect();
     let names_old = |value: &&Value| old.values.iter().any(|old| old.text == value.text);
     if !replaced.is_empty() && !differences.is_empty() && !replaced.iter().any(names_old) {
@@ -275,8 +314,9 @@ mod tests {
             // The rule never reads what an assistant says.
             let read = [statements(&text("older")), statements(&text("newer"))];
             let weight = weights(read.iter().map(Vec::as_slice));
-            let is_found =
-                text("kind") != "assistant-repeats" && superseded(&read[0], &read[1], &weight).is_some();
+            let [older, newer] = [Statements::of(&read[0]), Statements::of(&read[1])];
+            let is_found = text("kind") != "assistant-repeats"
+                && superseded(&older, &newer, &weight, &mut 1000).is_some();
             for name in ["all".to_owned(), text("kind"), text("language")] {
                 let count = counts.entry(name).or_default();
                 count[0] += usize::from(is_superseded);
