@@ -10,6 +10,7 @@ mod candidate;
 mod degraded;
 mod document_search;
 mod duplicate_filter;
+mod files;
 mod line_enricher;
 mod newer;
 mod options;
@@ -26,6 +27,7 @@ mod units;
 pub use account_text::{Named, account_text, ids_in_account};
 pub use candidate::Recalled;
 pub use degraded::Degraded;
+pub use files::ClientProject;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
 pub use schedule::{RecallStep, Schedule};
@@ -239,6 +241,9 @@ impl Begun {
             recall::set_passages(&mut found.candidates, question);
             if !found.is_cached {
                 recall::quote_passages(&mut found, question);
+                if let Some(worktree) = &options.worktree {
+                    files::check(&mut found.candidates, worktree, options.check_limit);
+                }
             }
             found.candidates.iter_mut().for_each(Candidate::mark);
         }

@@ -1,5 +1,6 @@
 //! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
+use super::files::ClientProject;
 use crate::api::Request;
 use crate::backfill;
 use crate::chat::fence;
@@ -10,6 +11,7 @@ use crate::record::{Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, 
 use crate::redact::Redactor;
 use crate::store::Select;
 use crate::tokens::{self, Limits};
+use crate::worktree::Worktree;
 use std::time::Duration;
 
 /// The amount to recall for a request, its limits, and its placement.
@@ -67,7 +69,15 @@ pub struct Options {
     pub keep_tools: bool,
     /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
     pub redactor: Option<Redactor>,
+    /// With which the files that messages name are compared; `None` if they are not, or if it is not known.
+    pub worktree: Option<Worktree>,
+    /// Whether they are to be compared, and the time that git has for it.
+    checks: bool,
+    pub(super) check_limit: Duration,
 }
+
+/// Git has this part of the time for recall.
+const CHECK_DIVISOR: u32 = 20;
 
 impl Options {
     /// The options for a request: its own values come before those of its partition, these before those of its model,
@@ -126,7 +136,16 @@ impl Options {
             },
             keep_tools: settings.boolean("keep_tools") == Some(true),
             redactor: None,
+            worktree: None,
+            checks: settings.text("enrich.check").as_deref() != Some("off"),
+            check_limit: settings.duration("enrich.timeout").unwrap_or(Duration::MAX) / CHECK_DIVISOR,
         })
+    }
+
+    /// Compares the files that messages name with a project, if a scope is one of it, and if the settings say so.
+    pub fn compare_with(&mut self, project: Option<&ClientProject>, scope: &Scope) {
+        let project = project.filter(|_| self.checks);
+        self.worktree = project.and_then(|project| project.worktree_of(scope)).cloned();
     }
 
     /// Whether nothing is recalled for any question.
