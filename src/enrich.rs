@@ -241,8 +241,8 @@ impl Begun {
             recall::set_passages(&mut found.candidates, question);
             if !found.is_cached {
                 recall::quote_passages(&mut found, question);
-                if let Some(worktree) = &options.worktree {
-                    files::check(&mut found.candidates, worktree, options.check_limit);
+                if let (Some(worktree), Some(limit)) = (&options.worktree, options.check) {
+                    files::check(&mut found.candidates, worktree, limit);
                 }
             }
             found.candidates.iter_mut().for_each(Candidate::mark);

@@ -69,11 +69,10 @@ pub struct Options {
     pub keep_tools: bool,
     /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
     pub redactor: Option<Redactor>,
-    /// With which the files that messages name are compared; `None` if they are not, or if it is not known.
+    /// The files with which those that messages name are compared; `None` if they are not, or if they are unknown.
     pub worktree: Option<Worktree>,
-    /// Whether they are to be compared, and the time that git has for it.
-    checks: bool,
-    pub(super) check_limit: Duration,
+    /// The time that git has to compare them; `None` if they are not to be compared.
+    pub check: Option<Duration>,
 }
 
 /// Git has this part of the time for recall.
@@ -97,6 +96,8 @@ impl Options {
             .or(size("semantic_context_size"));
         let recent = by_partition.recent_context_size.or(size("recent_context_size"));
         let limits = tokens::limits(&model);
+        let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX) / CHECK_DIVISOR;
+        let check_limit = (text("enrich.check") != "off").then_some(limit);
         let own = Wording::default();
         Ok(Options {
             model,
@@ -137,14 +138,13 @@ impl Options {
             keep_tools: settings.boolean("keep_tools") == Some(true),
             redactor: None,
             worktree: None,
-            checks: settings.text("enrich.check").as_deref() != Some("off"),
-            check_limit: settings.duration("enrich.timeout").unwrap_or(Duration::MAX) / CHECK_DIVISOR,
+            check: check_limit,
         })
     }
 
     /// Compares the files that messages name with a project, if a scope is one of it, and if the settings say so.
     pub fn compare_with(&mut self, project: Option<&ClientProject>, scope: &Scope) {
-        let project = project.filter(|_| self.checks);
+        let project = project.filter(|_| self.check.is_some());
         self.worktree = project.and_then(|project| project.worktree_of(scope)).cloned();
     }
 
