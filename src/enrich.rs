@@ -7,6 +7,7 @@
 mod account_text;
 mod budget;
 mod candidate;
+mod client_project;
 mod degraded;
 mod document_search;
 mod duplicate_filter;
@@ -26,8 +27,8 @@ mod units;
 
 pub use account_text::{Named, account_text, ids_in_account};
 pub use candidate::Recalled;
+pub use client_project::ClientProject;
 pub use degraded::Degraded;
-pub use files::ClientProject;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
 pub use schedule::{RecallStep, Schedule};

@@ -1,6 +1,6 @@
 //! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
-use super::files::ClientProject;
+use super::client_project::ClientProject;
 use crate::api::Request;
 use crate::backfill;
 use crate::chat::fence;
