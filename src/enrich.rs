@@ -7,9 +7,11 @@
 mod account_text;
 mod budget;
 mod candidate;
+mod client_project;
 mod degraded;
 mod document_search;
 mod duplicate_filter;
+mod files;
 mod line_enricher;
 mod newer;
 mod options;
@@ -25,6 +27,7 @@ mod units;
 
 pub use account_text::{Named, account_text, ids_in_account};
 pub use candidate::Recalled;
+pub use client_project::ClientProject;
 pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
@@ -239,6 +242,9 @@ impl Begun {
             recall::set_passages(&mut found.candidates, question);
             if !found.is_cached {
                 recall::quote_passages(&mut found, question);
+                if let (Some(worktree), Some(limit)) = (&options.worktree, options.check) {
+                    files::check(&mut found.candidates, worktree, limit);
+                }
             }
             found.candidates.iter_mut().for_each(Candidate::mark);
         }

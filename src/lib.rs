@@ -13,6 +13,7 @@ pub mod vector; // 1  cosines, codes, unit vectors
 pub mod chat; // 2  request, reply, the fence around recalled text
 pub mod lines; // 2  reading lines, in threads
 pub mod text; // 2  words, stems, dates, topics
+pub mod worktree; // 2  files and commits that texts name, as they are now
 
 pub mod api; // 3  requests and answers of the three APIs, as turns
 pub mod cli; // 3  arguments, streams, exit status

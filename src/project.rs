@@ -53,6 +53,18 @@ impl Projects {
         self.change(&file, |projects| projects.add(directory))
     }
 
+    /// The partition of the project that a directory belongs to, and the root of the worktree that it is in, if the
+    /// partition is decided.
+    pub fn known(&self, directory: &str) -> Option<(String, PathBuf)> {
+        let path = Path::new(directory);
+        let root = root(path);
+        let canonical = fs::canonicalize(&root).unwrap_or(root).to_string_lossy().into_owned();
+        let partition = self.partitions.get(directory).or_else(|| self.partitions.get(&canonical))?;
+        let has_git = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
+        let worktree = path.ancestors().find(has_git).unwrap_or(path);
+        Some((partition.clone(), worktree.to_owned()))
+    }
+
     /// Has the projects of a partition follow its new name.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         if !self.partitions.values().any(|partition| partition == from) {

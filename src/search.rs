@@ -32,7 +32,7 @@ pub use heads::heads;
 pub use nearby::nothing_found;
 pub use newer::Newer;
 pub use options::{By, CatchUp, LinkNewest, Options};
-pub use quote::{quote, ready_for_model, supersede};
+pub use quote::{mark, quote, ready_for_model};
 pub use request::{Method, Ranking, Request};
 pub use searcher::{Answer, Searcher};
 pub use secrets::visit_secrets;

@@ -3,6 +3,7 @@
 use rsv::cli::{self, Common, Io, Outcome};
 use rsv::config::{self, EnvironmentPaths, Settings};
 use rsv::doctor;
+use rsv::enrich::ClientProject;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::proxy::{self, ClientCommand, LogFormat, Proxy, StopSignals};
@@ -124,8 +125,11 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
             return client.run(address, &mut StopSignals::new()?).await;
         }
         let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
+        // The command works in the same directory; others may reach the proxy from elsewhere.
+        let project = free.ip().is_loopback().then(|| ClientProject::here(&settings)).flatten();
         let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
         let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None)).parsing_by(parser(io));
+        let proxy = proxy.of_project(project);
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;
     Ok(Outcome::Ended(status))

@@ -110,7 +110,9 @@ impl AccountText<'_> {
                 Some(_) => ", superseded",
                 None => "",
             };
-            let extent = format!("{extent}{superseded}");
+            let files: String =
+                part.files.iter().map(|state| format!(", {}", visible(&state.to_string()))).collect();
+            let extent = format!("{extent}{superseded}{files}");
             format!("{why}: {} ({} tokens{extent})", self.excerpt_of(&part.id), part.tokens)
         };
         let related = self.account.recalled.iter().map(|part| match part.hop {

@@ -265,26 +265,29 @@ impl Plan {
 
     fn parts(&self, block: Block, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
         let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == block && wanted(candidate));
-        let part =
-            |(Candidate { record, score, hop, pinned, quoted, newer }, tokens): &(Candidate, usize)| {
-                let confidence = record.members.get("confidence").filter(|_| block == Block::Memories);
-                let document = ShownDocument {
-                    uri: record.member_text(URI),
-                    level: record.shown_level(),
-                    sha256: record.version().unwrap_or_default(),
-                };
-                RecalledPart {
-                    id: record.id.clone(),
-                    score: *score,
-                    hop: *hop,
-                    tokens: *tokens as u64,
-                    pinned: *pinned,
-                    quoted: quoted.clone(),
-                    newer: newer.clone(),
-                    confidence: confidence.map(str::to_owned),
-                    document: [Block::Archives, Block::Documents].contains(&block).then_some(document),
-                }
+        let part = |(Candidate { record, score, hop, pinned, quoted, newer, files }, tokens): &(
+            Candidate,
+            usize,
+        )| {
+            let confidence = record.members.get("confidence").filter(|_| block == Block::Memories);
+            let document = ShownDocument {
+                uri: record.member_text(URI),
+                level: record.shown_level(),
+                sha256: record.version().unwrap_or_default(),
             };
+            RecalledPart {
+                id: record.id.clone(),
+                score: *score,
+                hop: *hop,
+                tokens: *tokens as u64,
+                pinned: *pinned,
+                quoted: quoted.clone(),
+                newer: newer.clone(),
+                files: files.clone(),
+                confidence: confidence.map(str::to_owned),
+                document: [Block::Archives, Block::Documents].contains(&block).then_some(document),
+            }
+        };
         kept.map(part).collect()
     }
 }

@@ -5,7 +5,7 @@ use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
 use crate::error::Error;
-use crate::record::{Considered, DOCUMENT, LeftOut, MEMORY, NewerStatement, StoredRecord};
+use crate::record::{Considered, DOCUMENT, FileState, LeftOut, MEMORY, NewerStatement, StoredRecord};
 use crate::search;
 use crate::search::tree::Step;
 use std::ops::Range;
@@ -24,12 +24,14 @@ pub(super) struct Candidate {
     pub(super) quoted: Option<Vec<Range<usize>>>,
     /// The statements that supersede it, newest first.
     pub(super) newer: Vec<NewerStatement>,
+    /// The files and commits that it names and that are not as they were.
+    pub(super) files: Vec<FileState>,
 }
 
 impl Candidate {
     /// A record that is quoted whole.
     pub(super) fn new(record: StoredRecord, score: Option<f64>, hop: usize) -> Candidate {
-        Candidate { record, score, hop, pinned: false, quoted: None, newer: Vec::new() }
+        Candidate { record, score, hop, pinned: false, quoted: None, newer: Vec::new(), files: Vec::new() }
     }
 
     /// A record that is recalled always.
@@ -50,11 +52,9 @@ impl Candidate {
         }
     }
 
-    /// Puts a line before its text if something supersedes it.
+    /// Puts a line before its text if something supersedes it, or a file that it names is not as it was.
     pub(super) fn mark(&mut self) {
-        if let Some(newest) = self.newer.first() {
-            search::supersede(&mut self.record, newest);
-        }
+        search::mark(&mut self.record, &self.files, self.newer.first());
     }
 
     /// The block in which it is recalled.

@@ -1,6 +1,6 @@
 //! Requests one after the other, each enriched from one store with one embedder.
 
-use super::{Begun, Degraded, Enriched, Memory, Options, RecallStep, Schedule, Turn};
+use super::{Begun, ClientProject, Degraded, Enriched, Memory, Options, RecallStep, Schedule, Turn};
 use crate::api::{Api, Request};
 use crate::backfill;
 use crate::cli::{Common, Diagnostics};
@@ -32,6 +32,8 @@ pub struct LineEnricher {
     memory: std::result::Result<LoadedMemory, MissingMemory>,
     settings: Settings,
     redactor: Option<Redactor>,
+    /// The project of the working directory.
+    project: Option<ClientProject>,
 }
 
 /// The next attempt to open the store comes after this many times as long as the last one took.
@@ -77,6 +79,7 @@ impl LineEnricher {
             memory,
             diagnostics,
             redactor: Redactor::from_settings(&settings)?,
+            project: ClientProject::here(&settings),
             settings,
         })
     }
@@ -106,6 +109,7 @@ impl LineEnricher {
         let mut options = Options::for_request(&self.settings, &request, scope)?;
         options.session = self.continues_session;
         options.redactor = self.redactor.clone();
+        options.compare_with(self.project.as_ref(), &scope.scope);
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let trace_id = self.trace_id.clone();
         let turn = Turn {

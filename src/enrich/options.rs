@@ -1,5 +1,6 @@
 //! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
+use super::client_project::ClientProject;
 use crate::api::Request;
 use crate::backfill;
 use crate::chat::fence;
@@ -10,6 +11,7 @@ use crate::record::{Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, 
 use crate::redact::Redactor;
 use crate::store::Select;
 use crate::tokens::{self, Limits};
+use crate::worktree::Worktree;
 use std::time::Duration;
 
 /// The amount to recall for a request, its limits, and its placement.
@@ -67,7 +69,14 @@ pub struct Options {
     pub keep_tools: bool,
     /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
     pub redactor: Option<Redactor>,
+    /// The files with which those that messages name are compared; `None` if they are not, or if they are unknown.
+    pub worktree: Option<Worktree>,
+    /// The time that git has to compare them; `None` if they are not to be compared.
+    pub check: Option<Duration>,
 }
+
+/// Git has this part of the time for recall.
+const CHECK_DIVISOR: u32 = 20;
 
 impl Options {
     /// The options for a request: its own values come before those of its partition, these before those of its model,
@@ -87,6 +96,8 @@ impl Options {
             .or(size("semantic_context_size"));
         let recent = by_partition.recent_context_size.or(size("recent_context_size"));
         let limits = tokens::limits(&model);
+        let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX) / CHECK_DIVISOR;
+        let check_limit = (text("enrich.check") != "off").then_some(limit);
         let own = Wording::default();
         Ok(Options {
             model,
@@ -126,7 +137,15 @@ impl Options {
             },
             keep_tools: settings.boolean("keep_tools") == Some(true),
             redactor: None,
+            worktree: None,
+            check: check_limit,
         })
+    }
+
+    /// Compares the files that messages name with a project, if a scope is one of it, and if the settings say so.
+    pub fn compare_with(&mut self, project: Option<&ClientProject>, scope: &Scope) {
+        let project = project.filter(|_| self.check.is_some());
+        self.worktree = project.and_then(|project| project.worktree_of(scope)).cloned();
     }
 
     /// Whether nothing is recalled for any question.

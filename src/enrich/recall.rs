@@ -405,13 +405,13 @@ pub(super) fn recall_cached(
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
     let candidates = parts.iter().filter_map(
-        |RecalledPart { id, score, hop, pinned, confidence, quoted, newer, .. }| {
+        |RecalledPart { id, score, hop, pinned, confidence, quoted, newer, files, .. }| {
             let mut record = records.remove(id)?;
             if let Some(confidence) = confidence {
                 record.members.set("confidence", confidence);
             }
-            let (pinned, newer) = (*pinned, newer.clone());
-            let mut candidate = Candidate { pinned, newer, ..Candidate::new(record, *score, *hop) };
+            let (pinned, newer, files) = (*pinned, newer.clone(), files.clone());
+            let mut candidate = Candidate { pinned, newer, files, ..Candidate::new(record, *score, *hop) };
             if let Some(ranges) = quoted {
                 candidate.quote(ranges.clone());
             }

@@ -2,6 +2,7 @@
 
 use crate::cli::Diagnostics;
 use crate::config::Settings;
+use crate::enrich::ClientProject;
 use crate::ingest::{Ingest, Options};
 use crate::record::Clock;
 use crate::redact::Redactor;
@@ -16,6 +17,8 @@ pub(super) struct ProxyConfig {
     pub(super) diagnostics: Diagnostics,
     /// Replaces the secrets in stored records.
     pub(super) redactor: Option<Redactor>,
+    /// The project that all clients work in, if it is known.
+    pub(super) project: Option<ClientProject>,
 }
 
 impl ProxyConfig {

@@ -16,6 +16,7 @@ use super::worker::{
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
+use crate::enrich::ClientProject;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
 use crate::http::EventLoops;
@@ -74,7 +75,7 @@ impl Proxy {
     ) -> Result<Proxy> {
         let redactor = Redactor::from_settings(&settings)?;
         let chat_settings = chat_turn::settings_of_turns(&settings)?;
-        let config = ProxyConfig { settings, chat_settings, clock, diagnostics, redactor };
+        let config = ProxyConfig { settings, chat_settings, clock, diagnostics, redactor, project: None };
         let ProxyConfig { settings, diagnostics, .. } = &config;
         let max_clients = config.limit("proxy.connections").unwrap_or(Semaphore::MAX_PERMITS);
         let limits = ConnectionLimits::claim(max_clients);
@@ -108,6 +109,12 @@ impl Proxy {
     /// Parses uploaded files by a command: rsv-parse, with the settings of the proxy.
     pub fn parsing_by(mut self, command: Vec<OsString>) -> Proxy {
         self.parser = command;
+        self
+    }
+
+    /// Compares the files that messages name with those of a project in which all clients work.
+    pub fn of_project(mut self, project: Option<ClientProject>) -> Proxy {
+        self.config.project = project;
         self
     }
 

@@ -1,5 +1,6 @@
 //! Accounts: records of the enrichment of one request.
 
+use super::file_state::{FileState, files_member};
 use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
 use super::members::{required, timestamp};
@@ -36,6 +37,7 @@ const SESSION_MEMBER: &str = "session";
 /// The member that says of a part that it is recalled always.
 const PINNED: &str = "pinned";
 const NEWER: &str = "newer";
+const FILES: &str = "files";
 
 /// Reads an account line; all of its head must be there.
 fn parse(mut line: Object) -> Result<Draft> {
@@ -117,6 +119,8 @@ pub struct RecalledPart {
     pub quoted: Option<Vec<Range<usize>>>,
     /// The statements that supersede it, newest first, which is recalled with it.
     pub newer: Vec<NewerStatement>,
+    /// The files and commits that a message names and that are not as they were, in the order in which it says so.
+    pub files: Vec<FileState>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
     /// The shown part of a document; `None` for other records.
@@ -173,6 +177,7 @@ impl Account {
             let quoted = quoted.map(|ranges| ranges.into_iter().map(|[start, end]| start..end).collect());
             let pinned = entry.get(PINNED) == Some("true");
             let newer = list(entry, NEWER).iter().filter_map(NewerStatement::parse).collect();
+            let files = list(entry, FILES).iter().filter_map(FileState::parse).collect();
             Some(RecalledPart {
                 id: text(entry, "id")?,
                 score,
@@ -181,6 +186,7 @@ impl Account {
                 pinned,
                 quoted,
                 newer,
+                files,
                 confidence,
                 document,
             })
@@ -297,10 +303,10 @@ impl RecalledPart {
         let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
         let quoted = self.quoted.as_deref().map_or(String::new(), quoted_member);
         let pinned = if self.pinned { format!(",\"{PINNED}\":true") } else { String::new() };
-        let newer = newer_member(&self.newer);
+        let (newer, files) = (newer_member(&self.newer), files_member(&self.files));
         let (id, tokens) = (quote(&self.id), self.tokens);
         format!(
-            "{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{newer}{confidence}{document}}}"
+            "{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{newer}{files}{confidence}{document}}}"
         )
     }
 }

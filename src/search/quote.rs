@@ -1,7 +1,7 @@
 //! Readies messages for a model: long ones are quoted by the passages that answer a question, and those that were
 //! corrected say so.
 
-use crate::record::{Hit, MESSAGE, NewerStatement, StoredRecord, time, unique_prefix};
+use crate::record::{FileState, Hit, MESSAGE, NewerStatement, StoredRecord, time, unique_prefix};
 use crate::text::{SoughtWords, quotation, quoted_ranges};
 use std::ops::Range;
 
@@ -20,12 +20,20 @@ pub fn quote(message: &mut StoredRecord, ranges: &[Range<usize>]) -> bool {
     true
 }
 
-/// Puts a line before the text of a message, or of a memory, that says which message corrects it, or is newer.
-pub fn supersede(message: &mut StoredRecord, newest: &NewerStatement) {
+/// Puts a line before the text of a message, or of a memory, that says which of the files that it names are not as they
+/// were, and which message corrects it, or is newer: `[of 2026-03-03; src/pay.rs is gone since]`.
+pub fn mark(message: &mut StoredRecord, files: &[FileState], newest: Option<&NewerStatement>) {
+    let mut phrases: Vec<String> = files.iter().map(FileState::to_string).collect();
+    phrases.extend(newest.map(|newest| {
+        let how = if newest.is_correction() { "corrected by" } else { "a newer statement is" };
+        format!("{how} message {}", unique_prefix(&newest.id))
+    }));
+    if phrases.is_empty() {
+        return;
+    }
     let time = time::minute(message.timestamp);
-    let (date, id) = (time.split(' ').next().unwrap_or_default(), unique_prefix(&newest.id));
-    let how = if newest.is_correction() { "corrected by" } else { "a newer statement is" };
-    message.text = format!("[of {date}; {how} message {id}]\n{}", message.text);
+    let date = time.split(' ').next().unwrap_or_default();
+    message.text = format!("[of {date}; {}]\n{}", phrases.join("; "), message.text);
 }
 
 /// Quotes the long messages among hits, and marks those that were corrected.
@@ -34,8 +42,6 @@ pub fn ready_for_model(hits: &mut [Hit]) {
         if let Some(ranges) = &why.quoted {
             quote(record, ranges);
         }
-        if let Some(newest) = why.newer.first() {
-            supersede(record, newest);
-        }
+        mark(record, &[], why.newer.first());
     }
 }

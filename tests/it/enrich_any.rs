@@ -66,6 +66,8 @@ fn options() -> impl Strategy<Value = Options> {
                 wording: Wording::default(),
                 keep_tools: false,
                 redactor: None,
+                worktree: None,
+                check: None,
             }
         },
     )

@@ -57,6 +57,7 @@ mod examples;
 mod export_cursor;
 mod export_import;
 mod fake;
+mod files;
 mod first_half_hour;
 mod fixtures;
 mod folding;

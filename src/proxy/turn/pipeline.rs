@@ -137,6 +137,7 @@ impl TurnPipeline {
         options.session = request.is_session;
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
+        options.compare_with(self.config.project.as_ref(), scope);
         let enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
         let record = &enriched.account_record;
         self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
