@@ -166,14 +166,14 @@ fn files_are_told_as_git_knows_them() {
     project.commit_before();
     let mut wanted: Vec<Vec<String>> = vec![Vec::new(); 300];
     // Renames: as they are, with a change in the same commit, and twice.
-    for at in 0..100 {
+    for (at, wanted) in wanted.iter_mut().enumerate().take(100) {
         let to = format!("lib/new{at}.rs");
         std::fs::create_dir_all(project.home.path("owls/lib")).unwrap();
         project.git(&["mv", &name(at), &to]);
         if at % 3 == 1 {
             project.write(&to, &(contents(&name(at)) + "one more\n"));
         }
-        wanted[at] = vec![format!("{} moved to {to}", name(at))];
+        *wanted = vec![format!("{} moved to {to}", name(at))];
     }
     project.commit_after();
     for at in (0..100).filter(|at| at % 3 == 2) {
@@ -181,13 +181,13 @@ fn files_are_told_as_git_knows_them() {
         project.git(&["mv", &format!("lib/new{at}.rs"), &to]);
         wanted[at] = vec![format!("{} moved to {to}", name(at))];
     }
-    for at in 100..150 {
+    for (at, wanted) in wanted.iter_mut().enumerate().take(150).skip(100) {
         project.remove(&name(at));
-        wanted[at] = vec![format!("{} is gone since", name(at))];
+        *wanted = vec![format!("{} is gone since", name(at))];
     }
-    for at in 150..200 {
+    for (at, wanted) in wanted.iter_mut().enumerate().take(200).skip(150) {
         project.write(&name(at), "changed\n");
-        wanted[at] = vec![format!("{} changed since", name(at))];
+        *wanted = vec![format!("{} changed since", name(at))];
     }
     project.commit_at("1760000000 +0000");
     let said: Vec<String> =
