@@ -54,8 +54,8 @@ fn trees_that_are_no_trees() {
     let open_webui = json!({"id": "w", "title": "t", "chat": {"history": {"currentId": null, "messages":
         {"a": of_parent("b"), "b": of_parent("a"), "c": message("nowhere", String::new())}}}});
     for (export, wanted) in [
-        (chatgpt, &["says after c", "says after a", "says after b"][..]),
-        (open_webui, &["says after b", "says after a"]),
+        (chatgpt, &["says after a", "says after b", "says after c"][..]),
+        (open_webui, &["says after a", "says after b"]),
     ] {
         let home = Home::new();
         home.run("rsv-import", &[], json!([export]).to_string()).ok();
