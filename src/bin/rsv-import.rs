@@ -94,6 +94,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.find {
         print_found(&found, io)?;
         if found.is_empty() {
+            io.note(nothing_found(&home_places(&settings)?));
             return Ok(Outcome::No);
         }
         if !args.import || !wants_import(&found, io)? {
@@ -103,7 +104,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.history {
         return history(&settings, io);
     }
-    let import = Import::begin(&io.clock, source(&args))?;
+    let import = Import::begin(&io.clock, source(&args, &found))?;
     let redactor = Redactor::for_tool(&settings)?;
     let options = Options {
         partition: io.common.partition.clone(),
@@ -289,6 +290,18 @@ fn print_found(found: &[FoundFiles], io: &mut Io) -> Result<()> {
     Ok(())
 }
 
+/// What was looked for where, if nothing was found.
+fn nothing_found(places: &HomePlaces) -> String {
+    let kept = import::formats().iter().filter(|format| !format.places.is_empty());
+    let names: Vec<&str> = kept.map(|format| format.name).collect();
+    let names = names.join(", ");
+    let elsewhere = places.moved.iter().map(|(_, path)| path).chain(&places.downloads);
+    let elsewhere = elsewhere.filter(|path| !path.starts_with(&places.home));
+    let searched: Vec<String> =
+        std::iter::once(&places.home).chain(elsewhere).map(|path| cli::quoted(path)).collect();
+    format!("found no files of {names} in {}", searched.join(", "))
+}
+
 /// Whether the user wants to import what was found. Errors if there is no terminal to ask at.
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
@@ -317,9 +330,10 @@ fn undo_command(id: &str) -> String {
 /// The longest text that names the files of an import, in characters.
 const SOURCE_LENGTH: usize = 200;
 
-/// The files that are read, in words.
-fn source(args: &Args) -> String {
-    let names: Vec<String> = args.files.iter().map(|path| cli::quoted(path)).collect();
+/// The files that are read, in words: those that the command line names, or that were found.
+fn source(args: &Args, found: &[FoundFiles]) -> String {
+    let found = found.iter().map(|found| &found.path);
+    let names: Vec<String> = args.files.iter().chain(found).map(|path| cli::quoted(path)).collect();
     let mut names = if names.is_empty() { "-".to_owned() } else { names.join(" ") };
     if let Some((at, _)) = names.char_indices().nth(SOURCE_LENGTH) {
         names.replace_range(at.., "…");

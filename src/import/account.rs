@@ -21,6 +21,62 @@ impl<'a> MessageTree<'a> {
         }
     }
 
+    /// Lets a message whose parent is missing follow the last message before it, `time` being that of a message: what
+    /// was said before the gap would be lost. Those that lack the same parent are answers to it, or begin the
+    /// conversation, and do not follow each other. The
+    /// first has no parent then.
+    pub(super) fn bridge_gaps(&mut self, time: impl Fn(&str) -> Option<f64>) {
+        let known: HashSet<&str> = self.order.iter().copied().collect();
+        let is_lost = |parent: &&&str| !known.contains(**parent);
+        if !self.parents.values().any(|parent| is_lost(&parent)) {
+            return;
+        }
+        // The parent that the first message of each branch lacks.
+        let mut gaps: HashMap<&str, Option<&str>> = HashMap::new();
+        for id in &self.order {
+            let (mut branch, mut at) = (Vec::new(), *id);
+            let gap = loop {
+                if let Some(gap) = gaps.get(at) {
+                    break *gap;
+                }
+                // Messages that form a circle lack none.
+                gaps.insert(at, None);
+                branch.push(at);
+                match self.parents.get(at) {
+                    Some(parent) if is_lost(&parent) => break Some(*parent),
+                    Some(parent) => at = *parent,
+                    None => break None,
+                }
+            };
+            gaps.extend(branch.into_iter().map(|id| (id, gap)));
+        }
+        let mut timed: Vec<(f64, &'a str)> =
+            self.order.iter().filter_map(|id| Some((time(id)?, *id))).collect();
+        timed.sort_by(|one, other| one.0.total_cmp(&other.0));
+        // The last message, and the last whose branch lacks another parent than that.
+        let (mut last, mut last_other): (Option<&'a str>, Option<&'a str>) = (None, None);
+        let gap_of = |id: &str| gaps.get(id).copied().flatten();
+        for (_, id) in timed {
+            let gap = gap_of(id);
+            if let Some(parent) = self.parents.get_mut(id).filter(|parent| is_lost(&&**parent)) {
+                let before = if last.is_some_and(|last| gap_of(last) != gap) { last } else { last_other };
+                *parent = before.unwrap_or(*parent);
+            }
+            if last.is_some_and(|last| gap_of(last) != gap) {
+                last_other = last;
+            }
+            last = Some(id);
+        }
+        self.parents.retain(|_, parent| known.contains(*parent));
+    }
+
+    /// The messages that are shown: the branch that ends with `leaf`, or all, if there is no leaf or the branch has no
+    /// words, which `has_words` says of a message.
+    pub(super) fn shown(&self, leaf: Option<&'a str>, has_words: impl Fn(&str) -> bool) -> Vec<&'a str> {
+        let branch = leaf.map(|leaf| self.branch(leaf)).unwrap_or_default();
+        if branch.iter().any(|id| has_words(id)) { branch } else { self.all() }
+    }
+
     /// The branch that ends with a message, from its beginning, or from where messages that form a circle repeat.
     pub(super) fn branch(&self, leaf: &'a str) -> Vec<&'a str> {
         let mut branch = vec![leaf];

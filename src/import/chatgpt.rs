@@ -64,13 +64,16 @@ impl Convert for ChatGptExport {
             tree.add(id, node.parent.as_deref());
         }
         let time = |id: &str| nodes.get(id)?.message.as_ref()?.create_time;
+        tree.bridge_gaps(time);
         let current = conversation.text("current_node")?;
         // An export may name a message that it lacks, or none.
         let current = current.as_deref().filter(|current| nodes.contains_key(*current));
-        let shown = match current.or_else(|| tree.last_leaf(|id, other| time(id) > time(other))) {
-            Some(current) if !self.options.branches => tree.branch(current),
-            _ => tree.all(),
+        let leaf = current.or_else(|| tree.last_leaf(|id, other| time(id) > time(other)));
+        let has_words = |id: &str| {
+            let message = nodes.get(id).and_then(|node| node.message.as_ref());
+            message.and_then(|message| self.message(id, message)).is_some_and(|said| !said.is_empty())
         };
+        let shown = if self.options.branches { tree.all() } else { tree.shown(leaf, has_words) };
         let began = conversation.number("create_time")?;
         let id = conversation.text("conversation_id")?.or(conversation.text("id")?);
         let changed =
@@ -103,7 +106,9 @@ impl ChatGptExport {
         if member("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true) {
             return None;
         }
-        let text = text(message.content.as_ref()?)?;
+        let content = message.content.as_ref()?;
+        let is_user = message.author.role == "user";
+        let text = text(content).or_else(|| text_of_new_kind(content).filter(|_| is_user))?;
         let is_answer = message.author.role == "assistant";
         let text = if is_answer { with_sources(text, &message.metadata) } else { text };
         let model = member("model_slug").and_then(Value::as_str).map(str::to_owned);
@@ -137,6 +142,17 @@ fn text(content: &Value) -> Option<String> {
         "code" | "execution_output" => content.get("text")?.as_str().map(str::to_owned),
         _ => None,
     }
+}
+
+/// The text of a content of a kind that is not known; none of the model's notes on the user.
+fn text_of_new_kind(content: &Value) -> Option<String> {
+    let parts = || {
+        let parts = content.get("parts")?.as_array()?.iter();
+        Some(parts.filter_map(Value::as_str).collect::<Vec<_>>().join("\n"))
+    };
+    let is_notes = content.get("content_type").and_then(Value::as_str) == Some("user_editable_context");
+    let text = content.get("text").and_then(Value::as_str).map(str::to_owned);
+    text.or_else(parts).filter(|_| !is_notes)
 }
 
 /// The words that the call of a tool puts on a canvas: a document, the new parts of one, or comments on it.

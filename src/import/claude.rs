@@ -39,14 +39,19 @@ impl Convert for ClaudeExport {
             ids.push((message.text("uuid")?.unwrap_or_default(), message.text("parent_message_uuid")?));
         }
         let mut tree = MessageTree::default();
+        // Older exports list one branch, without parents.
+        let has_parents = ids.iter().any(|(_, parent)| parent.is_some());
         for (at, (id, parent)) in ids.iter().enumerate() {
-            // Older exports list one branch, without parents.
-            let before = at.checked_sub(1).map(|before| ids[before].0.as_str());
+            let before = at.checked_sub(1).filter(|_| !has_parents).map(|before| ids[before].0.as_str());
             tree.add(id, parent.as_deref().or(before));
         }
-        let Some((last, _)) = ids.last() else { return Ok(()) };
-        let shown = if self.options.branches { tree.all() } else { tree.branch(last) };
         let by_id: HashMap<&str, &Object> = ids.iter().map(|(id, _)| id.as_str()).zip(&messages).collect();
+        let time = |id: &str| times::member(by_id.get(id)?, "created_at").ok()?.map(|time| time as f64);
+        tree.bridge_gaps(time);
+        // The messages stand in any order.
+        let leaf = tree.last_leaf(|id, other| time(id) > time(other));
+        let has_words = |id: &str| by_id.get(id).is_some_and(|message| has_words(message).unwrap_or(true));
+        let shown = if self.options.branches { tree.all() } else { tree.shown(leaf, has_words) };
         let mut questions: HashMap<&str, &str> = HashMap::new();
         for id in shown {
             // The first message names a parent that the export lacks.
@@ -108,6 +113,13 @@ impl ClaudeExport {
         }
         add(ImportedMessage::new(role, said))
     }
+}
+
+/// Whether a message has words, in its parts or beside them.
+fn has_words(message: &Object) -> Result<bool> {
+    let said = [text(message, "content", &["text"])?, message.text("text")?.unwrap_or_default()];
+    let is_said = said.iter().any(|said| !said.trim().is_empty());
+    Ok(is_said || !pasted_texts(message, true)?.is_empty())
 }
 
 /// The texts that a user pasted, which the program keeps as attachments. A file is one too if the message has no words

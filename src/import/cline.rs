@@ -62,15 +62,38 @@ const TAGS: [&str; 4] = ["task", "feedback", "user_message", "answer"];
 const SHOWN: &str = "ui_messages.json";
 const SENT: &str = "api_conversation_history.json";
 
-/// Whether the first text that the program showed is in what it sent first; both are beginnings of JSON text.
+/// Whether what the program showed begins with the task that it sent first; both are beginnings of JSON text.
 fn is_sent_text(shown: &str, sent: &str) -> bool {
     /// As much of a text as tells it from others.
     const CHARS: usize = 100;
-    let Some(text) = first_object(shown).and_then(|entry| entry.get("text").map(str::to_owned)) else {
+    let Some(first) = first_object(shown).filter(|entry| entry.get("say") != Some("\"task\"")) else {
         return true;
     };
-    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&text);
-    sent.contains(&text.chars().take(CHARS).collect::<String>())
+    let content = first_object(sent).and_then(|entry| entry.get("content").map(str::to_owned));
+    let content = content.unwrap_or_default();
+    let part = first_object(&content).and_then(|part| part.get("text").map(str::to_owned));
+    let sent = beginning_of_text(&part.unwrap_or(content));
+    let text = first.get("text").map(beginning_of_text).unwrap_or_default();
+    let told: String = text[..first_mention(&text)].trim_end().chars().take(CHARS).collect();
+    sent.is_empty() || sent.contains(&told)
+}
+
+/// The place of the first mention of a file, or of a command, which the program replaces in what it sends; the length
+/// of a text without any.
+fn first_mention(text: &str) -> usize {
+    let begins_word = |at: usize| text[..at].chars().next_back().is_none_or(char::is_whitespace);
+    let mention = text.char_indices().find(|(at, c)| *c == '@' || *c == '/' && begins_word(*at));
+    mention.map_or(text.len(), |(at, _)| at)
+}
+
+/// The text of a JSON string that may be cut off; empty if it is none.
+fn beginning_of_text(json: &str) -> String {
+    /// The length of a pair of escapes, the longest that can be cut.
+    const ESCAPE: usize = 12;
+    let cut = |bytes: usize| json.get(..json.len().checked_sub(bytes)?);
+    let whole = serde_json::from_str(json).ok();
+    let cut_off = || (0..ESCAPE).find_map(|bytes| serde_json::from_str(&format!("{}\"", cut(bytes)?)).ok());
+    whole.or_else(cut_off).unwrap_or_default()
 }
 
 struct ClineTask {

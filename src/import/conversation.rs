@@ -93,7 +93,8 @@ impl ImportedMessage {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether it says nothing.
+    pub(super) fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.tool_calls.is_none()
     }
 }

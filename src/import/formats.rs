@@ -155,9 +155,14 @@ pub(super) fn recognize(
     let mut wanted = SAMPLE_BYTES;
     loop {
         input.take(wanted.saturating_sub(bytes.len()) as u64).read_to_end(&mut bytes)?;
-        let sample = Sample::new(bytes);
-        let format = FORMATS.iter().find(|format| (format.recognize)(&sample));
+        let mut sample = Sample::new(bytes);
+        let named = |sample: &Sample| FORMATS.iter().find(|format| (format.recognize)(sample));
+        let mut format = named(&sample);
         let is_all = sample.bytes().len() < wanted || wanted >= limit;
+        if format.is_none() && is_all && sample.is_json() {
+            sample = sample.with_all_lines();
+            format = named(&sample);
+        }
         if format.is_some() || is_all || !sample.is_json() {
             return Ok((sample, format));
         }

@@ -59,18 +59,19 @@ impl Convert for LibreChatExport {
         let by_id: HashMap<&str, &Object> = ids.iter().map(|(id, _)| id.as_str()).zip(&all).collect();
         let mut tree = MessageTree::default();
         for (id, parent) in &ids {
-            // The first message names a parent that there is not.
-            tree.add(id, parent.as_deref().filter(|parent| by_id.contains_key(parent)));
+            tree.add(id, parent.as_deref());
         }
-        let shown = match tree.last_leaf(|_, _| false) {
-            Some(leaf) if !self.options.branches => tree.branch(leaf),
-            _ => tree.all(),
+        let time = |message: &Object| times::first_member(message, &["createdAt", "updatedAt"]);
+        tree.bridge_gaps(|id| time(by_id.get(id)?).ok()?.map(|time| time as f64));
+        let has_words = |id: &str| {
+            by_id.get(id).is_some_and(|message| said(message).is_ok_and(|said| !said.trim().is_empty()))
         };
+        let leaf = tree.last_leaf(|_, _| false);
+        let shown = if self.options.branches { tree.all() } else { tree.shown(leaf, has_words) };
         let mut messages = Vec::new();
         for (at, id) in (0..).zip(shown) {
             let Some(message) = by_id.get(id) else { continue };
-            let time = times::first_member(message, &["createdAt", "updatedAt"])?;
-            let time = time.or(exported.map(|exported| exported + at));
+            let time = time(message)?.or(exported.map(|exported| exported + at));
             let is_user = message.get("isCreatedByUser") == Some("true");
             let role = if is_user { Role::User } else { Role::Assistant };
             let model = if is_user { None } else { message.text("model")? };

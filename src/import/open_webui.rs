@@ -113,15 +113,18 @@ impl Convert for Chats {
         }
         let objects: HashMap<&str, &Object> =
             messages.iter().map(|(id, message)| (id.as_str(), message)).collect();
+        let time = |id: &str| times::member(objects.get(id)?, "timestamp").ok()?.map(|time| time as f64);
+        tree.bridge_gaps(time);
         let current = history.text("currentId")?.filter(|id| objects.contains_key(id.as_str()));
         let leaf = match &current {
             Some(current) => Some(current.as_str()),
             None => tree.last_leaf(|_, _| false),
         };
-        let shown = match leaf {
-            Some(leaf) if !self.options.branches => tree.branch(leaf),
-            _ => tree.all(),
+        let has_words = |id: &str| {
+            let said = objects.get(id).and_then(|message| said(message).ok().flatten());
+            said.is_some_and(|said| !said.is_empty())
         };
+        let shown = if self.options.branches { tree.all() } else { tree.shown(leaf, has_words) };
         let mut found = Vec::new();
         for (at, id) in (0..).zip(shown) {
             let Some(message) = objects.get(id) else { continue };

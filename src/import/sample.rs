@@ -12,15 +12,24 @@ pub(super) struct Sample {
 /// The number of bytes of the first sample of an input.
 pub(super) const SAMPLE_BYTES: usize = 1 << 16;
 
-/// The number of lines of the first sample whose objects are looked at; of a longer one, all are.
+/// The number of lines of the first sample whose objects are looked at first; of a longer one, all are.
 const LINES: usize = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl Sample {
     pub(super) fn new(bytes: Vec<u8>) -> Sample {
-        let text = valid_text(&bytes);
         let lines = if bytes.len() <= SAMPLE_BYTES { LINES } else { usize::MAX };
+        Sample::of_lines(bytes, lines)
+    }
+
+    /// The same with the objects of all its lines.
+    pub(super) fn with_all_lines(self) -> Sample {
+        Sample::of_lines(self.bytes, usize::MAX)
+    }
+
+    fn of_lines(bytes: Vec<u8>, lines: usize) -> Sample {
+        let text = valid_text(&bytes);
         let mut objects: Vec<Object> = first_object(text).into_iter().collect();
         objects.extend(text.lines().take(lines).skip(1).filter_map(first_object));
         Sample { bytes, objects }

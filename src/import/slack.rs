@@ -9,6 +9,7 @@ use super::sample::has_all;
 use super::times;
 use crate::error::Result;
 use crate::record::{Object, Role};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::PoisonError;
 
@@ -78,7 +79,10 @@ impl Convert for SlackChannel {
         if message.get("type") != Some("\"message\"") || !is_said {
             return Ok(());
         }
-        let said = text(&message, "text", &[])?;
+        let mut said = text(&message, "text", &[])?;
+        if said.trim().is_empty() {
+            said = text_of_blocks(&message);
+        }
         if said.trim().is_empty() {
             return Ok(());
         }
@@ -104,7 +108,10 @@ impl SlackChannel {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("<@") {
             named.push_str(before);
-            let user = after.split_once('>').and_then(|(id, rest)| {
+            // A mention has no other in it, so each part of the text is read once.
+            let end = after.find(['<', '>']).filter(|end| after[*end..].starts_with('>'));
+            let user = end.and_then(|end| {
+                let (id, rest) = (&after[..end], &after[end + 1..]);
                 let (id, label) = id.split_once('|').map_or((id, None), |(id, label)| (id, Some(label)));
                 Some((self.names.get(id).map(String::as_str).or(label)?, rest))
             });
@@ -121,6 +128,43 @@ impl SlackChannel {
             }
         }
         named + rest
+    }
+}
+
+/// The words in the blocks of a message, which has no others, with mentions as texts have them.
+fn text_of_blocks(message: &Object) -> String {
+    let blocks = message.get("blocks").and_then(|blocks| serde_json::from_str(blocks).ok());
+    let mut text = String::new();
+    add_block(&blocks.unwrap_or_default(), &mut text);
+    text.trim().to_owned()
+}
+
+/// Appends the words of a block, an element of one, or a list of them.
+fn add_block(block: &Value, text: &mut String) {
+    /// The members with the parts of a block.
+    const PARTS: [&str; 4] = ["text", "fields", "elements", "title"];
+    if let Some(list) = block.as_array() {
+        for block in list {
+            add_block(block, text);
+        }
+        return;
+    }
+    let member = |name: &str| block.get(name).and_then(Value::as_str);
+    match member("type").unwrap_or_default() {
+        "user" => *text += &member("user_id").map(|id| format!("<@{id}>")).unwrap_or_default(),
+        "emoji" => *text += &member("name").map(|name| format!(":{name}:")).unwrap_or_default(),
+        "link" => *text += member("text").or(member("url")).unwrap_or_default(),
+        kind => {
+            *text += member("text").unwrap_or_default();
+            let parts = PARTS.iter().filter_map(|part| block.get(part)).filter(|part| !part.is_string());
+            for part in parts {
+                add_block(part, text);
+            }
+            // Only texts are parts of a line.
+            if kind != "text" && !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+        }
     }
 }
 

@@ -27,9 +27,6 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 /// The characters that separate the cells of a line; the first is that of rsv-export.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
-/// The column that rsv-export's tables have, and whose times are milliseconds whatever their size.
-const OWN_COLUMN: &str = "trace_id";
-
 /// The separator of the names of columns: the one that occurs most often in the line.
 fn separator(names: &str) -> u8 {
     let count = |separator: &u8| names.bytes().filter(|byte| byte == separator).count();
@@ -62,8 +59,6 @@ struct Table {
     options: ImportOptions,
     /// The members and the numbers of their columns; none before the first line is read.
     columns: Option<Vec<(String, usize)>>,
-    /// Whether its times are those of rsv-export.
-    has_own_times: bool,
     read: u64,
     failed: bool,
 }
@@ -73,7 +68,7 @@ impl Table {
         let (name, options) = (input.name.into(), input.options.clone());
         let (first, bytes) = first_line(input.bytes);
         let rows = csv::ReaderBuilder::new().delimiter(separator(&first)).from_reader(bytes);
-        Table { name, rows, options, columns: None, has_own_times: false, read: 0, failed: false }
+        Table { name, rows, options, columns: None, read: 0, failed: false }
     }
 
     fn columns(&mut self) -> Result<Vec<(String, usize)>> {
@@ -82,7 +77,6 @@ impl Table {
             let is_it = |name: &str| name.trim_start_matches('\u{feff}') == wanted;
             names.iter().position(is_it)
         };
-        self.has_own_times = column(OWN_COLUMN).is_some();
         let mut columns = Vec::new();
         for (member, source) in &self.options.map {
             let Some(at) = column(source) else {
@@ -122,14 +116,10 @@ impl Table {
                 line.set_text(member, cell);
             }
         }
-        if !self.has_own_times {
-            for member in ["timestamp", "created_at"] {
-                if let Some(time) = times::member(&line, member).map_err(|error| error.at(&location))? {
-                    line.set(
-                        member,
-                        if member == "timestamp" { time.to_string() } else { quote(&time::rfc3339(time)) },
-                    );
-                }
+        for member in ["timestamp", "created_at"] {
+            if let Some(time) = times::member(&line, member).map_err(|error| error.at(&location))? {
+                let is_number = member == "timestamp";
+                line.set(member, if is_number { time.to_string() } else { quote(&time::rfc3339(time)) });
             }
         }
         if let Some(at) = self.options.at.filter(|_| !line.has("timestamp") && !line.has("created_at")) {

@@ -67,24 +67,30 @@ enum DateOrder {
 /// that does not say, in which the messages ascend, or, if neither does, that which the form of the dates has in the
 /// languages that write them so. `None` if nothing says.
 fn date_order(text: &str, options: &ImportOptions) -> Option<DateOrder> {
-    let headings: Vec<Object> = text.lines().filter_map(heading).collect();
     // A day more, since the clock of the sender may be in another zone.
     let latest = options.now + 24 * 60 * 60 * 1000;
-    let times = YEAR_MONTH_DAY
-        .map(|order| headings.iter().map(|heading| time(heading, order, options)).collect::<Vec<_>>());
+    // Chats are long: of their headings only the times are kept.
+    let mut times = YEAR_MONTH_DAY.map(|_| Vec::new());
+    let (mut is_american, mut has_slash) = (false, false);
+    for heading in text.lines().filter_map(heading) {
+        for (times, order) in times.iter_mut().zip(YEAR_MONTH_DAY) {
+            times.push(time(&heading, order, options));
+        }
+        is_american |= heading.has(AMERICAN);
+        has_slash |= heading.has(SLASH);
+    }
     let faults = times.each_ref().map(|times| {
         let impossible = times.iter().filter(|time| time.is_none()).count();
         let future = times.iter().flatten().filter(|time| options.now > 0 && **time > latest).count();
         let descents = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
         (impossible, future, descents)
     });
-    let has = |member| headings.iter().any(|heading| heading.has(member));
     match faults[0].cmp(&faults[1]) {
         Ordering::Less => Some(DateOrder::DayFirst),
         Ordering::Greater => Some(DateOrder::MonthFirst),
-        Ordering::Equal if has(AMERICAN) => Some(DateOrder::MonthFirst),
+        Ordering::Equal if is_american => Some(DateOrder::MonthFirst),
         // Points and hyphens stand between a day and a month only.
-        Ordering::Equal => (times[0] == times[1] || !has(SLASH)).then_some(DateOrder::DayFirst),
+        Ordering::Equal => (times[0] == times[1] || !has_slash).then_some(DateOrder::DayFirst),
     }
 }
 

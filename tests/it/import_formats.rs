@@ -461,6 +461,8 @@ fn what_other_programs_left_is_found() {
     let home = Home::new();
     let ran = home.run("rsv-import", &["--find"], "");
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.starts_with("rsv-import: found no files of claude-code, codex, chatgpt, "), "{ran}");
+    assert!(ran.stderr.ends_with("'\n") && ran.stderr.lines().count() == 1, "{ran}");
     let session = std::fs::read_to_string(fixture("claude-code.jsonl")).unwrap();
     home.write(".claude/projects/-home-ada-owls/s.jsonl", &session);
     home.write(".ollama/history", "When do owls hunt?\n");

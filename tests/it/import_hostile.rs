@@ -42,6 +42,40 @@ fn trees_that_are_no_trees() {
         home.run("rsv-import", words, &export).ok();
         assert_eq!(said(&home), wanted, "{current} {words:?}");
     }
+    // The only message that no other follows has no words.
+    let node = |parent: &str| {
+        json!({"parent": parent, "message": {"author": {"role": "user"}, "create_time": 1.0,
+            "content": {"content_type": "text", "parts": [format!("says after {parent}")]}}})
+    };
+    let chatgpt = json!({"title": "t", "conversation_id": "c",
+        "mapping": {"root": {"message": null, "parent": null}, "a": node("c"), "b": node("a"), "c": node("b")}});
+    let message = |parent: &str, content: String| json!({"parentId": parent, "role": "user", "content": content, "timestamp": 1_756_000_000});
+    let of_parent = |parent: &str| message(parent, format!("says after {parent}"));
+    let open_webui = json!({"id": "w", "title": "t", "chat": {"history": {"currentId": null, "messages":
+        {"a": of_parent("b"), "b": of_parent("a"), "c": message("nowhere", String::new())}}}});
+    for (export, wanted) in [
+        (chatgpt, &["says after a", "says after b", "says after c"][..]),
+        (open_webui, &["says after a", "says after b"]),
+    ] {
+        let home = Home::new();
+        home.run("rsv-import", &[], json!([export]).to_string()).ok();
+        assert_eq!(said(&home), wanted, "{export}");
+    }
+    // A message that is missing ends nothing; those that lack the same one are branches.
+    let gap = conversation(
+        "c",
+        &[
+            ("a", Some("root"), 1.0),
+            ("other", Some("root"), 2.0),
+            ("b", Some("other"), 3.0),
+            ("d", Some("gone"), 4.0),
+            ("e", Some("d"), 5.0),
+        ],
+        "e",
+    );
+    let home = Home::new();
+    home.run("rsv-import", &[], format!("[{gap}]")).ok();
+    assert_eq!(said(&home), ["says other", "says b", "says d", "says e"]);
     // The same of Claude's, and of LibreChat's.
     let time = |id: &str| format!("2026-11-01T10:00:0{}Z", u8::from(id == "b"));
     let message = |id: &str, parent: &str| {

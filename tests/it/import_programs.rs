@@ -188,6 +188,34 @@ fn tasks_of_cline_and_roo() {
     home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
     let wanted = ["user: Count the owls.", "assistant: Three.", "assistant: Four."];
     assert_eq!(told_of(&home, &["tasks"]), wanted.map(|line| format!("cline/1756000000000 {line}")));
+    // What was sent has mentions replaced, and letters escaped.
+    for (say, words, sent_words) in [
+        (
+            "task",
+            "Look at @/notes.txt and fix it.",
+            "Look at 'notes.txt' (see below for file content) and fix it.",
+        ),
+        (
+            "text",
+            "Visit @https://owls.example now.",
+            "Visit 'https://owls.example' (see below for site content) now.",
+        ),
+        ("text", "@/notes.txt is wrong.", "'notes.txt' (see below for file content) is wrong."),
+        ("text", "Please /count them.", "Please Command 'count' (see below for command content) them."),
+        ("text", "Zähle die \"Käuze\".", "Z\\u00e4hle die \\\"K\\u00e4uze\\\"."),
+    ] {
+        let home = Home::new();
+        let shown = json!([{"ts": 1_756_000_000_000_i64, "type": "say", "say": say, "text": words},
+            {"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Three."}]);
+        home.write("tasks/1756000000000/ui_messages.json", &shown.to_string());
+        let sent = format!(
+            "[{{\"role\":\"user\",\"content\":[{{\"type\":\"text\",\"text\":\"<task>\\n{sent_words}\\n</task>\"}}]}},\
+            {{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"Three.\"}}]}}]"
+        );
+        home.write("tasks/1756000000000/api_conversation_history.json", &sent);
+        let wanted = [format!("user: {words}"), "assistant: Three.".to_owned()];
+        assert_eq!(told_of(&home, &["tasks"]), wanted.map(|line| format!("cline/1756000000000 {line}")));
+    }
     // The words of a user with tags, and without.
     let home = Home::new();
     let of_user = |texts: &[&str]| {
@@ -462,11 +490,22 @@ fn chats_of_whatsapp_and_slack() {
         assert!(ran.status == 2 && ran.stderr.contains("has no known format"), "{ran}");
     }
 
+    // Many beginnings of mentions, and the end of none, take no longer than other texts.
+    let mentions = format!("{}>", "<@x|".repeat(100_000));
     let home = Home::new();
     let day = json!([
         {"type": "message", "subtype": "channel_join", "user": "U1", "text": "has joined", "ts": "1756000000.000100"},
         {"type": "message", "user": "U1", "text": "Three owls &amp; a bat", "ts": "1756000001.000100", "user_profile": {"real_name": "Ada"}},
-        {"type": "message", "user": "U2", "text": "Four, <@U1|ada>, not <@U9>", "ts": "1756000002.000100", "thread_ts": "1756000001.000100"}]);
+        {"type": "message", "user": "U2", "text": "Four, <@U1|ada>, not <@U9>", "ts": "1756000002.000100", "thread_ts": "1756000001.000100"},
+        {"type": "message", "user": "U2", "text": "", "ts": "1756000003.000100", "blocks": [
+            {"type": "header", "text": {"type": "plain_text", "text": "Owls"}},
+            {"type": "rich_text", "elements": [
+                {"type": "rich_text_section", "elements": [{"type": "text", "text": "I counted "}, {"type": "user", "user_id": "U1"},
+                    {"type": "text", "text": " and "}, {"type": "link", "url": "https://owls.example"}]},
+                {"type": "rich_text_list", "style": "bullet", "elements": [
+                    {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]},
+                    {"type": "rich_text_section", "elements": [{"type": "text", "text": "two"}]}]}]}]},
+        {"type": "message", "user": "U2", "text": mentions, "ts": "1756000004.000100"}]);
     home.write("export/barn/2025-08-24.json", &day.to_string());
     home.write(
         "export/users.json",
@@ -478,7 +517,13 @@ fn chats_of_whatsapp_and_slack() {
         "export/channels.json",
         &json!([{"id": "C1", "name": "barn", "creator": "U1", "members": []}]).to_string(),
     );
-    let wanted = ["slack/barn user: Ada: Three owls & a bat", "slack/barn user: Bob: Four, @Ada, not <@U9>"];
+    let mentions = format!("slack/barn user: Bob: {}", mentions.replacen("<@x|>", "@", 1));
+    let wanted = [
+        "slack/barn user: Ada: Three owls & a bat",
+        "slack/barn user: Bob: Four, @Ada, not <@U9>",
+        "slack/barn user: Bob: Owls\nI counted @Ada and https://owls.example\none\ntwo",
+        &mentions,
+    ];
     assert_eq!(told_of(&home, &["export"]), wanted);
     // The same as an archive.
     let mut archive = zip::ZipWriter::new(std::fs::File::create(home.path("slack.zip")).unwrap());

@@ -232,7 +232,8 @@ fn documents_and_sources_of_chatgpt() {
     };
     let mark = "\u{e200}cite\u{e202}turn0search0\u{e201}";
     let mapping: serde_json::Map<String, Value> = [
-        node("q", "gone", 1.0, json!({"author": {"role": "user"}, "content": text("Write about owls")})),
+        node("n", "gone", 0.5, json!({"author": {"role": "user"}, "content": {"content_type": "user_editable_context", "text": "Likes owls."}})),
+        node("q", "n", 1.0, json!({"author": {"role": "user"}, "content": {"content_type": "dictation", "text": "Write about owls"}})),
         node("c", "q", 2.0, canvas("canmore.create_textdoc", json!({"name": "Owls", "type": "document", "content": "Owls hunt."}))),
         node("u", "c", 3.0, canvas("canmore.update_textdoc", json!({"updates": [{"pattern": ".*", "replacement": "Owls hunt at night."}]}))),
         node("a", "u", 4.0, json!({"author": {"role": "assistant"}, "recipient": "all", "content": text(&format!("Done {mark}.")),
@@ -276,6 +277,20 @@ fn pasted_texts_and_documents_of_claude() {
         "user: Only pasted.",
     ];
     assert_eq!(said_in(&[export]), wanted);
+    // The messages of a conversation stand in any order.
+    let message = |id: &str, parent: &str, sender: &str, words: &str| {
+        message(id, sender, json!({"parent_message_uuid": parent, "text": words}))
+    };
+    let mut messages = vec![
+        message("1", "none", "human", "Q1"),
+        message("2", "1", "assistant", "A1"),
+        message("3", "2", "human", "Q2"),
+    ];
+    for _ in 0..2 {
+        let export = json!([{"uuid": "c1", "name": "t", "updated_at": "2026-09-01T10:00:00Z", "chat_messages": messages}]);
+        assert_eq!(said_in(&[export]), ["user: Q1", "assistant: A1", "user: Q2"]);
+        messages.reverse();
+    }
 }
 
 #[test]
@@ -349,6 +364,13 @@ fn times_in_any_unit() {
         home.run("rsv-import", &["-q"], table).ok();
         assert_eq!(messages(&home)[0]["created_at"], "2025-08-24T01:46:40.000Z", "{time}");
         assert_eq!(said(&home), ["user: Hello, owl"]);
+        // Whatever the other columns are.
+        for column in ["timestamp", "created_at"] {
+            let home = Home::new();
+            let table = format!("{column};role;content;trace_id\n{};user;Hello;t1\n", time.trim_matches('"'));
+            home.run("rsv-import", &["-q"], table).ok();
+            assert_eq!(messages(&home)[0]["created_at"], "2025-08-24T01:46:40.000Z", "{column} {time}");
+        }
     }
     for time in ["0", "1000", "20260901"] {
         let home = Home::new();
@@ -393,7 +415,9 @@ fn long_beginnings() {
     let rest = Value::Object(late).to_string();
     let line = format!("{{\"message\":{message},{}\n", &rest[1..]);
     let snapshots = "{\"type\":\"file-history-snapshot\",\"messageId\":\"m\",\"snapshot\":{}}\n".repeat(2000);
-    for lines in [line.clone(), snapshots + &line] {
+    let short = format!("{}\n", user(1, "What is it?"));
+    let few: String = snapshots.split_inclusive('\n').take(40).collect();
+    for lines in [line.clone(), snapshots + &line, few + &short] {
         let home = Home::new();
         home.write("past/s.jsonl", &lines);
         home.run("rsv-import", &["-q", "past"], "").ok();
@@ -505,6 +529,8 @@ fn moved_directories_and_downloads_are_found() {
         terminal.see("[0]");
         terminal.end();
         assert_eq!(messages(&home).len(), count, "{answer}");
+        let history = home.run("rsv-import", &["--history"], "").stdout;
+        assert!(count == 0 || history.contains("Saved/export.zip'"), "{history}");
     }
 }
 
