@@ -112,19 +112,14 @@ fn print_trees(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io
         private: args.private,
         pdf_reader: pdf_reader(io),
     };
+    let addresses = addresses(&operands, &to, args.to.is_none())?;
     let processors = || std::thread::available_parallelism().ok();
     let threads = args.jobs.or_else(processors).map_or(1, NonZeroUsize::get);
     let parser = Parser::new(options, threads);
     let mut progress = io.progress();
     let total = progress.is_shown().then(|| parser.count(&operands));
     let mut printer = Printer { io, progress: &mut progress, files: 0, total, skipped: BTreeMap::new() };
-    let named = operands.len() > 1 || args.to.is_none();
-    for operand in operands {
-        let uri = if named { to.join(&operand.name())? } else { to.clone() };
-        if args.to.is_none() && uri.name() == "users" {
-            let error = Error::new(format!("{uri} is for the documents of partitions"));
-            return Err(error.hint("give another address, as in --to viking://resources/people"));
-        }
+    for (operand, uri) in operands.into_iter().zip(addresses) {
         parser.parse(operand, &uri, client, &mut |output| printer.print(output))?;
     }
     printer.note_skipped();
@@ -145,6 +140,25 @@ fn address(to: &str, partition: Option<&str>) -> Result<(Address, Option<String>
         return Err(error.hint("give one below viking://resources or viking://agent"));
     }
     Ok((address, partition))
+}
+
+/// The address of each operand. Errors if two have the same one.
+fn addresses(operands: &[Operand], to: &Address, by_default: bool) -> Result<Vec<Address>> {
+    let mut addresses: Vec<Address> = Vec::with_capacity(operands.len());
+    for operand in operands {
+        let uri = if operands.len() > 1 || by_default { to.join(&operand.name())? } else { to.clone() };
+        if by_default && uri.name() == "users" {
+            let error = Error::new(format!("{uri} is for the documents of partitions"));
+            return Err(error.hint("give another address, as in --to viking://resources/people"));
+        }
+        if let Some(at) = addresses.iter().position(|other| *other == uri) {
+            let (first, second) = (operands[at].shown(), operand.shown());
+            let error = Error::new(format!("{first} and {second} have the same address: {uri}"));
+            return Err(error.hint("parse each by itself, with an address of its own by --to"));
+        }
+        addresses.push(uri);
+    }
+    Ok(addresses)
 }
 
 /// The command that reads a PDF: this tool, with the same settings.

@@ -143,10 +143,70 @@ fn a_mirror_over_documents_of_another_directory_is_refused() {
     let names: Vec<String> =
         stored(&home).into_iter().map(|(uri, _)| uri["viking://resources/".len()..].to_owned()).collect();
     assert_eq!(names, ["docs", "docs/README.md", "docs/peas.md"]);
+    // The files that are the same in both are of the new directory too, and go with it.
+    mirror("a/docs", &["--replace"]).ok();
+    home.write("known", &home.run("rsv-view", &["--tree", "viking://resources/docs"], "").ok());
+    let parsed = home.run("rsv-parse", &["c/docs", "--known", "known"], "").ok();
+    home.run("rsv-ingest", &["--mirror", "--replace"], parsed).ok();
+    std::fs::remove_file(home.path("c/docs/beans.md")).unwrap();
+    mirror("c/docs", &[]).ok();
+    assert_eq!(stored(&home).len(), 2);
+    mirror("b/docs", &["--replace"]).ok();
     // Another address is another tree.
     let parsed = home.run("rsv-parse", &["a/docs", "--to", "viking://resources/old"], "").ok();
     home.run("rsv-ingest", &["--mirror"], parsed).ok();
     assert!(home.run("rsv-ingest", &["--replace"], "").stderr.contains("--mirror"));
+}
+
+/// Keeps: A mirror of a second directory does not take the first away.
+#[test]
+fn a_mirror_takes_no_document_of_another_place_away() {
+    let home = Home::new();
+    home.write("a/docs/beans.md", "Beans climb.");
+    home.write("other/peas.md", "Peas climb.");
+    let mirror = |lines: &str| home.run("rsv-ingest", &["--mirror"], lines);
+    let parse = |words: &[&str], stdin: &str| home.run("rsv-parse", words, stdin).ok();
+    let has_beans = |home: &Home| {
+        let beans = "viking://resources/docs/beans.md";
+        stored(home).contains(&(beans.to_owned(), "Beans climb.".to_owned()))
+    };
+    mirror(&parse(&["a/docs"], "")).ok();
+    // The tree lies above it, or names no source.
+    for lines in [
+        parse(&["other", "--to", "viking://resources"], ""),
+        parse(&["-", "--to", "viking://resources/docs"], "A text."),
+    ] {
+        let said = mirror(&lines).trouble();
+        let path = home.path("a/docs/beans.md").canonicalize().unwrap();
+        let told = format!("viking://resources/docs/beans.md is of {}", path.display());
+        assert!(said.contains(&told) && said.contains("--replace") && has_beans(&home), "{said}");
+    }
+    // The directories of a store do not say what they were made of.
+    let home = Home::new();
+    home.write("a/docs/beans.md", "Beans climb.");
+    home.write("b/docs/peas.md", "Peas climb.");
+    let parse = |words: &[&str]| home.run("rsv-parse", words, "").ok();
+    let without_source = lines_of(&parse(&["a/docs"])).into_iter().map(|mut line| {
+        if line.get("children").is_some() {
+            line.as_object_mut().unwrap().remove("source");
+        }
+        format!("{line}\n")
+    });
+    home.run("rsv-ingest", &["--mirror"], without_source.collect::<String>()).ok();
+    home.run("rsv-ingest", &["--mirror"], parse(&["b/docs"])).trouble();
+    assert!(has_beans(&home));
+    // Two directories have one address.
+    let home = Home::new();
+    home.write("a/docs/beans.md", "Beans climb.");
+    home.write("b/docs/peas.md", "Peas climb.");
+    let parse = |words: &[&str]| home.run("rsv-parse", words, "");
+    let ran = parse(&["a/docs", "b/docs"]);
+    assert_eq!((ran.status, &*ran.stdout), (2, ""), "{ran}");
+    assert!(ran.stderr.contains("a/docs and b/docs have the same address: viking://resources/docs"), "{ran}");
+    let both = parse(&["a/docs"]).ok() + &parse(&["b/docs"]).ok();
+    let said = home.run("rsv-ingest", &["--mirror"], &both).trouble();
+    assert!(said.contains("viking://resources/docs is of "), "{said}");
+    assert!(!stored(&home).iter().any(|(uri, _)| uri.ends_with("peas.md")));
 }
 
 /// Keeps: A link to a device without an end is not read.
