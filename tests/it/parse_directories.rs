@@ -2,6 +2,7 @@
 
 use crate::documents::stored;
 use crate::parse::{tree_of, uris};
+use crate::parse_files::zip;
 use crate::support::{Home, lines_of, text};
 use crate::terminal::{Terminal, plain};
 use serde_json::json;
@@ -19,7 +20,7 @@ fn mixed() -> Home {
         ("b.png", PNG),
         ("tool", b"\x7fELF\x02\x01\x01\0\0\0\0"),
         ("old.rtf", b"{\\rtf1 Figs.}"),
-        ("all.zip", b"PK\x03\x04rest"),
+        ("all.zip", &zip(&[("a", b"A.")])),
     ] {
         std::fs::write(home.path("docs").join(name), content).unwrap();
     }
@@ -51,6 +52,28 @@ fn kinds_without_text_are_counted_in_one_note() {
     // A file that is named itself is to be read.
     let said = home.run("rsv-parse", &["docs/a.png", TO[0], TO[1]], "").trouble();
     assert!(said.contains("cannot read docs/a.png: a picture"), "{said}");
+}
+
+/// Keeps: A directory of real files is no failure.
+#[test]
+fn a_damaged_archive_is_a_failure_and_a_text_about_pdf_is_none() {
+    let home = Home::new();
+    home.write("docs/sniff.py", "MARK = b\"%PDF-\"\n");
+    assert_eq!(uris(&tree_of(&home.run("rsv-parse", &["docs", TO[0], TO[1]], "").ok()).0), ["/sniff.py", ""]);
+    let ods =
+        zip(&[("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), ("content.xml", b"<a/>")]);
+    std::fs::write(home.path("docs/rent.ods"), ods).unwrap();
+    for words in [&[][..], &["--archives"]] {
+        let ran = home.run("rsv-parse", &[&["docs", TO[0], TO[1]], words].concat(), "");
+        let told = "rsv-parse: 1 file was not read: 1 document of another format; -v names each\n";
+        assert_eq!((ran.status, &*ran.stderr), (0, told), "{ran}");
+        assert_eq!(uris(&tree_of(&ran.stdout).0), ["/sniff.py", ""]);
+    }
+    std::fs::write(home.path("docs/cut.docx"), &zip(&[("word/document.xml", b"<document/>")])[..40]).unwrap();
+    let said = home.run("rsv-parse", &["docs", TO[0], TO[1]], "").trouble();
+    assert!(said.contains("cannot read docs/cut.docx: a damaged archive"), "{said}");
+    let ran = home.run("rsv-parse", &["docs", TO[0], TO[1], "--known", "/dev/zero"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("/dev/zero:1: longer than "), "{ran}");
 }
 
 /// Keeps: A mirror keeps the documents of files that it does not read.
