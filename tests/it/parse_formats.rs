@@ -146,7 +146,8 @@ fn what_has_no_words_is_named() {
     }
     // The others of the directory are read.
     let ran = home.run("rsv-parse", &["d", "--to", "viking://resources/x"], "");
-    let (nodes, end) = tree_of(&ran.ok());
+    assert_eq!(ran.status, 0, "{ran}");
+    let (nodes, end) = tree_of(&ran.stdout);
     let unread =
         ["encrypted.pdf", "picture.png", "scanned.pdf"].map(|name| format!("viking://resources/x/{name}"));
     assert_eq!(end["unread"], json!(unread));
