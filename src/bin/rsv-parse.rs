@@ -9,7 +9,7 @@ use rsv::record::Address;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -73,7 +73,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.text {
         return print_texts(&args, operands, &client, io);
     }
-    print_trees(&args, operands, &client, io)
+    print_trees(&args, operands, &client, settings.max_line(), io)
 }
 
 fn operands(args: &Args, io: &Io) -> Result<Vec<Operand>> {
@@ -93,14 +93,20 @@ fn operands(args: &Args, io: &Io) -> Result<Vec<Operand>> {
     args.operands.iter().map(operand).collect()
 }
 
-fn print_trees(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io) -> Result<Outcome> {
+fn print_trees(
+    args: &Args,
+    operands: Vec<Operand>,
+    client: &Client,
+    max_line: usize,
+    io: &mut Io,
+) -> Result<Outcome> {
     let has_name = |operand: &Operand| !matches!(operand, Operand::Stdin(_));
     if args.to.is_none() && !operands.iter().all(has_name) {
         let error = Error::new("standard input has no name for an address");
         return Err(error.hint("give the address, as in --to viking://resources/notes"));
     }
     let (to, partition) = address(args.to.as_deref().unwrap_or(DEFAULT_TO), io.common.partition())?;
-    let known = args.known.as_deref().map(|path| known(path, partition.as_deref(), io));
+    let known = args.known.as_deref().map(|path| known(path, partition.as_deref(), max_line, io));
     let known = known.transpose()?.unwrap_or_default();
     let options = Options {
         scope: GivenScope { partition, instance: io.common.instance.clone() },
@@ -112,19 +118,14 @@ fn print_trees(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io
         private: args.private,
         pdf_reader: pdf_reader(io),
     };
+    let addresses = addresses(&operands, &to, args.to.is_none())?;
     let processors = || std::thread::available_parallelism().ok();
     let threads = args.jobs.or_else(processors).map_or(1, NonZeroUsize::get);
     let parser = Parser::new(options, threads);
     let mut progress = io.progress();
     let total = progress.is_shown().then(|| parser.count(&operands));
     let mut printer = Printer { io, progress: &mut progress, files: 0, total, skipped: BTreeMap::new() };
-    let named = operands.len() > 1 || args.to.is_none();
-    for operand in operands {
-        let uri = if named { to.join(&operand.name())? } else { to.clone() };
-        if args.to.is_none() && uri.name() == "users" {
-            let error = Error::new(format!("{uri} is for the documents of partitions"));
-            return Err(error.hint("give another address, as in --to viking://resources/people"));
-        }
+    for (operand, uri) in operands.into_iter().zip(addresses) {
         parser.parse(operand, &uri, client, &mut |output| printer.print(output))?;
     }
     printer.note_skipped();
@@ -145,6 +146,25 @@ fn address(to: &str, partition: Option<&str>) -> Result<(Address, Option<String>
         return Err(error.hint("give one below viking://resources or viking://agent"));
     }
     Ok((address, partition))
+}
+
+/// The address of each operand. Errors if two have the same one.
+fn addresses(operands: &[Operand], to: &Address, by_default: bool) -> Result<Vec<Address>> {
+    let mut addresses: Vec<Address> = Vec::with_capacity(operands.len());
+    for operand in operands {
+        let uri = if operands.len() > 1 || by_default { to.join(&operand.name())? } else { to.clone() };
+        if by_default && uri.name() == "users" {
+            let error = Error::new(format!("{uri} is for the documents of partitions"));
+            return Err(error.hint("give another address, as in --to viking://resources/people"));
+        }
+        if let Some(at) = addresses.iter().position(|other| *other == uri) {
+            let (first, second) = (operands[at].shown(), operand.shown());
+            let error = Error::new(format!("{first} and {second} have the same address: {uri}"));
+            return Err(error.hint("parse each by itself, with an address of its own by --to"));
+        }
+        addresses.push(uri);
+    }
+    Ok(addresses)
 }
 
 /// The command that reads a PDF: this tool, with the same settings.
@@ -224,18 +244,28 @@ fn print_texts(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io
     Ok(Outcome::Yes)
 }
 
-/// Reads the lines of `--known`, those of a partition if it is given.
-fn known(path: &Path, partition: Option<&str>, io: &Io) -> Result<Known> {
+/// Reads the lines of `--known`, those of a partition if it is given. None may be longer than `max_line` bytes.
+fn known(path: &Path, partition: Option<&str>, max_line: usize, io: &Io) -> Result<Known> {
     let name = path.display();
-    let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
+    let mut input: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(io.stdin()?))
     } else {
         Box::new(BufReader::new(File::open(path).context(format_args!("cannot open {name}"))?))
     };
     let mut known = Known::default();
-    for (at, line) in input.lines().enumerate() {
-        let line = line.context(format_args!("cannot read {name}"))?;
-        let invalid = |error| Error::new(format!("{name}:{}: invalid JSON", at + 1)).because(error);
+    let limit = u64::try_from(max_line).unwrap_or(u64::MAX).saturating_add(1);
+    let mut line = String::new();
+    for number in 1_u64.. {
+        line.clear();
+        let read = input.by_ref().take(limit).read_line(&mut line);
+        if read.context(format_args!("cannot read {name}"))? == 0 {
+            break;
+        }
+        if line.trim_end().len() > max_line {
+            let error = Error::new(format!("{name}:{number}: longer than {max_line} bytes"));
+            return Err(error.hint("raise it with: rsv-config set max_line_bytes BYTES"));
+        }
+        let invalid = |error| Error::new(format!("{name}:{number}: invalid JSON")).because(error);
         if !line.trim().is_empty() {
             known.add(&line, partition).map_err(invalid)?;
         }

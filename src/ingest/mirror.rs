@@ -154,22 +154,23 @@ impl Mirror {
                     return Err(of_another_origin(&above, &known, &origin));
                 }
             }
-            if has_known_origin {
-                continue;
-            }
-            if let Some(own) = stored(store, partition, &address)? {
+            if !has_known_origin && let Some(own) = stored(store, partition, &address)? {
                 let known = own.member_text(ORIGIN);
                 let is_same = (own.version(), own.source()) == (document.version(), document.source());
                 if !is_same && is_origin(&known) && known != origin {
                     return Err(of_another_origin(&address, &known, &origin));
                 }
             }
+            // Others lie below it, and came before it.
+            if let Some(known) = self.origins.get_mut(&(partition.clone(), address.to_string())) {
+                *known = Some(origin);
+            }
         }
         Ok(())
     }
 
-    /// Removes the documents stored up to the first time that the trees do not have. The second one dates the tombstones.
-    /// `replaces` says whether those of another origin may be.
+    /// Removes the documents stored up to the first time that the trees do not have. The second one dates the
+    /// tombstones. `replaces` says whether those of another origin may be.
     pub(super) fn finish(
         &self,
         store: &mut dyn Store,
@@ -186,9 +187,17 @@ impl Mirror {
                 }
             }
         }
+        let missing = self.ends.iter().map(|end| self.missing(end, store, begin));
+        let missing = missing.collect::<Result<Vec<Vec<String>>>>()?;
+        if !replaces {
+            for (end, missing) in self.ends.iter().zip(&missing) {
+                if let Some(why) = end.missing_of_another_origin(missing, store)? {
+                    return Ok(Mirrored::Refused(why));
+                }
+            }
+        }
         let mut removed = 0;
-        for end in &self.ends {
-            let missing = self.missing(end, store, begin)?;
+        for missing in &missing {
             let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
             if !missing.is_empty() {
                 removed += store.remove(Removal::Records(&missing, TombstoneState::Removed), now)?;
@@ -252,8 +261,11 @@ fn is_within(origin: &str, other: &str) -> bool {
 }
 
 fn of_another_origin(address: &Address, known: &str, origin: &str) -> Error {
-    let error = format!("{address} is of {known}, and {origin} is not");
-    nothing_is_taken(&error).hint("give rsv-parse another address by --to; to replace them, add --replace")
+    refused_origin(&format!("{address} is of {known}, and {origin} is not"))
+}
+
+fn refused_origin(why: &str) -> Error {
+    nothing_is_taken(why).hint("give rsv-parse another address by --to; to replace them, add --replace")
 }
 
 impl Tree {
@@ -265,6 +277,29 @@ impl Tree {
         Ok(known
             .filter(|known| is_origin(origin) && known != origin)
             .map(|known| of_another_origin(&self.uri, &known, origin)))
+    }
+
+    /// Why none of these documents, which it does not have, is removed: one is of another origin.
+    fn missing_of_another_origin(&self, missing: &[String], store: &mut dyn Store) -> Result<Option<Error>> {
+        const IDS_AT_ONCE: usize = 256;
+        let documents = Select::records(vec![&DOCUMENT], Scopes::Partition(self.partition.clone()));
+        let is_own = |known: &str| self.origin.as_ref().is_some_and(|origin| is_within(known, origin));
+        for ids in missing.chunks(IDS_AT_ONCE) {
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            for document in store.get(&ids, &documents)? {
+                let known = document.member_text(ORIGIN);
+                if is_origin(&known) && !is_own(&known) {
+                    let uri = document.member_text(URI);
+                    return Ok(Some(match &self.origin {
+                        Some(origin) => {
+                            refused_origin(&format!("{uri} is of {known}, which is not in {origin}"))
+                        }
+                        None => refused_origin(&format!("{uri} is of {known}, and the tree names no source")),
+                    }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Whether some of its documents are in its partition, or its root is unread: then none is removed.

@@ -25,6 +25,11 @@ impl<'a> Container<'a> {
         Ok(Container { archive, left: MAX_TOTAL_BYTES })
     }
 
+    /// Whether bytes are an archive, of however many members.
+    pub(super) fn is_archive(bytes: &[u8]) -> bool {
+        ZipArchive::new(Cursor::new(bytes)).is_ok()
+    }
+
     /// Whether there is such a member.
     pub(super) fn has(&self, name: &str) -> bool {
         self.archive.index_for_name(name).is_some()

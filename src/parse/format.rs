@@ -78,7 +78,8 @@ const EXTENSIONS: [(&str, Format); 20] = [
 
 impl Format {
     /// The names of all formats, for messages.
-    pub const NAMES: &'static str = "markdown, text, html, pdf, docx, pptx, xlsx, odt, epub, csv, json, ipynb, eml, mbox, code, zip, tar or gzip";
+    pub const NAMES: &'static str = "markdown, text, html, pdf, docx, pptx, xlsx, odt, epub, csv, json, ipynb, eml, \
+                                     mbox, code, zip, tar or gzip";
 
     /// The format of a name.
     pub fn named(name: &str) -> Option<Format> {
@@ -105,13 +106,13 @@ impl Format {
 /// The format of a file, by its content where that is unmistakable, else by its name. Errors with the reason if the
 /// file cannot be read.
 pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, Reason> {
-    if bytes[..bytes.len().min(1024)].windows(5).any(|window| window == b"%PDF-") {
+    if is_pdf(bytes) {
         return Ok(Format::Pdf);
     }
     match infer::get(bytes).map(|kind| kind.mime_type()) {
         Some("application/gzip") => return Ok(Format::Gzip),
         Some("application/x-tar") => return Ok(Format::Tar),
-        _ if bytes.starts_with(b"PK\x03\x04") => return Ok(detect_container(bytes)),
+        _ if bytes.starts_with(b"PK\x03\x04") => return detect_container(bytes),
         // Some signatures are so short that text may begin with them.
         None | Some("text/html" | "text/xml" | "text/x-shellscript") => {}
         Some(_) if std::str::from_utf8(bytes).is_ok() => {}
@@ -129,14 +130,28 @@ pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, Reason> {
     Ok(detect_text(name, bytes))
 }
 
+/// Whether the mark of a PDF stands near the beginning. A few bytes may be before it, but a text may speak of it.
+fn is_pdf(bytes: &[u8]) -> bool {
+    const MARK: &[u8] = b"%PDF-";
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    text.trim_ascii_start().starts_with(MARK)
+        || bytes[..bytes.len().min(1024)].windows(MARK.len()).any(|window| window == MARK)
+            && std::str::from_utf8(bytes).is_err()
+}
+
 fn unsupported(mime: &str) -> Reason {
     Reason::Kind(UnreadKind::of_mime(mime), format!("format not supported: {mime}"))
 }
 
-/// The format of a zip archive, by its contents.
-fn detect_container(bytes: &[u8]) -> Format {
-    let Ok(mut container) = Container::open(bytes) else { return Format::Zip };
-    let office = package::main_type(&mut container).and_then(|mime| {
+/// The format of a zip archive, by its contents. Errors with the reason if it is damaged, or of another format.
+fn detect_container(bytes: &[u8]) -> Result<Format, Reason> {
+    let mut container = match Container::open(bytes) {
+        Ok(container) => container,
+        Err(_) if Container::is_archive(bytes) => return Ok(Format::Zip),
+        Err(_) => return Err(Reason::Failed("a damaged archive".to_owned())),
+    };
+    let main_type = package::main_type(&mut container);
+    let office = main_type.as_deref().and_then(|mime| {
         let types = [
             (Format::Docx, "wordprocessingml", "ms-word"),
             (Format::Pptx, "presentationml", "ms-powerpoint"),
@@ -147,28 +162,29 @@ fn detect_container(bytes: &[u8]) -> Format {
         types.into_iter().find(|(_, open, macros)| is_xml && (mime.contains(open) || mime.contains(macros)))
     });
     if let Some((format, ..)) = office {
-        return format;
+        return Ok(format);
     }
     if container.has("word/document.xml") {
-        Format::Docx
-    } else if container.has("META-INF/container.xml") {
-        Format::Epub
-    } else if container.has("content.xml") && is_odt(&mut container) {
-        Format::Odt
-    } else {
-        Format::Zip
+        return Ok(Format::Docx);
+    }
+    if container.has("META-INF/container.xml") {
+        return Ok(Format::Epub);
+    }
+    match main_type.or_else(|| open_document_type(&mut container)) {
+        Some(mime) if mime.starts_with(Format::Odt.mime()) && container.has("content.xml") => Ok(Format::Odt),
+        Some(mime) if UnreadKind::of_mime(&mime) == UnreadKind::Document => Err(unsupported(&mime)),
+        _ => Ok(Format::Zip),
     }
 }
 
-/// Whether an archive of OpenDocument is a text. The member that says so is the first of the archive by the standard,
+/// The media type of an archive of OpenDocument. The member that says so is the first of the archive by the standard,
 /// and another or none in some files.
-fn is_odt(container: &mut Container) -> bool {
-    const MIME: &str = "application/vnd.oasis.opendocument.text";
+fn open_document_type(container: &mut Container) -> Option<String> {
     let mut member = |name: &str| container.optional(name).ok().flatten();
     if let Some(mime) = member("mimetype") {
-        return mime.starts_with(MIME.as_bytes());
+        return Some(String::from_utf8_lossy(&mime).trim().to_owned());
     }
-    let manifest = member("META-INF/manifest.xml").unwrap_or_default();
+    let manifest = member("META-INF/manifest.xml")?;
     let mut mime = None;
     // Of a damaged manifest, the beginning counts.
     let _ = xml::tags(&manifest, |tag| {
@@ -176,7 +192,7 @@ fn is_odt(container: &mut Container) -> bool {
             mime = attribute(tag, "media-type");
         }
     });
-    mime.is_some_and(|mime| mime.starts_with(MIME))
+    mime
 }
 
 /// Whether bytes may be text: they have no NUL, or a byte order mark.

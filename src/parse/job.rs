@@ -73,7 +73,7 @@ impl Job {
         };
         source.sha256 = hexadecimal(&Sha256::digest(&bytes));
         source.bytes = bytes.len() as u64;
-        if options.known.has_hash(&uri, &source.sha256)
+        if options.known.has_hash(&uri, source.name.as_deref(), &source.sha256)
             && let Some(kept) = kept()
         {
             return Ok(kept);

@@ -75,10 +75,11 @@ impl Known {
         })
     }
 
-    /// Whether the node of an address was made of content with this hash.
-    pub(super) fn has_hash(&self, uri: &str, sha256: &str) -> bool {
-        self.0.get(uri).is_some_and(|node| node.source_sha256.as_deref() == Some(sha256))
-            && self.is_whole(uri)
+    /// Whether the node of an address was made of the file of this name, with content of this hash.
+    pub(super) fn has_hash(&self, uri: &str, source: Option<&str>, sha256: &str) -> bool {
+        self.0.get(uri).is_some_and(|node| {
+            node.source.as_deref() == source && node.source_sha256.as_deref() == Some(sha256)
+        }) && self.is_whole(uri)
     }
 
     /// Whether a directory of this path has this hash, regardless of its children.

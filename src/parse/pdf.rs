@@ -10,6 +10,7 @@ mod unembedded;
 mod words;
 
 use super::outline::{Breaks, Extract, Heading};
+use super::reason;
 use cid::CidFonts;
 use hayro_interpret::InterpreterCache;
 use hayro_interpret::hayro_syntax::page::Page;
@@ -22,7 +23,7 @@ pub(super) fn pages(bytes: Vec<u8>) -> Result<String, String> {
     let pdf =
         quietly(|| Pdf::new(bytes)).unwrap_or(Err(LoadPdfError::Invalid)).map_err(|error| match error {
             // Those that are encrypted with an empty password can be read by anyone.
-            LoadPdfError::Decryption(_) => "encrypted with a password".to_owned(),
+            LoadPdfError::Decryption(_) => reason::PASSWORD.to_owned(),
             LoadPdfError::Invalid => "a damaged PDF".to_owned(),
         })?;
     let (cache, cid_fonts) = (InterpreterCache::new(), CidFonts::new(&pdf));
@@ -37,7 +38,8 @@ pub(super) fn pages(bytes: Vec<u8>) -> Result<String, String> {
         return Ok(text);
     }
     Err(match failed {
-        0 => "no words on its pages, which are pictures or scanned".to_owned(),
+        _ if pdf.pages().is_empty() => "a PDF without pages".to_owned(),
+        0 => reason::NO_WORDS.to_owned(),
         _ => "no page of this PDF can be read".to_owned(),
     })
 }

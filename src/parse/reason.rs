@@ -2,6 +2,11 @@
 
 use std::fmt::{self, Display};
 
+/// Why a PDF of pictures is not read.
+pub(super) const NO_WORDS: &str = "no words on its pages, which are pictures or scanned";
+/// Why an encrypted PDF is not read.
+pub(super) const PASSWORD: &str = "encrypted with a password";
+
 /// Why a file is not read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
@@ -18,6 +23,8 @@ pub enum UnreadKind {
     Sound,
     Video,
     Scan,
+    /// A PDF that only its password opens.
+    Locked,
     Archive,
     /// A document that may have words.
     Document,
@@ -57,6 +64,7 @@ impl UnreadKind {
             UnreadKind::Sound => ("sound file", "sound files"),
             UnreadKind::Video => ("video", "videos"),
             UnreadKind::Scan => ("scanned PDF", "scanned PDFs"),
+            UnreadKind::Locked => ("PDF with a password", "PDFs with a password"),
             UnreadKind::Archive => (
                 "archive (--archives opens zip, tar and gzip)",
                 "archives (--archives opens zip, tar and gzip)",
@@ -71,11 +79,10 @@ impl UnreadKind {
 impl Reason {
     /// Why a PDF is not read. A process of its own reads it, which says so in words.
     pub(super) fn of_pdf(reason: String) -> Reason {
-        const NO_WORDS: &str = "no words on its pages";
-        if reason.starts_with(NO_WORDS) {
-            Reason::Kind(UnreadKind::Scan, reason)
-        } else {
-            Reason::Failed(reason)
+        match &*reason {
+            NO_WORDS => Reason::Kind(UnreadKind::Scan, reason),
+            PASSWORD => Reason::Kind(UnreadKind::Locked, reason),
+            _ => Reason::Failed(reason),
         }
     }
 }

@@ -21,7 +21,7 @@ pub static DOCUMENT: RecordKind = RecordKind {
     complete,
     write,
     same_words: Some(SameWords { key: same_words, at_one_time: false, is_said_anew: |_| false }),
-    versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way, moves }),
+    versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way, moved }),
     lookup_key: Some(URI),
     parent_id,
     indexed: TextSource::Composed(indexed_text),
@@ -147,10 +147,14 @@ fn gives_way(new: &StoredRecord, stored: &StoredRecord) -> bool {
     new.is_by_rule() && !stored.is_by_rule() && new.source() == stored.source()
 }
 
-/// Whether a directory is made of another one than before, of the same content.
-fn moves(new: &StoredRecord, stored: &StoredRecord) -> bool {
+/// The stored version as that of the new one's origin, if that is another.
+fn moved(new: &StoredRecord, stored: &StoredRecord) -> Option<StoredRecord> {
     let (origin, before) = (new.member_text(ORIGIN), stored.member_text(ORIGIN));
-    new.is_directory() && is_origin(&origin) && is_origin(&before) && origin != before
+    (is_origin(&origin) && is_origin(&before) && origin != before).then(|| {
+        let mut moved = stored.clone();
+        moved.members.set_text(ORIGIN, &origin);
+        moved
+    })
 }
 
 /// Whether a source says where something is: an absolute path or an address, and not a path of older lines.

@@ -259,8 +259,9 @@ pub struct Versions {
     pub order: &'static str,
     /// Whether the new version (the first argument) loses to the stored one.
     pub gives_way: fn(&StoredRecord, &StoredRecord) -> bool,
-    /// Whether the new version takes the place of the stored one although their contents are the same.
-    pub moves: fn(&StoredRecord, &StoredRecord) -> bool,
+    /// The stored version as one that was made of the place that the new version (the first argument) names; `None` if
+    /// that is the same.
+    pub moved: fn(&StoredRecord, &StoredRecord) -> Option<StoredRecord>,
 }
 
 /// The record that records of a kind are about: the value of their lookup key is its id. They are refused without it,

@@ -18,7 +18,7 @@ pub static TITLE: RecordKind = RecordKind {
         source: "source_sha256",
         order: "order",
         gives_way,
-        moves: |_, _| false,
+        moved: |_, _| None,
     }),
     indexed: TextSource::Composed(text),
     shown: TextSource::Composed(text),

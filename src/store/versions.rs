@@ -33,7 +33,7 @@ pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source
         WriteSource::Local => {
             let order = |record: &StoredRecord| record.members.get(versions.order).map(str::to_owned);
             let differs = version(record) != version(existing) || order(record) != order(existing);
-            (versions.moves)(record, existing) || differs && !(versions.gives_way)(record, existing)
+            differs && !(versions.gives_way)(record, existing)
         }
         WriteSource::Import => {
             let order = record
@@ -49,6 +49,19 @@ pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source
             order.then_with(|| line(record).cmp(&line(existing))) == Ordering::Greater
         }
     }
+}
+
+/// The stored version as one of another place, dated as the new one that names that place. The new one's texts do not
+/// take the place of the stored ones.
+pub(super) fn moved(
+    record: &StoredRecord,
+    existing: &StoredRecord,
+    source: WriteSource,
+) -> Option<StoredRecord> {
+    let versions = record.kind.versions.filter(|_| source == WriteSource::Local)?;
+    let moved = (versions.moved)(record, existing)?;
+    let vector = record.vector.clone().filter(|_| record.version() == existing.version());
+    Some(StoredRecord { timestamp: record.timestamp, vector, ..moved })
 }
 
 /// A vector of a stored record as it is written: of a kind with versions, it names its version. `None` if it is of

@@ -256,6 +256,9 @@ fn decide_existing<'a, T: WriteTarget>(
             Ok(returned) => Decision::new(WriteOutcome::Replaced, Change::Replace(dated)).after(returned),
         });
     }
+    if let Some(moved) = versions::moved(&dated, existing, rules.source) {
+        return Ok(Decision::new(WriteOutcome::Replaced, Change::Replace(Cow::Owned(moved))));
+    }
     if let Some(merged) = record.kind.merge.and_then(|merge| merge(Some(existing), record)) {
         let StoredRecord { members, timestamp, .. } = merged;
         let merged = StoredRecord { members, timestamp, vector: None, ..existing.clone() };

@@ -2,6 +2,7 @@
 
 use crate::documents::stored;
 use crate::parse::{tree_of, uris};
+use crate::parse_files::zip;
 use crate::support::{Home, lines_of, text};
 use crate::terminal::{Terminal, plain};
 use serde_json::json;
@@ -19,7 +20,7 @@ fn mixed() -> Home {
         ("b.png", PNG),
         ("tool", b"\x7fELF\x02\x01\x01\0\0\0\0"),
         ("old.rtf", b"{\\rtf1 Figs.}"),
-        ("all.zip", b"PK\x03\x04rest"),
+        ("all.zip", &zip(&[("a", b"A.")])),
     ] {
         std::fs::write(home.path("docs").join(name), content).unwrap();
     }
@@ -51,6 +52,28 @@ fn kinds_without_text_are_counted_in_one_note() {
     // A file that is named itself is to be read.
     let said = home.run("rsv-parse", &["docs/a.png", TO[0], TO[1]], "").trouble();
     assert!(said.contains("cannot read docs/a.png: a picture"), "{said}");
+}
+
+/// Keeps: A directory of real files is no failure.
+#[test]
+fn a_damaged_archive_is_a_failure_and_a_text_about_pdf_is_none() {
+    let home = Home::new();
+    home.write("docs/sniff.py", "MARK = b\"%PDF-\"\n");
+    assert_eq!(uris(&tree_of(&home.run("rsv-parse", &["docs", TO[0], TO[1]], "").ok()).0), ["/sniff.py", ""]);
+    let ods =
+        zip(&[("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), ("content.xml", b"<a/>")]);
+    std::fs::write(home.path("docs/rent.ods"), ods).unwrap();
+    for words in [&[][..], &["--archives"]] {
+        let ran = home.run("rsv-parse", &[&["docs", TO[0], TO[1]], words].concat(), "");
+        let told = "rsv-parse: 1 file was not read: 1 document of another format; -v names each\n";
+        assert_eq!((ran.status, &*ran.stderr), (0, told), "{ran}");
+        assert_eq!(uris(&tree_of(&ran.stdout).0), ["/sniff.py", ""]);
+    }
+    std::fs::write(home.path("docs/cut.docx"), &zip(&[("word/document.xml", b"<document/>")])[..40]).unwrap();
+    let said = home.run("rsv-parse", &["docs", TO[0], TO[1]], "").trouble();
+    assert!(said.contains("cannot read docs/cut.docx: a damaged archive"), "{said}");
+    let ran = home.run("rsv-parse", &["docs", TO[0], TO[1], "--known", "/dev/zero"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("/dev/zero:1: longer than "), "{ran}");
 }
 
 /// Keeps: A mirror keeps the documents of files that it does not read.
@@ -143,10 +166,70 @@ fn a_mirror_over_documents_of_another_directory_is_refused() {
     let names: Vec<String> =
         stored(&home).into_iter().map(|(uri, _)| uri["viking://resources/".len()..].to_owned()).collect();
     assert_eq!(names, ["docs", "docs/README.md", "docs/peas.md"]);
+    // The files that are the same in both are of the new directory too, and go with it.
+    mirror("a/docs", &["--replace"]).ok();
+    home.write("known", &home.run("rsv-view", &["--tree", "viking://resources/docs"], "").ok());
+    let parsed = home.run("rsv-parse", &["c/docs", "--known", "known"], "").ok();
+    home.run("rsv-ingest", &["--mirror", "--replace"], parsed).ok();
+    std::fs::remove_file(home.path("c/docs/beans.md")).unwrap();
+    mirror("c/docs", &[]).ok();
+    assert_eq!(stored(&home).len(), 2);
+    mirror("b/docs", &["--replace"]).ok();
     // Another address is another tree.
     let parsed = home.run("rsv-parse", &["a/docs", "--to", "viking://resources/old"], "").ok();
     home.run("rsv-ingest", &["--mirror"], parsed).ok();
     assert!(home.run("rsv-ingest", &["--replace"], "").stderr.contains("--mirror"));
+}
+
+/// Keeps: A mirror of a second directory does not take the first away.
+#[test]
+fn a_mirror_takes_no_document_of_another_place_away() {
+    let home = Home::new();
+    home.write("a/docs/beans.md", "Beans climb.");
+    home.write("other/peas.md", "Peas climb.");
+    let mirror = |lines: &str| home.run("rsv-ingest", &["--mirror"], lines);
+    let parse = |words: &[&str], stdin: &str| home.run("rsv-parse", words, stdin).ok();
+    let has_beans = |home: &Home| {
+        let beans = "viking://resources/docs/beans.md";
+        stored(home).contains(&(beans.to_owned(), "Beans climb.".to_owned()))
+    };
+    mirror(&parse(&["a/docs"], "")).ok();
+    // The tree lies above it, or names no source.
+    for lines in [
+        parse(&["other", "--to", "viking://resources"], ""),
+        parse(&["-", "--to", "viking://resources/docs"], "A text."),
+    ] {
+        let said = mirror(&lines).trouble();
+        let path = home.path("a/docs/beans.md").canonicalize().unwrap();
+        let told = format!("viking://resources/docs/beans.md is of {}", path.display());
+        assert!(said.contains(&told) && said.contains("--replace") && has_beans(&home), "{said}");
+    }
+    // The directories of a store do not say what they were made of.
+    let home = Home::new();
+    home.write("a/docs/beans.md", "Beans climb.");
+    home.write("b/docs/peas.md", "Peas climb.");
+    let parse = |words: &[&str]| home.run("rsv-parse", words, "").ok();
+    let without_source = lines_of(&parse(&["a/docs"])).into_iter().map(|mut line| {
+        if line.get("children").is_some() {
+            line.as_object_mut().unwrap().remove("source");
+        }
+        format!("{line}\n")
+    });
+    home.run("rsv-ingest", &["--mirror"], without_source.collect::<String>()).ok();
+    home.run("rsv-ingest", &["--mirror"], parse(&["b/docs"])).trouble();
+    assert!(has_beans(&home));
+    // Two directories have one address.
+    let home = Home::new();
+    home.write("a/docs/beans.md", "Beans climb.");
+    home.write("b/docs/peas.md", "Peas climb.");
+    let parse = |words: &[&str]| home.run("rsv-parse", words, "");
+    let ran = parse(&["a/docs", "b/docs"]);
+    assert_eq!((ran.status, &*ran.stdout), (2, ""), "{ran}");
+    assert!(ran.stderr.contains("a/docs and b/docs have the same address: viking://resources/docs"), "{ran}");
+    let both = parse(&["a/docs"]).ok() + &parse(&["b/docs"]).ok();
+    let said = home.run("rsv-ingest", &["--mirror"], &both).trouble();
+    assert!(said.contains("viking://resources/docs is of "), "{said}");
+    assert!(!stored(&home).iter().any(|(uri, _)| uri.ends_with("peas.md")));
 }
 
 /// Keeps: A link to a device without an end is not read.

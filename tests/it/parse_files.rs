@@ -246,7 +246,7 @@ fn a_reader_of_pdf_that_is_killed_is_one_unread_file() {
     // Its pages are their own parents.
     home.write("d/loop.pdf", "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1/Parent 2 0 R>>endobj\n3 0 obj<</Type/Page/Parent 2 0 R>>endobj\ntrailer<</Root 1 0 R>>\n");
     home.write("d/z.md", "Last.");
-    let (said, named, nodes) = unread(home.run("rsv-parse", &["d", TO[0], TO[1]], ""));
+    let (said, named, nodes) = unread(home.run("rsv-parse", &["d", TO[0], TO[1], "--strict"], ""));
     assert_eq!(
         (named, uris(&nodes)),
         (vec!["/loop.pdf".to_owned()], ["/z.md", ""].map(str::to_owned).to_vec()),

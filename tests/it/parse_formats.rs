@@ -145,8 +145,12 @@ fn what_has_no_words_is_named() {
         assert_eq!((unread, nodes.len()), (vec![String::new()], 0), "{name}");
     }
     // The others of the directory are read.
-    let (said, unread, nodes) = unread(home.run("rsv-parse", &["d", "--to", "viking://resources/x"], ""));
-    assert_eq!(unread, ["/encrypted.pdf", "/picture.png", "/scanned.pdf"], "{said}");
+    let ran = home.run("rsv-parse", &["d", "--to", "viking://resources/x"], "");
+    assert_eq!(ran.status, 0, "{ran}");
+    let (nodes, end) = tree_of(&ran.stdout);
+    let unread =
+        ["encrypted.pdf", "picture.png", "scanned.pdf"].map(|name| format!("viking://resources/x/{name}"));
+    assert_eq!(end["unread"], json!(unread));
     assert_eq!(node(&nodes, "")["children"], json!(11));
 }
 

@@ -288,3 +288,33 @@ fn a_japanese_font_without_a_table_is_read_by_the_numbers_of_its_characters() {
     let page = "BT /F2 10 Tf 72 700 Td <034B034C034D> Tj ET";
     assert_eq!(text(&document(&[page.to_owned()], &font)), "あぃい\n\u{c}");
 }
+
+/// Keeps: A PDF is read as people read it.
+#[test]
+fn a_compound_with_a_single_letter_keeps_its_hyphen_at_the_end_of_a_line() {
+    let page = at(72.0, 700.0, "The dentist has made an X-") + &at(72.0, 688.0, "ray of the old tooth.");
+    assert_eq!(text(&document(&[page], &[])), "The dentist has made an X-ray\nof the old tooth.\n\u{c}");
+}
+
+/// Keeps: A directory of real files is no failure.
+#[test]
+fn a_pdf_with_a_password_is_counted_in_a_directory_and_one_without_pages_is_damaged() {
+    let digits = "41".repeat(32);
+    let objects = [
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Count 0/Kids[]>>".to_owned(),
+        format!("<</Filter/Standard/V 1/R 2/Length 40/P -4/O<{digits}>/U<{digits}>>>"),
+    ];
+    let empty = file(&objects);
+    let locked = String::from_utf8(empty.clone()).unwrap();
+    let locked = locked.replace("/Root 1 0 R", "/Root 1 0 R/Encrypt 3 0 R/ID[<00><00>]");
+    let home = Home::new();
+    home.write("docs/locked.pdf", &locked);
+    let ran = home.run("rsv-parse", &["docs"], "");
+    let told = "rsv-parse: 1 file was not read: 1 PDF with a password; -v names each\n";
+    assert_eq!((ran.status, &*ran.stderr), (0, told), "{ran}");
+    assert!(home.run("rsv-parse", &["docs/locked.pdf"], "").trouble().contains("encrypted with a password"));
+    std::fs::write(home.path("docs/empty.pdf"), empty).unwrap();
+    let said = home.run("rsv-parse", &["docs"], "").trouble();
+    assert!(said.contains("cannot read docs/empty.pdf: a PDF without pages"), "{said}");
+}

@@ -74,8 +74,10 @@ fn joined<'a>(line: &'a str, next: &'a str, vocabulary: &FxHashSet<String>) -> O
     let rest = &next[..next.find(' ').unwrap_or(next.len())];
     let second = rest.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
     let is_known = |between: &str| vocabulary.contains(&format!("{first}{between}{second}").to_lowercase());
-    // A compound that has its hyphen elsewhere, or another hyphen, keeps it.
-    let keeps = hyphen != SOFT_HYPHEN && (first.contains('-') || is_known("-")) && !is_known("");
+    // A compound that has its hyphen elsewhere, or another hyphen, keeps it; so does one that begins with a single
+    // letter, after which no word is parted.
+    let is_compound = first.contains('-') || first.chars().count() == 1 || is_known("-");
+    let keeps = hyphen != SOFT_HYPHEN && is_compound && !is_known("");
     Some((if keeps { line } else { stem }, rest))
 }
 
