@@ -8,6 +8,42 @@ const MAX_TOTAL_BYTES: u64 = 64 << 20;
 /// The greatest number of members of an archive.
 const MAX_MEMBERS: usize = 65_536;
 
+/// The length that a text may still have. References to one part of a small file could make a text of any length.
+pub(super) struct TextLimit {
+    /// In bytes.
+    left: u64,
+    is_exceeded: bool,
+}
+
+impl Default for TextLimit {
+    fn default() -> TextLimit {
+        TextLimit { left: MAX_TOTAL_BYTES, is_exceeded: false }
+    }
+}
+
+impl TextLimit {
+    /// Whether a text may be appended; after one that is too long, none may.
+    pub(super) fn take(&mut self, text: &str) -> bool {
+        let left = self.left.checked_sub(text.len() as u64).filter(|_| !self.is_exceeded);
+        self.is_exceeded = left.is_none();
+        self.left = left.unwrap_or(0);
+        !self.is_exceeded
+    }
+
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.is_exceeded
+    }
+
+    /// An error if a text was too long.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.is_exceeded { Err(too_large()) } else { Ok(()) }
+    }
+}
+
+fn too_large() -> String {
+    format!("it unpacks to more than {} MiB", MAX_TOTAL_BYTES >> 20)
+}
+
 /// A zip archive in memory.
 pub(super) struct Container<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
@@ -43,7 +79,7 @@ impl<'a> Container<'a> {
         let read = self.open_member(at)?.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("a damaged archive: {error}"))?;
         let left = limit.checked_sub(bytes.len() as u64);
-        self.left = left.ok_or_else(|| format!("it unpacks to more than {} MiB", MAX_TOTAL_BYTES >> 20))?;
+        self.left = left.ok_or_else(too_large)?;
         Ok(bytes)
     }
 

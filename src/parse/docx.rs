@@ -6,7 +6,7 @@ use super::math::Equation;
 use super::numbering::{Counters, LevelStyle, ListStyle, NumberFormat};
 use super::outline::Extract;
 use super::package::{Part, main_part};
-use super::xml::{self, XmlStep, attribute, first_text, number};
+use super::xml::{self, Skips, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
         }
     }
     reader.read(main.content())?;
-    let mut extract = reader.flow.finish();
+    let mut extract = reader.flow.finish()?;
     extract.title = container.optional("docProps/core.xml")?.and_then(|core| first_text(&core, "title"));
     Ok(extract)
 }
@@ -70,9 +70,9 @@ struct DocxReader {
     counters: Counters,
     flow: Flow,
     paragraph: Properties,
-    /// The number of open elements whose text is read, and of those that are skipped with all that is in them.
+    /// The number of open elements whose text is read.
     reads: usize,
-    skipped: usize,
+    skips: Skips,
     /// The number of open elements of properties.
     properties: usize,
     is_raised: bool,
@@ -109,12 +109,8 @@ impl DocxReader {
         match step {
             XmlStep::Start(tag) => self.start(tag),
             XmlStep::End(name) => self.end(name),
-            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 => {
-                if self.is_raised {
-                    self.flow.push_raised(text)
-                } else {
-                    self.flow.push(text)
-                }
+            XmlStep::Text(text) if self.reads > 0 && !self.skips.is_open() => {
+                self.flow.push_text(text, self.is_raised)
             }
             XmlStep::Text(_) => {}
         }
@@ -123,10 +119,7 @@ impl DocxReader {
     fn start(&mut self, tag: &BytesStart) {
         let name = tag.local_name();
         let name = name.as_ref();
-        if is_skipped(name) {
-            self.skipped += 1;
-        }
-        if self.skipped > 0 {
+        if self.skips.start(is_skipped(name)) {
             return;
         }
         match name {
@@ -176,11 +169,7 @@ impl DocxReader {
     }
 
     fn end(&mut self, name: &str) {
-        if is_skipped(name) {
-            self.skipped = self.skipped.saturating_sub(1);
-            return;
-        }
-        if self.skipped > 0 {
+        if self.skips.end(is_skipped(name)) {
             return;
         }
         match name {
@@ -364,15 +353,15 @@ impl Lists {
     }
 
     /// The sign of the next item of a list; `None` where a paragraph is in no list.
-    fn sign(&self, list: &str, level: usize, counters: &mut Counters) -> Option<String> {
+    fn sign(&mut self, list: &str, level: usize, counters: &mut Counters) -> Option<String> {
         if list == "0" {
             return None;
         }
-        let Some((style, starts)) = self.uses.get(list) else { return Some("-".to_owned()) };
-        for (level, start) in starts {
-            counters.restart_once(list, style, *level, *start);
+        let Some((style, starts)) = self.uses.get_mut(list) else { return Some("-".to_owned()) };
+        // Only the first item begins anew.
+        for (level, start) in std::mem::take(starts) {
+            counters.restart(style, level, start);
         }
-        let levels = self.styles.get(style).cloned().unwrap_or_default();
-        Some(counters.next(style, level, &levels))
+        Some(counters.next(style, level, self.styles.get(style).unwrap_or(&ListStyle(Vec::new()))))
     }
 }

@@ -1,5 +1,7 @@
 //! The text of a document of a word processor, from its paragraphs, tables, notes and text boxes as they are read.
 
+use super::container::TextLimit;
+use super::math::runs_into;
 use super::outline::{Breaks, Extract};
 use std::mem;
 
@@ -15,6 +17,7 @@ pub(super) struct Flow {
     deeper: usize,
     /// Whether the last block is an item of a list.
     after_item: bool,
+    limit: TextLimit,
 }
 
 /// The deepest nesting; what is deeper belongs to the frame above it.
@@ -51,7 +54,15 @@ impl Default for Flow {
     fn default() -> Flow {
         let extract = Extract { markdown: true, breaks: Breaks::BlankLines, ..Extract::default() };
         let frames = vec![FlowFrame::new(FrameKind::Body)];
-        Flow { extract, frames, waiting: Vec::new(), notes: 0, deeper: 0, after_item: false }
+        Flow {
+            extract,
+            frames,
+            waiting: Vec::new(),
+            notes: 0,
+            deeper: 0,
+            after_item: false,
+            limit: TextLimit::default(),
+        }
     }
 }
 
@@ -85,18 +96,33 @@ impl Flow {
 
     /// Appends to the open paragraph.
     pub(super) fn push(&mut self, text: &str) {
-        if let Some(frame) = self.top() {
+        if self.limit.take(text)
+            && let Some(frame) = self.top()
+        {
             frame.paragraph.push_str(text);
         }
     }
 
-    /// Appends raised text: after a word or a number, one that is a number is an exponent or a mark.
-    pub(super) fn push_raised(&mut self, text: &str) {
-        let Some(frame) = self.top() else { return };
-        if is_exponent(&frame.paragraph, text) {
-            frame.paragraph.push('^');
+    /// Whether the open paragraph has no words.
+    pub(super) fn is_blank(&self) -> bool {
+        self.frames.last().is_none_or(|frame| frame.paragraph.trim().is_empty())
+    }
+
+    /// Appends text, raised or not.
+    pub(super) fn push_text(&mut self, text: &str, is_raised: bool) {
+        if is_raised {
+            self.push_raised(text);
+        } else {
+            self.push(text);
         }
-        frame.paragraph.push_str(text);
+    }
+
+    /// Appends raised text: after a word or a number, one that is a number is an exponent or a mark.
+    fn push_raised(&mut self, text: &str) {
+        if self.top().is_some_and(|frame| is_exponent(&frame.paragraph, text)) {
+            self.push("^");
+        }
+        self.push(text);
     }
 
     /// Appends words that stand apart from those before and after them.
@@ -110,12 +136,10 @@ impl Flow {
 
     /// Appends an equation, apart from a word before it.
     pub(super) fn push_equation(&mut self, text: &str) {
-        let Some(frame) = self.top() else { return };
-        let is_joined = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-        if is_joined(frame.paragraph.chars().next_back()) && is_joined(text.chars().next()) {
-            frame.paragraph.push(' ');
+        if self.top().is_some_and(|frame| runs_into(&frame.paragraph, text)) {
+            self.push(" ");
         }
-        frame.paragraph.push_str(text);
+        self.push(text);
     }
 
     /// Ends the paragraph.
@@ -276,15 +300,16 @@ impl Flow {
         }
     }
 
-    /// The text, with its headings.
-    pub(super) fn finish(mut self) -> Extract {
+    /// The text, with its headings; an error if it is too long.
+    pub(super) fn finish(mut self) -> Result<Extract, String> {
+        self.limit.check()?;
         while self.frames.len() > 1 {
             self.end();
         }
         self.end_paragraph();
         // Of a text box that no paragraph has.
         self.block("", &Form::default());
-        self.extract
+        Ok(self.extract)
     }
 }
 

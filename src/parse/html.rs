@@ -7,7 +7,7 @@ use super::flow::is_exponent;
 use super::html_elements::{ElementKind, kind_of};
 use super::html_parts::{PageParts, keep_parts};
 use super::html_tag::{Place, StartTag};
-use super::math::Equation;
+use super::math::{Equation, runs_into};
 use super::outline::{Breaks, Extract, Heading};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -137,6 +137,9 @@ impl Page {
     }
 
     fn start(&mut self, tag: &StartTag) {
+        if ends_equation(kind_of(&tag.name)) {
+            self.end_equation();
+        }
         if let Some(equation) = &mut self.equation {
             let name = String::from_utf8_lossy(&tag.name);
             let name = name.rsplit(':').next().unwrap_or_default();
@@ -166,6 +169,7 @@ impl Page {
             return;
         }
         self.begin(kind, tag);
+        self.raised |= tag.is_note_mark();
         match place {
             Place::Navigation => self.parts.navigation.begin(self.text.len()),
             Place::Margin => self.parts.margins.begin(self.text.len()),
@@ -230,6 +234,9 @@ impl Page {
     }
 
     fn end_tag(&mut self, name: &[u8]) {
+        if ends_equation(kind_of(name)) {
+            self.end_equation();
+        }
         if let Some(equation) = &mut self.equation {
             // One that is not well-formed ends with its element.
             let text = if name == b"math" { equation.end_all() } else { equation.end() };
@@ -325,6 +332,7 @@ impl Page {
         heading.end = self.text.len();
         if heading.title.is_empty() {
             self.text.truncate(heading.start);
+            self.parts.truncate(heading.start);
         } else {
             self.headings.push(heading);
         }
@@ -340,7 +348,7 @@ impl Page {
         let is_nested = self.lists.len() > 1;
         let (sign, is_first) = match self.lists.last_mut() {
             Some(list) => {
-                list.items += 1;
+                list.items = list.items.saturating_add(1);
                 let sign =
                     if list.numbered { format!("{indent}{}.", list.items) } else { format!("{indent}-") };
                 (sign, !mem::replace(&mut list.has_items, true))
@@ -390,10 +398,16 @@ impl Page {
         }
     }
 
+    /// Ends the open equation, whose own end is missing.
+    fn end_equation(&mut self) {
+        if let Some(text) = self.equation.take().and_then(|mut equation| equation.end_all()) {
+            self.push_equation(&text);
+        }
+    }
+
     /// Appends an equation, apart from a word before it.
     fn push_equation(&mut self, text: &str) {
-        let is_joined = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-        if is_joined(self.text.chars().next_back()) && is_joined(text.chars().next()) {
+        if runs_into(&self.text, text) {
             self.widen(Gap::Space);
         }
         if !text.is_empty() {
@@ -423,6 +437,7 @@ impl Page {
     }
 
     fn end(mut self) -> Extract {
+        self.end_equation();
         self.end_heading();
         self.parts.finish(self.text.len());
         let title = self.title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -437,6 +452,11 @@ impl Page {
         keep_parts(&mut extract, &self.text, &self.headings, &chosen);
         extract
     }
+}
+
+/// Whether an equation ends where an element begins or ends: one of the text around equations.
+fn ends_equation(kind: ElementKind) -> bool {
+    kind.is_block() || matches!(kind, ElementKind::Item | ElementKind::Row | ElementKind::Cell)
 }
 
 /// White space that HTML collapses; a no-break space is none.

@@ -51,6 +51,15 @@ impl PageParts {
         }
     }
 
+    /// Takes from the parts what a text lost that was cut at a place.
+    pub(super) fn truncate(&mut self, len: usize) {
+        for parts in [&mut self.main, &mut self.articles, &mut self.navigation, &mut self.margins] {
+            for range in parts.ranges.iter_mut().rev().take_while(|range| range.start.max(range.end) > len) {
+                *range = range.start.min(len)..range.end.min(len);
+            }
+        }
+    }
+
     /// The parts of the text that are read: the main part; else the articles, if most words are in them; else all but
     /// navigation and what is beside; of a page of nothing else, that.
     pub(super) fn chosen(&self, text: &str, headings: &[Heading]) -> Vec<Range<usize>> {

@@ -30,6 +30,14 @@ impl StartTag {
         self.attribute(name)?.trim().parse().ok()
     }
 
+    /// Whether its text is the mark of a note.
+    pub(super) fn is_note_mark(&self) -> bool {
+        let has = |name: &str, mark: &str| {
+            self.attribute(name).is_some_and(|value| value.split_whitespace().any(|word| word == mark))
+        };
+        has("epub:type", "noteref") || has("role", "doc-noteref")
+    }
+
     /// The number of the first item of a list.
     pub(super) fn list_start(&self) -> usize {
         self.number("start").unwrap_or(1).max(1)

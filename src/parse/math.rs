@@ -167,6 +167,11 @@ impl Equation {
     }
 }
 
+/// Whether an equation would run into the word before it.
+pub(super) fn runs_into(before: &str, equation: &str) -> bool {
+    before.ends_with(char::is_alphanumeric) && equation.starts_with(char::is_alphanumeric)
+}
+
 /// Joins texts, with a space between words.
 fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut joined = String::new();

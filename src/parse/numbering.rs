@@ -1,13 +1,13 @@
 //! The numbers of lists, as word processors count them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The numbers of a kind of list, of each of its levels from the highest.
 #[derive(Clone, Default, Debug)]
 pub(super) struct ListStyle(pub(super) Vec<LevelStyle>);
 
 /// How the items of a level are numbered.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct LevelStyle {
     pub(super) format: NumberFormat,
     pub(super) start: Option<usize>,
@@ -83,7 +83,6 @@ fn roman(number: usize) -> String {
 pub(super) struct Counters {
     /// By the name of the list, those of its levels.
     reached: HashMap<String, Vec<usize>>,
-    restarted: HashSet<String>,
 }
 
 impl Counters {
@@ -112,10 +111,10 @@ impl Counters {
         numbers[level] = number.saturating_sub(1);
     }
 
-    /// The same, once for each `use_of_list`.
-    pub(super) fn restart_once(&mut self, use_of_list: &str, list: &str, level: usize, number: usize) {
-        if self.restarted.insert(format!("{use_of_list}/{level}")) {
-            self.restart(list, level, number);
+    /// Forgets the numbers of a level of a list, and of those below it.
+    pub(super) fn end_level(&mut self, list: &str, level: usize) {
+        if let Some(numbers) = self.reached.get_mut(list) {
+            numbers.truncate(level);
         }
     }
 
@@ -127,16 +126,23 @@ impl Counters {
 
 /// The greatest number of levels that are counted.
 const MAX_LEVELS: usize = 10;
+/// The greatest length of the text around numbers, in characters.
+const MAX_PATTERN: usize = 128;
 
 fn sign(level: usize, numbers: &[usize], style: &ListStyle) -> String {
-    let own = style.0.get(level).cloned().unwrap_or_default();
+    // A level that is not defined is written like the last one that is.
+    let defined = level.min(style.0.len().saturating_sub(1));
+    let Some(own) = style.0.get(defined) else { return "-".to_owned() };
+    let is_blank = own.text.as_ref().is_some_and(|text| text.trim().is_empty());
     match own.format {
+        // A paragraph that continues an item.
+        NumberFormat::Bullet if is_blank => return String::new(),
         NumberFormat::Bullet => return "-".to_owned(),
         NumberFormat::None => return String::new(),
         _ => {}
     }
-    let Some(pattern) = own.text else { return format!("{}.", own.format.write(numbers[level])) };
-    let (mut text, mut chars) = (String::new(), pattern.chars().peekable());
+    let Some(pattern) = &own.text else { return format!("{}.", own.format.write(numbers[level])) };
+    let (mut text, mut chars) = (String::new(), pattern.chars().take(MAX_PATTERN).peekable());
     while let Some(c) = chars.next() {
         let digit = chars.peek().and_then(|next| next.to_digit(10)).filter(|digit| c == '%' && *digit > 0);
         let Some(at) = digit.and_then(|digit| usize::try_from(digit - 1).ok()) else {
@@ -146,6 +152,7 @@ fn sign(level: usize, numbers: &[usize], style: &ListStyle) -> String {
         chars.next();
         let format = style.0.get(at).map_or(NumberFormat::Decimal, |level| level.format);
         let format = if format == NumberFormat::Bullet { NumberFormat::Decimal } else { format };
+        let at = if at == defined { level } else { at };
         text.push_str(&format.write(numbers.get(at).copied().unwrap_or(1)));
     }
     text.trim().to_owned()

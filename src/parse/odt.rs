@@ -6,7 +6,7 @@ use super::math::Equation;
 use super::numbering::{Counters, LevelStyle, ListStyle, NumberFormat};
 use super::outline::Extract;
 use super::package::resolve;
-use super::xml::{self, XmlStep, attribute, first_text, number};
+use super::xml::{self, Skips, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
         }
     }
     xml::walk(&document, |step| reader.step(&step))?;
-    let mut extract = reader.flow.finish();
+    let mut extract = reader.flow.finish()?;
     extract.title = container.optional("meta.xml")?.and_then(|meta| first_text(&meta, "title"));
     Ok(extract)
 }
@@ -79,7 +79,7 @@ struct OdtReader {
     flow: Flow,
     /// The number of open paragraphs, also those of notes in others.
     reads: usize,
-    skipped: usize,
+    skips: Skips,
     /// The open elements that have a style, and whether their text is raised.
     spans: Vec<bool>,
     lists: Vec<OdtList>,
@@ -102,7 +102,7 @@ impl OdtReader {
         match step {
             XmlStep::Start(tag) => self.start(tag),
             XmlStep::End(name) => self.end(name),
-            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 => self.text(text),
+            XmlStep::Text(text) if self.reads > 0 && !self.skips.is_open() => self.text(text),
             XmlStep::Text(_) => {}
         }
     }
@@ -121,16 +121,13 @@ impl OdtReader {
                 self.after_blank = false;
             }
         }
-        if self.spans.last() == Some(&true) { self.flow.push_raised(&words) } else { self.flow.push(&words) }
+        self.flow.push_text(&words, self.spans.last() == Some(&true));
     }
 
     fn start(&mut self, tag: &BytesStart) {
         let name = tag.local_name();
         let name = name.as_ref();
-        if is_skipped(name) {
-            self.skipped += 1;
-        }
-        if self.skipped > 0 {
+        if self.skips.start(is_skipped(name)) {
             return;
         }
         match name {
@@ -144,8 +141,11 @@ impl OdtReader {
                     attribute(tag, "style-name").is_some_and(|style| self.styles.raised.contains(&style));
                 self.spans.push(is_raised);
             }
-            "s" | "tab" => self.flow.push(" "),
-            "line-break" => self.flow.push("\n"),
+            "s" | "tab" => self.text(" "),
+            "line-break" => {
+                self.flow.push("\n");
+                self.after_blank = true;
+            }
             "list" => self.begin_list(tag),
             "list-item" => self.begin_item(tag),
             "table-row" => self.flow.begin_row(),
@@ -155,12 +155,14 @@ impl OdtReader {
             "ruby-text" => {
                 self.reads += 1;
                 self.flow.push("(");
+                self.after_blank = false;
             }
             "title" | "desc" => self.reads += 1,
             "object" => {
                 let formula = object(tag).and_then(|object| self.formulas.get(&object));
                 if let Some(formula) = formula {
                     self.flow.push_equation(formula);
+                    self.after_blank = false;
                 }
             }
             _ => {}
@@ -168,11 +170,7 @@ impl OdtReader {
     }
 
     fn end(&mut self, name: &str) {
-        if is_skipped(name) {
-            self.skipped = self.skipped.saturating_sub(1);
-            return;
-        }
-        if self.skipped > 0 {
+        if self.skips.end(is_skipped(name)) {
             return;
         }
         match name {
@@ -186,16 +184,20 @@ impl OdtReader {
             "list" => {
                 self.lists.pop();
             }
-            "table-row" | "table-cell" | "covered-table-cell" | "note" => self.flow.end(),
-            name if is_box(name) => self.flow.end(),
+            "table-row" | "table-cell" | "covered-table-cell" => self.flow.end(),
+            name if name == "note" || is_box(name) => {
+                self.flow.end();
+                self.after_blank = false;
+            }
             "ruby-text" => {
                 self.reads = self.reads.saturating_sub(1);
                 self.flow.push(")");
+                self.after_blank = false;
             }
             // Of a picture, in the words of its author.
             "title" | "desc" => {
                 self.reads = self.reads.saturating_sub(1);
-                self.flow.push(" ");
+                self.text(" ");
             }
             _ => {}
         }
@@ -227,8 +229,9 @@ impl OdtReader {
         let mut item = None;
         if let Some(list) = self.lists.last_mut().filter(|list| list.at_item) {
             list.at_item = false;
-            let style = self.styles.lists.get(&list.style).cloned().unwrap_or_default();
-            item = Some((self.counters.next(&list.style, depth, &style), depth));
+            let plain = ListStyle::default();
+            let style = self.styles.lists.get(&list.style).unwrap_or(&plain);
+            item = Some((self.counters.next(&list.style, depth, style), depth));
         }
         let mut level = None;
         if is_heading {

@@ -3,9 +3,10 @@
 use super::container::Container;
 use super::flow::Flow;
 use super::math::Equation;
+use super::numbering::{Counters, LevelStyle, ListStyle, NumberFormat};
 use super::outline::Extract;
 use super::package::{Part, main_part};
-use super::xml::{self, XmlStep, attribute, first_text, relation_id};
+use super::xml::{self, Skips, XmlStep, attribute, first_text, number, relation_id};
 use quick_xml::events::BytesStart;
 
 /// Reads pptx: the slides in order, each with its notes.
@@ -29,7 +30,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
             }
         }
     }
-    let mut extract = reader.flow.finish();
+    let mut extract = reader.flow.finish()?;
     extract.title = container.optional("docProps/core.xml")?.and_then(|core| first_text(&core, "title"));
     Ok(extract)
 }
@@ -51,7 +52,7 @@ fn slides(main: &Part) -> Result<Vec<String>, String> {
 fn read_title(slide: &[u8]) -> Result<Option<String>, String> {
     let mut reader = PptxReader::default();
     reader.read(slide, SlidePart::Title)?;
-    let title = reader.flow.finish().text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = reader.flow.finish()?.text.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Some(title).filter(|title| !title.is_empty()))
 }
 
@@ -73,11 +74,14 @@ struct PptxReader {
     /// The kind of the placeholder that the open shape is; empty if it is another.
     placeholder: String,
     reads: usize,
-    skipped: usize,
+    skips: Skips,
     is_raised: bool,
-    /// The number of the last item, and whether the paragraph is one.
-    number: usize,
-    is_numbered: bool,
+    /// The lists of the open shape, and the numbers that they have reached.
+    lists: ListStyle,
+    counters: Counters,
+    /// The level of the paragraph, from 0, and how it is numbered, if it is.
+    level: usize,
+    numbers: Option<LevelStyle>,
     equation: Option<Equation>,
 }
 
@@ -100,8 +104,8 @@ impl PptxReader {
         match step {
             XmlStep::Start(tag) => self.start(tag),
             XmlStep::End(name) => self.end(name),
-            XmlStep::Text(text) if self.reads > 0 && self.skipped == 0 && self.is_read() => {
-                if self.is_raised { self.flow.push_raised(text) } else { self.flow.push(text) }
+            XmlStep::Text(text) if self.reads > 0 && !self.skips.is_open() && self.is_read() => {
+                self.flow.push_text(text, self.is_raised)
             }
             XmlStep::Text(_) => {}
         }
@@ -121,14 +125,14 @@ impl PptxReader {
     fn start(&mut self, tag: &BytesStart) {
         let name = tag.local_name();
         let name = name.as_ref();
-        self.skipped += usize::from(name == "Fallback");
-        if self.skipped > 0 {
+        if self.skips.start(name == "Fallback") {
             return;
         }
         match name {
             "sp" | "graphicFrame" | "cxnSp" | "pic" => {
                 self.placeholder.clear();
-                self.number = 0;
+                self.lists = ListStyle::default();
+                self.counters.clear(LIST);
             }
             "ph" => self.placeholder = attribute(tag, "type").unwrap_or_else(|| "obj".to_owned()),
             "cNvPr" if self.page == SlidePart::Slide => {
@@ -136,9 +140,10 @@ impl PptxReader {
                 self.flow.end_paragraph();
             }
             "t" => self.reads += 1,
-            "p" => self.is_numbered = false,
+            "p" => (self.level, self.numbers) = (0, None),
+            "pPr" => self.level = number(tag, "lvl").unwrap_or(0).min(MAX_LEVEL),
             "r" => self.is_raised = false,
-            "buAutoNum" => self.is_numbered = true,
+            "buAutoNum" => self.numbers = Some(level_style(tag, self.level)),
             "rPr" => {
                 let baseline = attribute(tag, "baseline").and_then(|place| place.parse::<i32>().ok());
                 self.is_raised = baseline.is_some_and(|place| place > 0);
@@ -152,26 +157,63 @@ impl PptxReader {
     }
 
     fn end(&mut self, name: &str) {
-        if name == "Fallback" {
-            self.skipped = self.skipped.saturating_sub(1);
-            return;
-        }
-        if self.skipped > 0 {
+        if self.skips.end(name == "Fallback") {
             return;
         }
         match name {
             "t" => self.reads = self.reads.saturating_sub(1),
-            "p" if self.is_numbered && self.is_read() => {
-                self.number += 1;
-                let item = (format!("{}.", self.number), 0);
-                if let Some(form) = self.flow.form() {
-                    form.item = Some(item);
+            "p" => {
+                if !self.flow.is_blank() {
+                    self.count_item();
                 }
                 self.flow.end_paragraph();
             }
-            "p" => self.flow.end_paragraph(),
             "tr" | "tc" => self.flow.end(),
             _ => {}
         }
     }
+
+    /// Gives the paragraph its number, if it has one. Another kind of numbers begins anew, and so do those after a
+    /// paragraph without.
+    fn count_item(&mut self) {
+        let level = self.level;
+        if self.numbers.is_none() || self.lists.0.get(level) != self.numbers.as_ref() {
+            self.counters.end_level(LIST, level);
+        }
+        let Some(numbers) = self.numbers.take() else { return };
+        if self.lists.0.len() <= level {
+            self.lists.0.resize(level + 1, LevelStyle::default());
+        }
+        self.lists.0[level] = numbers;
+        let sign = self.counters.next(LIST, level, &self.lists);
+        if let Some(form) = self.flow.form() {
+            form.item = Some((sign, level));
+        }
+    }
+}
+
+/// The name of the numbers of a shape.
+const LIST: &str = "shape";
+/// The deepest level of a paragraph.
+const MAX_LEVEL: usize = 8;
+
+/// How the items of a level are numbered, from a name such as `alphaLcParenR`.
+fn level_style(tag: &BytesStart, level: usize) -> LevelStyle {
+    let name = attribute(tag, "type").unwrap_or_default();
+    let formats = [
+        ("alphaLc", NumberFormat::LowerLetter),
+        ("alphaUc", NumberFormat::UpperLetter),
+        ("romanLc", NumberFormat::LowerRoman),
+        ("romanUc", NumberFormat::UpperRoman),
+    ];
+    let format = formats.into_iter().find(|(prefix, _)| name.starts_with(prefix));
+    let number_place = format!("%{}", level + 1);
+    let text = match &name {
+        name if name.ends_with("ParenBoth") => format!("({number_place})"),
+        name if name.ends_with("ParenR") => format!("{number_place})"),
+        name if name.ends_with("Plain") => number_place,
+        _ => format!("{number_place}."),
+    };
+    let format = format.map_or(NumberFormat::Decimal, |(_, format)| format);
+    LevelStyle { format, start: number(tag, "startAt"), text: Some(text) }
 }

@@ -1,12 +1,13 @@
 //! xlsx, the tables of Excel (Office Open XML): a section for each sheet, a line for each row.
 
-use super::container::Container;
+use super::container::{Container, TextLimit};
 use super::outline::{Breaks, Extract, Heading};
 use super::package::{Part, main_part};
 use super::xml::{self, XmlStep, attribute, first_text, number, relation_id};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Unit};
 use quick_xml::events::BytesStart;
+use std::collections::HashSet;
 
 /// Reads xlsx.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
@@ -22,6 +23,7 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
         begins_1904,
     };
     let mut extract = Extract { markdown: false, breaks: Breaks::Lines, ..Extract::default() };
+    let mut limit = TextLimit::default();
     for (name, path) in sheets {
         // A sheet that is missing, such as one that is a chart, leaves the others readable.
         let Some(sheet) = container.optional(&path)? else { continue };
@@ -30,8 +32,10 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
             text: String::new(),
             row: Vec::new(),
             cell: SheetCell::default(),
+            limit: &mut limit,
         };
         xml::walk(&sheet, |step| reader.step(&step))?;
+        reader.limit.check()?;
         if reader.text.is_empty() {
             continue;
         }
@@ -83,7 +87,7 @@ fn shared_strings(xml: &[u8]) -> Result<Vec<String>, String> {
 
 /// Whether each style of cells is one of dates.
 fn date_styles(xml: &[u8]) -> Vec<bool> {
-    let (mut custom, mut styles, mut in_cells) = (Vec::new(), Vec::new(), false);
+    let (mut custom, mut styles, mut in_cells) = (HashSet::new(), Vec::new(), false);
     // What precedes damage counts.
     let _ = xml::walk(xml, |step| match step {
         XmlStep::Start(tag) => match tag.local_name().as_ref() {
@@ -186,6 +190,7 @@ struct SheetReader<'a> {
     text: String,
     row: Vec<String>,
     cell: SheetCell,
+    limit: &'a mut TextLimit,
 }
 
 impl SheetReader<'_> {
@@ -219,8 +224,11 @@ impl SheetReader<'_> {
     fn end_cell(&mut self) {
         // Cells without a value between others keep these in their columns, unless they are many.
         const MAX_EMPTY: usize = 32;
+        if self.limit.is_exceeded() {
+            return;
+        }
         let text = self.formats.text(&self.cell).split_whitespace().collect::<Vec<_>>().join(" ");
-        if text.is_empty() {
+        if text.is_empty() || !self.limit.take(&text) {
             return;
         }
         let missing = self.cell.column.map_or(0, |column| column.saturating_sub(self.row.len()));

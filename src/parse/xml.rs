@@ -13,6 +13,31 @@ pub(super) enum XmlStep<'a> {
     Text(&'a str),
 }
 
+/// The elements that are skipped with all that is in them, as they begin and end.
+#[derive(Default)]
+pub(super) struct Skips {
+    open: usize,
+}
+
+impl Skips {
+    pub(super) fn is_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Begins an element; whether it is skipped, itself or by one around it.
+    pub(super) fn start(&mut self, is_skipped: bool) -> bool {
+        self.open += usize::from(is_skipped);
+        self.is_open()
+    }
+
+    /// The same of its end.
+    pub(super) fn end(&mut self, is_skipped: bool) -> bool {
+        let was_open = self.is_open();
+        self.open = self.open.saturating_sub(usize::from(is_skipped));
+        was_open || is_skipped
+    }
+}
+
 /// Calls `take` for each element and each text, in order.
 pub(super) fn walk(xml: &[u8], mut take: impl FnMut(XmlStep)) -> Result<(), String> {
     let xml = decoded(xml);

@@ -82,6 +82,24 @@ fn equations_exponents_and_numbers_of_pages_are_text() {
 }
 
 #[test]
+fn pages_that_are_not_well_formed_are_read() {
+    for (html, content) in [
+        ("<h1><div class=nav></div></h1>éééé", "éééé"),
+        ("<h1><div class=sidebar></div></h1>éééé", "éééé"),
+        ("<p>x <math><mi>y</mi><p>rest of page", "x y\n\nrest of page"),
+        ("<p>x <math><mi>y</mi><h2>Rest</h2>of page</math>", "x y\n\n## Rest\n\nof page"),
+        ("<p>x <math><mi>y</mi>", "x y"),
+        (
+            "<ol start=18446744073709551615><li>a<li>b</ol>",
+            "18446744073709551615. a\n18446744073709551615. b",
+        ),
+        ("<p>Figs<a epub:type=noteref href='#n'>1</a> and x<a role=doc-noteref>2</a>", "Figs^1 and x^2"),
+    ] {
+        assert_eq!(page(html).1, content, "{html}");
+    }
+}
+
+#[test]
 fn chapters_of_a_book_are_read_in_order() {
     let home = Home::new();
     let package = "<package xmlns:dc='d'><metadata><dc:title>Gardens</dc:title></metadata><manifest>\

@@ -94,9 +94,8 @@ fn equations_of_word_and_libreoffice_are_text() {
         run("2")
     );
     assert_eq!(content(&home, "a.docx", &docx(&equation, &[])), "The area is A=πr^2");
-    let object =
-        "<text:p>Here<draw:frame><draw:object xlink:href='./Object 1'/></draw:frame> is it.</text:p>";
-    assert_eq!(content(&home, "a.odt", &odt("", object)), "Here a/(b+1) is it.");
+    let object = "<text:p>Here<draw:frame><draw:object xlink:href='./Object 1'/></draw:frame> is <draw:frame><draw:object xlink:href='./Object 1'/></draw:frame> it,<text:s/> yes.</text:p>";
+    assert_eq!(content(&home, "a.odt", &odt("", object)), "Here a/(b+1) is a/(b+1) it, yes.");
 }
 
 /// Keeps: Lists keep their numbers.
@@ -110,7 +109,8 @@ fn lists_keep_their_numbers() {
         "<w:numbering {W}><w:abstractNum w:abstractNumId='7'>\
          <w:lvl w:ilvl='0'><w:start w:val='3'/><w:numFmt w:val='decimal'/><w:lvlText w:val='%1.'/></w:lvl>\
          <w:lvl w:ilvl='1'><w:numFmt w:val='lowerLetter'/><w:lvlText w:val='(%2)'/></w:lvl></w:abstractNum>\
-         <w:abstractNum w:abstractNumId='8'><w:lvl w:ilvl='0'><w:numFmt w:val='bullet'/></w:lvl></w:abstractNum>\
+         <w:abstractNum w:abstractNumId='8'><w:lvl w:ilvl='0'><w:numFmt w:val='bullet'/></w:lvl>\
+         <w:lvl w:ilvl='1'><w:numFmt w:val='bullet'/><w:lvlText w:val=' '/></w:lvl></w:abstractNum>\
          <w:abstractNum w:abstractNumId='9'><w:lvl w:ilvl='0'><w:pStyle w:val='H'/><w:numFmt w:val='decimal'/><w:lvlText w:val='§ %1'/></w:lvl></w:abstractNum>\
          <w:num w:numId='1'><w:abstractNumId w:val='7'/></w:num><w:num w:numId='2'><w:abstractNumId w:val='8'/></w:num>\
          <w:num w:numId='3'><w:abstractNumId w:val='9'/></w:num></w:numbering>"
@@ -125,12 +125,13 @@ fn lists_keep_their_numbers() {
         item(1, 1, "peas"),
         item(0, 1, "Sow"),
         item(0, 2, "Water"),
+        item(1, 2, "every day."),
         p("<w:pStyle w:val='H'/>", "Harvest"),
     ];
     let others = [("word/numbering.xml", &*numbering), ("word/styles.xml", &*styles)];
     assert_eq!(
         content(&home, "a.docx", &docx(&body.concat(), &others)),
-        "# § 1 Sowing\n\n3. Soak\n  (a) beans\n  (b) peas\n4. Sow\n- Water\n\n# § 2 Harvest"
+        "# § 1 Sowing\n\n3. Soak\n  (a) beans\n  (b) peas\n4. Sow\n- Water\n\nevery day.\n\n# § 2 Harvest"
     );
     let styles = "<text:list-style style:name='L'><text:list-level-style-number text:level='1' style:num-format='1' style:num-suffix=')'/>\
                   <text:list-level-style-number text:level='2' text:display-levels='2' style:num-format='1'/></text:list-style>";
@@ -142,6 +143,9 @@ fn lists_keep_their_numbers() {
     let body =
         format!("<text:list text:style-name='L'>{}{inner}</text:list><text:p>End.</text:p>", item("Soak"));
     assert_eq!(content(&home, "a.odt", &odt(styles, &body)), "1) Soak\n2) Sow\n  2.1 beans\n\nEnd.");
+    // A level without a definition has the numbers of the one above.
+    let styles = "<text:list-style style:name='L'><text:list-level-style-number text:level='1' style:num-format='1' style:num-suffix='.'/></text:list-style>";
+    assert_eq!(content(&home, "b.odt", &odt(styles, &body)), "1. Soak\n2. Sow\n  1. beans\n\nEnd.");
 }
 
 #[test]
@@ -180,6 +184,60 @@ fn the_main_part_has_any_name_and_the_mark_of_odt_any_place() {
         ("mimetype", b"application/vnd.oasis.opendocument.text"),
     ]);
     assert_eq!(content(&home, "b", &odt), "Plums.");
+}
+
+/// Keeps: Lists keep their numbers.
+#[test]
+fn lists_of_slides_keep_their_numbers() {
+    let home = Home::new();
+    let item = |level: usize, numbers: &str, words: &str| {
+        format!("<a:p><a:pPr lvl='{level}'>{numbers}</a:pPr><a:r><a:t>{words}</a:t></a:r></a:p>")
+    };
+    let (digits, letters) = ("<a:buAutoNum type='arabicPeriod'/>", "<a:buAutoNum type='alphaLcParenBoth'/>");
+    let from_5 = "<a:buAutoNum type='arabicParenR' startAt='5'/>";
+    let body = [
+        item(0, digits, "Soak"),
+        item(0, digits, "Sow"),
+        item(1, letters, "beans"),
+        item(1, letters, "peas"),
+        item(0, digits, "Water"),
+        item(0, "<a:buChar char='•'/>", "Wait"),
+        item(0, digits, "Pick"),
+        item(0, from_5, "Cook"),
+        item(0, from_5, "Eat"),
+    ];
+    let slide = format!("<p:sld xmlns:p='p' xmlns:a='a'><p:sp>{}</p:sp></p:sld>", body.concat());
+    let main = "<p:presentation xmlns:p='p' xmlns:r='r'><p:sldId id='8' r:id='a'/></p:presentation>";
+    let types = "<Types><Override PartName='/ppt/presentation.xml' ContentType='x.presentationml.presentation.main+xml'/></Types>";
+    let relation = "<Relationships><Relationship Id='m' Type='http://x/officeDocument' Target='ppt/presentation.xml'/></Relationships>";
+    let slides =
+        "<Relationships><Relationship Id='a' Type='http://x/slide' Target='slides/s1.xml'/></Relationships>";
+    let members: [(&str, &[u8]); 5] = [
+        ("_rels/.rels", relation.as_bytes()),
+        ("ppt/presentation.xml", main.as_bytes()),
+        ("[Content_Types].xml", types.as_bytes()),
+        ("ppt/_rels/presentation.xml.rels", slides.as_bytes()),
+        ("ppt/slides/s1.xml", slide.as_bytes()),
+    ];
+    assert_eq!(
+        content(&home, "a.pptx", &zip(&members)),
+        "## Slide 1\n\n1. Soak\n2. Sow\n  (a) beans\n  (b) peas\n3. Water\n\nWait\n\n1. Pick\n5) Cook\n6) Eat"
+    );
+}
+
+/// Keeps: No input exhausts the memory.
+#[test]
+fn references_to_one_long_note_end_at_a_bound() {
+    let home = Home::new();
+    let note = format!(
+        "<w:footnotes {W}><w:footnote w:id='2'>{}</w:footnote></w:footnotes>",
+        p("", &"figs ".repeat(40_000))
+    );
+    let body = format!("<w:p>{}</w:p>", "<w:r><w:footnoteReference w:id='2'/></w:r>".repeat(2_000));
+    std::fs::write(home.path("a.docx"), docx(&body, &[("word/footnotes.xml", &note)])).unwrap();
+    let out = home.run("rsv-parse", &["a.docx"], "");
+    assert_eq!(out.status, 2);
+    assert!(out.stderr.contains("it unpacks to more than 64 MiB"), "{}", out.stderr);
 }
 
 #[test]
