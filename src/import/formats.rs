@@ -159,7 +159,7 @@ pub(super) fn recognize(
         let named = |sample: &Sample| FORMATS.iter().find(|format| (format.recognize)(sample));
         let mut format = named(&sample);
         let is_all = sample.bytes().len() < wanted || wanted >= limit;
-        if format.is_none() && is_all && sample.is_json() {
+        if format.is_none() && is_all && sample.bytes().len() <= SAMPLE_BYTES && sample.is_json() {
             sample = sample.with_all_lines();
             format = named(&sample);
         }

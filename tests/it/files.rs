@@ -2,6 +2,7 @@
 
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -12,6 +13,8 @@ const MESSAGE_TIME: i64 = 1_700_000_000_000;
 /// A project of a home, whose partition is `owls`. Git has all the time that it needs.
 struct Project {
     home: Home,
+    /// The number of messages.
+    said: Cell<usize>,
 }
 
 impl Project {
@@ -21,7 +24,8 @@ impl Project {
         let home = Home::new().env("PATH", &path).env("RSV_ENRICH_TIMEOUT", "20m");
         let home = home.env("RSV_ENRICH_SELECTIVE", "false").env("RSV_ENRICH_SHARE", "1");
         home.write("owls/README.md", "Owls.\n");
-        let project = Project { home };
+        let home = home.env("RSV_SEARCH_NEWER", "off");
+        let project = Project { home, said: Cell::new(0) };
         project.run("rsv-ingest", &["--scope", "auto", "-i", "notes", "Owls."], "");
         project
     }
@@ -91,7 +95,9 @@ impl Project {
 
     /// Stores what was said.
     fn say(&self, contents: &[String]) {
+        let first = self.said.replace(self.said.get() + contents.len());
         let said = |(at, content): (usize, &String)| {
+            let at = first + at;
             let id = format!("m{at}");
             let line = json!({"kind": "message", "id": id, "trace_id": id, "partition": "owls",
                 "instance": "default", "role": "user", "content": content,
@@ -117,11 +123,14 @@ impl Project {
         states(&self.enrich(&["--scope", "auto"], &[question])[0])
     }
 
-    /// The states of the only message, which says this.
+    /// The states of a message that says this, which is forgotten then.
     fn states_of(&self, content: &str) -> Vec<String> {
         self.say(&[content.to_owned()]);
+        let last = format!("m{}", self.said.get() - 1);
         let states = self.states("What about the quokka?");
-        states.into_iter().find(|(id, _)| id == "m0").unwrap().1
+        // The next one is not to be left out as a repetition of this.
+        self.run("rsv-forget", &["--all", &last], "");
+        states.into_iter().find(|(id, _)| *id == last).unwrap().1
     }
 }
 
@@ -344,16 +353,17 @@ fn nothing_is_said_where_it_is_off_or_the_project_is_another() {
     project.remove("src/a.rs");
     project.commit_after();
     let said = "The quokka is in src/a.rs.";
-    assert_eq!(project.states_of(said), ["src/a.rs is gone since"]);
+    project.say(&[said.to_owned()]);
+    assert_eq!(project.states("What about the quokka?")[0].1, ["src/a.rs is gone since"]);
     let quiet = |project: &Project, flags: &[&str]| {
         let line = project.enrich(flags, &["What about the quokka?"]).remove(0);
         assert!(text(&line["messages"][0]["content"]).contains(said), "{line}");
         assert!(states(&line).iter().all(|(_, phrases)| phrases.is_empty()), "{line}");
     };
-    let off = Project { home: project.home.env("RSV_ENRICH_CHECK", "off") };
+    let off = Project { home: project.home.env("RSV_ENRICH_CHECK", "off"), said: Cell::new(1) };
     quiet(&off, &["--scope", "auto"]);
     // Without git, nothing is known of a repository.
-    quiet(&Project { home: project.home.without("PATH") }, &["--scope", "auto"]);
+    quiet(&Project { home: project.home.without("PATH"), said: Cell::new(1) }, &["--scope", "auto"]);
     // The partition by its name is the project's too; in another directory it is unknown.
     assert!(!states(&project.enrich(&["-p", "owls"], &["quokka"])[0])[0].1.is_empty());
     let request =
@@ -380,7 +390,7 @@ fn the_states_of_files_stay_within_a_turn() {
     let prompt = text(&line["messages"][0]["content"]);
     assert!(prompt.contains("> [of 2023-11-14; src/a.rs is gone since]\n> The quokka"), "{prompt}");
     project.run("rsv-ingest", &[], &format!("{}\n", line["rsv"]["account"]));
-    let shown = project.run("rsv-view", &["--scope", "auto", "--kind", "account", "--format", "text"], "");
+    let shown = project.run("rsv-view", &["--scope", "auto", "--accounts", "--format", "text"], "");
     let plain: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plain.contains("src/a.rs is gone since)"), "{shown}");
     project.write("src/a.rs", "again");
