@@ -162,7 +162,7 @@ fn a_person_is_told_of_vectors_that_are_added() {
     let line = |n| json!({"role": "user", "content": format!("owl {n}")}).to_string() + "\n";
     home.ingest(&[], &(0..9).map(line).collect::<String>());
     let Some(mut terminal) = Terminal::start(&home, "rsv-search", "--no-pager --hybrid owl") else { return };
-    terminal.see("rsv-search: adding vectors to 9 messages\n");
+    terminal.see("rsv-search: adding vectors to 9 records\n");
     drop(release);
     let (seen, status) = terminal.end();
     let seen = plain(&seen);
