@@ -77,7 +77,7 @@ impl Worktree {
                 disk.entry(path).or_insert_with(|| self.on_disk(path));
             }
         }
-        // What no file system touched since cannot have changed.
+        // A file that was not touched since cannot have changed.
         let mut questions = Vec::new();
         for (text, (dated, names)) in texts.iter().zip(&named).enumerate() {
             for path in &names.paths {

@@ -290,7 +290,7 @@ fn print_found(found: &[FoundFiles], io: &mut Io) -> Result<()> {
     Ok(())
 }
 
-/// What was looked for where, if nothing was found.
+/// The note where nothing was found: the formats and the places that were searched.
 fn nothing_found(places: &HomePlaces) -> String {
     let kept = import::formats().iter().filter(|format| !format.places.is_empty());
     let names: Vec<&str> = kept.map(|format| format.name).collect();

@@ -258,7 +258,14 @@ impl<R: Read> Reader<R> {
         self.consumed += self.start as u64;
         self.start = 0;
         let kept = self.buffer.len();
-        self.buffer.resize(kept + READ_BUFFER_BYTES, 0);
+        let wanted = kept + READ_BUFFER_BYTES;
+        if wanted > self.buffer.capacity() {
+            // Doubled as by itself, but not beyond an object of the limit.
+            let doubled = self.buffer.capacity().saturating_mul(2);
+            let most = self.limit.saturating_add(2 * READ_BUFFER_BYTES);
+            self.buffer.reserve_exact(doubled.min(most).max(wanted) - kept);
+        }
+        self.buffer.resize(wanted, 0);
         let read = loop {
             match self.input.read(&mut self.buffer[kept..]) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,

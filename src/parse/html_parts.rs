@@ -112,7 +112,7 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// What parts have that others do not; both are in order.
+/// The parts of some ranges that are in none of the others; both are in order.
 fn subtract(parts: &[Range<usize>], others: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut rest = Vec::new();
     let mut others = others.iter().peekable();

@@ -50,7 +50,7 @@ impl MathElement {
             // Another form of what is before it.
             "annotation" | "annotation-xml" => String::new(),
             "mspace" => " ".to_owned(),
-            // What is in it is deeper than elements are kept.
+            // Its content is deeper than elements are kept.
             _ if has_text_alone => self.all(),
             "f" => format!("{}/{}", group(&self.named("num")), group(&self.named("den"))),
             "mfrac" => format!("{}/{}", group(self.at(0)), group(self.at(1))),

@@ -76,7 +76,7 @@ pub(super) fn tags(xml: &[u8], mut take: impl FnMut(&BytesStart)) -> Result<(), 
 /// The text of the first element of a name.
 pub(super) fn first_text(xml: &[u8], name: &str) -> Option<String> {
     let (mut text, mut is_open, mut found) = (String::new(), false, None);
-    // What precedes damage counts.
+    // Text before the damage counts.
     let _ = walk(xml, |step| match step {
         XmlStep::Start(tag) => is_open |= tag.local_name().as_ref() == name,
         XmlStep::Text(words) if is_open => text.push_str(words),

@@ -147,8 +147,8 @@ const OTHER_AFTER_PAST: &[char] = &['亮', '气', '氣'];
 const UNSPACED_MONTHS: [&str; 12] =
     ["十二", "十一", "十", "九", "八", "七", "六", "五", "四", "三", "二", "一"];
 
-/// The English names. Three letters or more of the beginning are enough.
-const MONTHS: [&str; 12] = [
+/// The English names. In a question, three letters or more of the beginning are enough.
+pub(super) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",

@@ -2,6 +2,7 @@
 
 use super::clause_tokens::{Token, content_words, is_file_name};
 use super::cues::{Cue, CueKind};
+use super::dates;
 use super::languages::Languages;
 use rustc_hash::FxHashSet;
 
@@ -84,20 +85,7 @@ const WEEKDAYS: &[&[&str]] = &[
     &["понедельникам", "вторникам", "средам", "четвергам", "пятницам", "субботам", "воскресеньям"],
 ];
 const MONTHS: &[&[&str]] = &[
-    &[
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ],
+    &dates::MONTHS,
     &[
         "januar",
         "februar",

@@ -210,7 +210,7 @@ impl<'a> Git<'a> {
         let (sender, receiver) = sync_channel(1);
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            // What was read counts, even if it is cut.
+            // A cut output counts as far as it goes.
             let _ = output.take(MAX_OUTPUT).read_to_end(&mut bytes);
             let _ = sender.send(bytes);
         });
@@ -314,7 +314,7 @@ fn parse_changes<'t>(fields: &mut impl Iterator<Item = &'t str>) -> Vec<Change> 
     changes
 }
 
-/// What `ls-files --debug` begins the values of an entry with, and the number of lines that they take.
+/// The beginning of the values of an entry of `ls-files --debug`, and the number of lines that they take.
 const VALUES: &str = "  ctime: ";
 const VALUE_LINES: usize = 5;
 

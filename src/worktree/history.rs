@@ -3,7 +3,7 @@
 use super::git::{Change, Changes};
 use std::collections::{HashMap, HashSet};
 
-/// What became of a file.
+/// The fate of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Fate {
     Deleted,
@@ -43,7 +43,7 @@ impl History {
         }
     }
 
-    /// What became of a file, if it lost its name.
+    /// The fate of a file that lost its name.
     pub(super) fn fate(&self, path: &str) -> Option<&Fate> {
         self.fates.get(path)
     }

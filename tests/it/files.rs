@@ -242,7 +242,7 @@ fn what_is_not_committed_counts_too() {
     let absolute = std::fs::canonicalize(project.home.path("owls/src/a.rs")).unwrap();
     let said = format!("The quokka is in {}.", absolute.display());
     assert_eq!(project.states_of(&said), ["src/a.rs changed since"]);
-    // What the file system did not touch since is as it was, though it was committed later.
+    // A file that was not touched since is as it was, though it was committed later.
     project.age("src/a.rs");
     project.commit_after();
     assert_eq!(project.states_of("The quokka is in src/a.rs."), [""; 0]);

@@ -181,14 +181,14 @@ fn tasks_of_cline_and_roo() {
         told_of(&home, &["tasks"]),
         lines[..2].iter().map(|line| format!("cline/1756000000000 {line}")).collect::<Vec<_>>()
     );
-    // What was shown begins later than what was sent.
+    // The list of shown messages begins later than that of sent ones.
     let home = Home::new();
     let cut = json!([{"ts": 1_756_000_003_000_i64, "type": "say", "say": "text", "text": "Four."}]);
     home.write("tasks/1756000000000/ui_messages.json", &cut.to_string());
     home.write("tasks/1756000000000/api_conversation_history.json", &sent.to_string());
     let wanted = ["user: Count the owls.", "assistant: Three.", "assistant: Four."];
     assert_eq!(told_of(&home, &["tasks"]), wanted.map(|line| format!("cline/1756000000000 {line}")));
-    // What was sent has mentions replaced, and letters escaped.
+    // In sent messages, mentions are replaced and letters escaped.
     for (say, words, sent_words) in [
         (
             "task",

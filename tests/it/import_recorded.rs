@@ -10,7 +10,7 @@ fn place(home: &Home, name: &str, place: &str) {
     home.write(place, &std::fs::read_to_string(fixture(name)).unwrap());
 }
 
-/// What an import of a path tells, without scopes; importing it again adds nothing.
+/// The messages of an import of a path, without scopes; importing it again adds nothing.
 fn said(home: &Home, path: &str, words: &[&str]) -> Vec<String> {
     let words = [&["-q"], words, &[path]].concat();
     home.run("rsv-import", &words, "").ok();
@@ -133,7 +133,7 @@ fn copilot_cli_1_0_102() {
     said(&home, path, &["--keep-tools"]);
     let tools: Vec<Value> = messages(&home).into_iter().filter(|message| message["role"] == "tool").collect();
     assert!(tools[0]["content"].as_str().unwrap().starts_with("notes.txt"), "{tools:?}");
-    // What was rewound, what a skill added and the work of other agents.
+    // Rewound turns, texts of skills, and the work of other agents are left out.
     let event = |id: &str, kind: &str, more: &str, data: &str| {
         format!(
             r#"{{"type":"{kind}","id":"{id}","timestamp":"2026-09-01T10:00:00Z"{more},"data":{{{data}}}}}"#

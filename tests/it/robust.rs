@@ -372,7 +372,7 @@ fn a_line_of_100_mb_is_refused_within_little_memory() {
     };
     let limited = |tool: &str, words: &str, head: &'static str| {
         // All that the tool may map, its own code and libraries included.
-        shell(&home, tool, &format!("ulimit -v 210000; exec \"$TOOL\" {words}"), long(head)).trouble()
+        shell(&home, tool, &format!("ulimit -v 200000; exec \"$TOOL\" {words}"), long(head)).trouble()
     };
     let head = "{\"role\":\"user\",\"content\":\"";
     for (tool, words, head) in [
