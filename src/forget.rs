@@ -1,5 +1,9 @@
 //! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
 
+mod retention;
+
+pub use retention::{check_retention, expired};
+
 use crate::error::{Error, Result};
 use crate::record::{EXTRACTED_FROM, Record, RecordKind, Scope, Scopes, kinds, title_id};
 use crate::store::{Except, Leftovers, Select, Store, StoredImport, Walk};

@@ -5,7 +5,9 @@ mod commit;
 mod completion;
 mod duplicates;
 mod entry;
+mod known_keys;
 mod mirror;
+mod misfits;
 mod options;
 mod pair;
 mod report;
@@ -26,6 +28,7 @@ use crate::record::{
 use crate::store::{self, RefusedIds, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
 use entry::{Entry, Forgetting};
+use known_keys::KnownKeys;
 use mirror::Mirror;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -46,6 +49,7 @@ pub struct Ingest {
     begin: i64,
     /// The ids of the records that were refused.
     refused: RefusedIds,
+    known_keys: KnownKeys,
     /// The number of records that took the place of others, and of these.
     consolidated: (usize, usize),
 }
@@ -87,6 +91,7 @@ impl Ingest {
             mirror: Mirror::default(),
             begin,
             refused: RefusedIds::default(),
+            known_keys: KnownKeys::default(),
             consolidated: (0, 0),
         }
     }
@@ -245,6 +250,11 @@ impl Ingest {
         // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
         let holds_from_now = draft.kind == &TITLE && draft.timestamp.is_none();
+        let vector_fault = draft.vector_fault.as_deref().map(|fault| misfits::error(fault, draft.kind));
+        if let Some(fault) = draft.vector_fault.as_ref().filter(|_| self.completion.options.import.is_none())
+        {
+            return Err(Error::new(fault));
+        }
         let record = self.completion.complete(draft)?;
         if holds_from_now && self.completion.options.import.is_some() {
             if self.completion.options.admits(&record.scope) {
@@ -260,6 +270,7 @@ impl Ingest {
             self.add_checked(Some(place), vec![Record::Stored(record)], None, pair)?;
             if let Some(entry) = self.entries.last_mut() {
                 entry.ordered = ordered;
+                entry.without_vector = vector_fault;
             }
         }
         Ok(())
@@ -326,8 +337,16 @@ impl Ingest {
         self.bytes += records.iter().map(Record::weight).sum::<usize>();
         self.records.extend(records);
         let records = begin..self.records.len();
-        let (commit, refused) = (None, None);
-        self.entries.push(Entry { place, records, passed_on, pair, ordered: false, commit, refused });
+        self.entries.push(Entry {
+            place,
+            records,
+            passed_on,
+            pair,
+            ordered: false,
+            commit: None,
+            refused: None,
+            without_vector: None,
+        });
     }
 
     /// Discards the batch and returns the number of its records.
@@ -391,6 +410,9 @@ impl Ingest {
         {
             entry::narrow(&mut entries, &mut records, scopes, store)?;
         }
+        if self.completion.options.import.is_some() {
+            misfits::take(&mut entries, &mut records, store)?;
+        }
         let claim = match self.completion.options.import {
             None => commit::claim(&entries, &records, store)?,
             Some(_) => None,
@@ -410,7 +432,8 @@ impl Ingest {
         let mut written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
         // The batch is durable, so that a failure may only leave copies.
-        let _ = duplicates::remove(store, &records, &mut written, rules, self.completion.clock.now());
+        let rules_and_time = (rules, self.completion.clock.now());
+        let _ = duplicates::remove(store, &records, &mut written, &mut self.known_keys, rules_and_time);
         self.write_titles(store)?;
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {

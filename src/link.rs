@@ -14,8 +14,9 @@ pub use stats::Stats;
 
 use crate::error::Result;
 use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope, Scopes, StoredRecord};
-use crate::store::{Mark, Select, Store, Walk};
+use crate::store::{Mark, Select, Store, Walk, WriteRules};
 use std::collections::{HashMap, HashSet};
+use synapse::Plan;
 
 /// The number of pairs of question and answer that are looked up at a time.
 const BATCH: usize = 1000;
@@ -52,6 +53,43 @@ pub fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Re
         missing.extend(batch.into_iter().cloned());
     }
     Ok(missing)
+}
+
+/// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of similar
+/// messages; with `rebuild` all of these anew. `report` gets how many records are done, and of how many; `on_link` gets
+/// each new link.
+pub fn bring_up_to_date(
+    store: &mut dyn Store,
+    plan: Option<&Plan>,
+    scopes: &Scopes,
+    rebuild: bool,
+    report: &mut dyn FnMut(u64, u64),
+    on_link: &mut dyn FnMut(Link) -> Result<()>,
+) -> Result<()> {
+    let mark = store.change_state(&[])?.mark;
+    let answers = missing(store, scopes, mark)?;
+    if !answers.is_empty() {
+        let records: Vec<Record> = answers.iter().cloned().map(Record::Link).collect();
+        store.write(&records, WriteRules::KEEP_OUT)?;
+    }
+    if let Some(mark) = mark.filter(|_| *scopes == Scopes::All) {
+        note_paired(store, mark)?;
+    }
+    answers.into_iter().try_for_each(&mut *on_link)?;
+    plan.map_or(Ok(()), |plan| synapse::update(store, plan, scopes, rebuild, report, on_link))
+}
+
+/// Gives the links that `bring_up_to_date` would make, and writes nothing.
+pub fn dry_run(
+    store: &mut dyn Store,
+    plan: Option<&Plan>,
+    scopes: &Scopes,
+    rebuild: bool,
+    on_link: &mut dyn FnMut(Link) -> Result<()>,
+) -> Result<()> {
+    let mark = store.change_state(&[])?.mark;
+    missing(store, scopes, mark)?.into_iter().try_for_each(&mut *on_link)?;
+    plan.map_or(Ok(()), |plan| synapse::dry_run(store, plan, scopes, rebuild, on_link))
 }
 
 /// Notes that no link of the records of a mark is missing, so that their traces are not read again.

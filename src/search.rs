@@ -19,6 +19,7 @@ mod quote;
 mod request;
 mod searcher;
 mod secrets;
+mod seen_texts;
 mod stale;
 mod titles;
 pub mod tree;

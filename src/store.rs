@@ -49,6 +49,7 @@ pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use follow::Follower;
 pub use forgetting::{Forgotten, WriteRules, WriteSource};
+pub(crate) use identity::dimension_mismatch;
 pub use identity::{RefusedIds, WriteOutcome};
 pub use imports::{Import, StoredImport};
 pub use instances::full_scope;

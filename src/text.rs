@@ -5,6 +5,7 @@
 //! tells a question from a statement. `passages.rs` chooses what is quoted of a long text. `trigrams.rs` says in a
 //! moment that a text cannot hold a word; `occurrences.rs` says where it does. `phrasing.rs` compares the words and
 //! neighbours of a question with those of texts; `topic.rs` has the words that a text is about.
+//! `sketch.rs` tells how nearly two texts are equal.
 //! `statements.rs` reads what a text states, clause by clause: its `values.rs`, and the phrases of `cues.txt` that tell a
 //! change.
 
@@ -17,6 +18,7 @@ mod occurrences;
 mod passages;
 mod phrasing;
 mod questions;
+mod sketch;
 mod statements;
 mod stop_words;
 pub(crate) mod terms;
@@ -30,6 +32,7 @@ pub use occurrences::occurrences;
 pub use passages::{Quotations, SoughtWords, quotation, quoted_ranges};
 pub use phrasing::{Coverage, Idf, Phrasing};
 pub use questions::asks;
+pub use sketch::Sketch;
 pub use statements::{Clause, beginning, statements};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};

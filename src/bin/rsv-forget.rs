@@ -45,6 +45,10 @@ struct Args {
     /// beginning suffices
     #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "trace", "role", "since", "until", "kind", "everything", "all", "partition", "instance"])]
     import: Option<String>,
+    /// Select what is older than its partition keeps it, as the settings 'retention' and 'partitions.NAME.retention' say;
+    /// without -p, in all partitions
+    #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until", "everything", "import", "all"])]
+    expired: bool,
     /// Select from all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -77,6 +81,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(id) = &args.import {
         return undo(id, &args, &settings, io);
     }
+    if args.expired {
+        return expire(&args, &settings, io);
+    }
     let has_conditions = args.trace.is_some() || args.filter != Filter::default() || args.everything;
     let reads_lines = args.ids.iter().any(|id| id == "-") || args.ids.is_empty() && !has_conditions;
     let mut named: BTreeMap<String, String> = BTreeMap::new();
@@ -89,11 +96,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         read_lines(&mut named, settings.max_line(), io)?;
     }
     let any_kind = reads_lines || !args.ids.is_empty() || args.everything;
-    let kinds = match &args.kind[..] {
-        [] if any_kind => kinds(),
-        [] => vec![&MESSAGE, &ACCOUNT],
-        kinds => kinds.to_vec(),
-    };
+    let kinds = if any_kind && args.kind.is_empty() { kinds() } else { kinds_to_select(&args) };
     let names_ids = reads_lines || !args.ids.is_empty();
     if names_ids && named.is_empty() && addresses.is_empty() && ids.is_empty() {
         return Ok(Outcome::No);
@@ -113,8 +116,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         _ => io.common.to_read(args.all)?,
     };
     let mut which = Select {
-        trace_id: args.trace,
-        roles: args.filter.role,
+        trace_id: args.trace.clone(),
+        roles: args.filter.role.clone(),
         since: args.filter.since,
         until: args.filter.until,
         only: names_ids.then(|| named.keys().cloned().collect()),
@@ -129,12 +132,42 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         which.only.get_or_insert_default().extend(nodes.into_iter().map(|node| node.id));
     }
     let which = which;
-    let mut ids = forget::select(store, &which)?;
+    let ids = forget::select(store, &which)?;
     for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
         report_skipped(id, place, forget::skip_reason(store, id, &which)?, io);
     }
+    forget(store, ids, &which, &args, &settings, io)
+}
+
+/// Removes what is older than its partition keeps it.
+fn expire(args: &Args, settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let which = Select::records(kinds_to_select(args), io.common.to_cover()?);
+    forget::check_retention(settings, &which.scopes)?;
+    let mut store = open(args.dry_run, settings, io)?;
+    let store = &mut *store;
+    let mut ids = BTreeSet::new();
+    for expired in forget::expired(store, settings, &which, io.clock.now())? {
+        ids.extend(forget::select(store, &expired)?);
+    }
+    forget(store, ids, &which, args, settings, io)
+}
+
+/// The kinds of the records to select by conditions.
+fn kinds_to_select(args: &Args) -> Vec<&'static RecordKind> {
+    if args.kind.is_empty() { vec![&MESSAGE, &ACCOUNT] } else { args.kind.clone() }
+}
+
+/// Removes some records of a selection, and those that go with them.
+fn forget(
+    store: &mut dyn Store,
+    mut ids: BTreeSet<String>,
+    which: &Select,
+    args: &Args,
+    settings: &Settings,
+    io: &mut Io,
+) -> Result<Outcome> {
     add_same_words(store, &mut ids, io)?;
-    if add_derived(store, &mut ids, &which, args.derived, io)? {
+    if add_derived(store, &mut ids, which, args.derived, io)? {
         add_same_words(store, &mut ids, io)?;
     }
     if ids.is_empty() {
@@ -144,12 +177,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if !args.dry_run && !args.yes && (args.everything || ids.len() > MAX_UNCONFIRMED) {
         confirm(ids.len(), args.everything.then_some(&which.scopes), io)?;
     }
-    print(store, &ids, &which, &settings, io)?;
+    print(store, &ids, which, settings, io)?;
     if !args.dry_run {
         remove(store, &ids, TombstoneState::Forgotten, io)?;
         forget::erase(store)?;
         if settings.store()?.path().is_none() {
-            report_foreign(&forget::select(store, &which)?, &ids, io);
+            report_foreign(&forget::select(store, which)?, &ids, io);
         }
     }
     Ok(Outcome::Yes)

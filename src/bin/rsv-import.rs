@@ -1,5 +1,6 @@
 //! rsv-import: exports, and the files of other programs, into a store.
 
+use rsv::backfill;
 use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
@@ -7,6 +8,7 @@ use rsv::forget;
 use rsv::import::{self, FileLog, FoundFiles, HomePlaces, ImportOptions, Input, ReadFiles, Sources, Watch};
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::lines::Feed;
+use rsv::link::{self, synapse::Plan};
 use rsv::memory;
 use rsv::project::Projects;
 use rsv::record::time;
@@ -67,6 +69,10 @@ struct Args {
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
+    /// Afterwards make the links that are missing, as rsv-link does: from questions to answers, and between messages with
+    /// similar vectors
+    #[arg(long, conflicts_with_all = ["dry_run", "watch", "history"])]
+    link: bool,
 }
 
 /// The beginning of the name of the fact about a store that says which files a watch of some directories has stored.
@@ -176,6 +182,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ));
     } else if report.has_new_records() {
         io.summary(format_args!("to undo this import, run: {}", undo_command(&import.id)));
+    }
+    if args.link {
+        link(&mut *store, &settings, io)?;
     }
     if let Some(file) = &args.report {
         let context = format!("cannot write {}", file.display());
@@ -435,6 +444,27 @@ fn commit(
         if let Some(note) = done.note {
             io.note(note);
         }
+        for id in &done.same_ids {
+            let place = done.place.iter().map(|place| format!("{place}: ")).next().unwrap_or_default();
+            io.detail(format_args!("{place}the store has the record {id} already"));
+        }
     }
+    Ok(())
+}
+
+/// Makes the links that are missing in the scopes of the import.
+fn link(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<()> {
+    let plan = Plan::from_settings(store, settings, None, None)?;
+    let _claim = backfill::claim(store, "link", &io.diagnostics())?;
+    let scopes = io.common.to_cover()?;
+    let mut bar = io.progress();
+    let mut report = |done, of| bar.set("linking", done, Some(of));
+    let mut made = 0;
+    link::bring_up_to_date(store, plan.as_ref(), &scopes, false, &mut report, &mut |_| {
+        made += 1;
+        Ok(())
+    })?;
+    drop(bar);
+    io.detail(format_args!("{made} links made"));
     Ok(())
 }

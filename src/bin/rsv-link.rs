@@ -263,29 +263,21 @@ fn make(
     }
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
-    let mark = store.change_state(&[])?.mark;
-    let answers: Vec<Record> = link::missing(store, scopes, mark)?.into_iter().map(Record::Link).collect();
-    if !args.dry_run && !answers.is_empty() {
-        store.write(&answers, WriteRules::KEEP_OUT)?;
-    }
-    if let Some(mark) = mark.filter(|_| !args.dry_run && *scopes == Scopes::All) {
-        link::note_paired(store, mark)?;
-    }
-    answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(VectorFormat::Numbers, out)))?;
-    let Some(plan) = plan else {
-        io.detail(
-            "no message has a vector yet, so none can be linked by similarity; add vectors with: rsv-embed --pending",
-        );
-        return Ok(Outcome::Yes);
-    };
     let mut bar = io.progress();
     let out = &mut io.out;
     let mut made = |link| out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out));
     let mut report = |done, of| bar.set("linking", done, Some(of));
+    let plan = plan.as_ref();
     if args.dry_run {
-        synapse::dry_run(store, &plan, scopes, args.rebuild, &mut made)?;
+        link::dry_run(store, plan, scopes, args.rebuild, &mut made)?;
     } else {
-        synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?;
+        link::bring_up_to_date(store, plan, scopes, args.rebuild, &mut report, &mut made)?;
+    }
+    drop(bar);
+    if plan.is_none() {
+        io.detail(
+            "no message has a vector yet, so none can be linked by similarity; add vectors with: rsv-embed --pending",
+        );
     }
     Ok(Outcome::Yes)
 }

@@ -3,6 +3,7 @@
 use super::environment;
 use super::settings::{Setting, Settings};
 use super::value::{Secret, Value};
+use std::time::Duration;
 
 /// The settings of one model.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct PartitionSettings {
     pub reach: Option<String>,
     /// The proxy's memory mode.
     pub memory: Option<String>,
+    /// The age from which on its messages are removed.
+    pub retention: Option<Duration>,
 }
 
 /// The provider of the models whose names match a pattern.
@@ -72,7 +75,22 @@ impl Settings {
             },
             reach: self.text_at(["partitions", name, "reach"]),
             memory: self.text_at(["partitions", name, "memory"]),
+            retention: self.retention(name),
         }
+    }
+
+    /// The partition's own retention or else that of all; `None` if it is off.
+    fn retention(&self, partition: &str) -> Option<Duration> {
+        match self.at(&["partitions", partition, "retention"]).or_else(|| self.at(&["retention"])) {
+            Some(Value::Duration(age)) => Some(*age).filter(|age| !age.is_zero()),
+            _ => None,
+        }
+    }
+
+    /// Whether any partition has a retention.
+    pub fn has_retention(&self) -> bool {
+        let names = self.names("partitions");
+        names.iter().map(String::as_str).chain([""]).any(|name| self.retention(name).is_some())
     }
 
     /// The routes, in the order of the file.

@@ -1,7 +1,7 @@
 //! Every setting as one row, and the keys that name them.
 
 use super::value::ValueType::{
-    self, Boolean, Choice, Duration, Integer, List, OptionalDuration, Real, Secret, Store, Text, Url,
+    self, Age, Boolean, Choice, Duration, Integer, List, OptionalDuration, Real, Secret, Store, Text, Url,
     Variable,
 };
 use crate::error::{Error, Result};
@@ -153,6 +153,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("link.reach", &["RSV_LINK_REACH"], REACH, Some("auto"), "how far around it a message is linked with similar ones: instance, partition, or auto (the partition, unless it was linked otherwise)"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
 
+    row("retention", &["RSV_RETENTION"], Age, Some("off"), "the age from which on rsv-forget --expired removes messages, or off"),
     row("log", &["RUST_LOG"], Text, None, "the level of messages on standard error; one with debug or trace in it means -v"),
 
     row("models.*.max_context_tokens", &[], TOKEN_COUNT, None, "the model's context window, in tokens"),
@@ -163,6 +164,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "the factor for estimates of tokens in the partition"),
     row("partitions.*.reach", &[], REACH, None, "how far recall reaches in the partition, as enrich.reach"),
     row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
+    row("partitions.*.retention", &[], Age, None, "the age from which on rsv-forget --expired removes messages of the partition, or off"),
     row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
     row("routes.*.caller_key", &[], Boolean, None, "whether the key that a client of rsv-proxy sends goes to the route's provider"),

@@ -99,6 +99,8 @@ pub(super) enum ValueType {
     Duration,
     /// A duration, or `off`, which is read as zero.
     OptionalDuration,
+    /// A number of days or years, or `off`, which is read as zero.
+    Age,
 }
 
 /// The word for a duration that never ends.
@@ -109,8 +111,11 @@ const NOTHING: &str = "none";
 
 /// The seconds of a day.
 const DAY_SECONDS: u64 = 86400;
+const DAYS_OF_YEAR: u64 = 365;
 /// The longest duration, in seconds: a longer one is more likely a slip, and could overflow a clock.
-const YEAR_SECONDS: f64 = 365.0 * DAY_SECONDS as f64;
+const YEAR_SECONDS: f64 = (DAYS_OF_YEAR * DAY_SECONDS) as f64;
+/// The greatest age, in years.
+const MAX_YEARS: u64 = 100;
 
 impl ValueType {
     /// Reads a value from the environment, a flag or `rsv-config set`.
@@ -166,10 +171,11 @@ impl ValueType {
             }
             ValueType::Boolean => boolean(word).map(Value::Boolean),
             ValueType::Duration => duration(word).map(Value::Duration),
-            ValueType::OptionalDuration if [OFF, "0"].contains(&word) => {
+            ValueType::OptionalDuration | ValueType::Age if [OFF, "0"].contains(&word) => {
                 Some(Value::Duration(Duration::ZERO))
             }
             ValueType::OptionalDuration => duration(word).map(Value::Duration),
+            ValueType::Age => age(word).map(Value::Duration),
         }
     }
 
@@ -209,6 +215,7 @@ impl ValueType {
             ValueType::OptionalDuration => {
                 format!("expected a duration such as 500ms, 30s, 2m, 12h or 30d, or {OFF}")
             }
+            ValueType::Age => format!("expected an age such as 90d or 2y, at most {MAX_YEARS}y, or {OFF}"),
         };
         Error::new(format!("{text}, found {}", cut(found)))
     }
@@ -275,6 +282,18 @@ fn duration(word: &str) -> Option<Duration> {
     (seconds <= YEAR_SECONDS && time >= Duration::from_millis(1)).then_some(time)
 }
 
+/// Reads `90d` or `2y`.
+fn age(word: &str) -> Option<Duration> {
+    let days_of_one = match word.chars().last()? {
+        'd' => 1,
+        'y' => DAYS_OF_YEAR,
+        _ => return None,
+    };
+    let days = word[..word.len() - 1].trim().parse::<u64>().ok()?.checked_mul(days_of_one)?;
+    let is_in_range = (1..=MAX_YEARS * DAYS_OF_YEAR).contains(&days);
+    is_in_range.then(|| Duration::from_secs(days * DAY_SECONDS))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,6 +318,27 @@ mod tests {
             ("s", None),
         ] {
             let value = ValueType::Duration.read(text).ok().map(|v| v.to_string());
+            assert_eq!(value.as_deref(), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn ages_are_read_and_written() {
+        for (text, written) in [
+            ("90d", Some("90d")),
+            ("2y", Some("730d")),
+            ("100y", Some("36500d")),
+            ("101y", None),
+            ("off", Some("off")),
+            ("0", Some("off")),
+            ("0d", None),
+            ("12h", None),
+            ("30", None),
+            ("99999999999999999999d", None),
+            ("é", None),
+            ("", None),
+        ] {
+            let value = ValueType::Age.read(text).ok().map(|v| v.to_string());
             assert_eq!(value.as_deref(), written, "{text}");
         }
     }

@@ -6,6 +6,7 @@
 //! at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that exchange exports
 //! agree.
 
+use super::known_keys::KnownKeys;
 use crate::error::Result;
 use crate::record::{
     Draft, DraftDefaults, Fingerprint, RECALL, RecallRule, Record, Role, Scope, Scopes, StoredRecord,
@@ -31,8 +32,8 @@ pub(super) fn remove<'a>(
     store: &mut dyn Store,
     records: &'a [Record],
     written: &mut [WriteOutcome],
-    rules: WriteRules,
-    now: i64,
+    known: &mut KnownKeys,
+    (rules, now): (WriteRules, i64),
 ) -> Result<()> {
     let is_new = |(record, written): (&'a Record, &WriteOutcome)| {
         let record = record.stored().filter(|_| *written == WriteOutcome::New)?;
@@ -40,8 +41,9 @@ pub(super) fn remove<'a>(
     };
     let new: Vec<(&StoredRecord, Fingerprint)> = records.iter().zip(&*written).filter_map(is_new).collect();
     let mut duplicates = Duplicates::default();
-    for some in new.chunks(AT_ONCE) {
-        duplicates.find(store, some, rules)?;
+    let may_have_copies = known.may_have_copies(store, new.iter().map(|(_, fingerprint)| fingerprint))?;
+    for (some, may_have_copies) in new.chunks(AT_ONCE).zip(may_have_copies.chunks(AT_ONCE)) {
+        duplicates.find(store, some, may_have_copies, rules)?;
     }
     let originals = duplicates.originals();
     let by_id: BTreeMap<&str, &str> = originals.iter().map(|(id, original)| (&**id, &**original)).collect();
@@ -210,15 +212,18 @@ struct Duplicates {
 }
 
 impl Duplicates {
-    /// Finds the copies of new messages, and those of which they are copies.
+    /// Finds the copies of new messages, and those of which they are copies, among those that may have some.
     fn find(
         &mut self,
         store: &mut dyn Store,
         new: &[(&StoredRecord, Fingerprint)],
+        may_have_copies: &[bool],
         rules: WriteRules,
     ) -> Result<()> {
-        let are_near = near(new.iter().map(|(_, fingerprint)| fingerprint));
-        let are_alone = store.count(&are_near, new.len() + 1)? <= new.len();
+        let sought: Vec<&Fingerprint> =
+            new.iter().zip(may_have_copies).filter(|(_, may)| **may).map(|((_, one), _)| one).collect();
+        let are_near = near(sought.iter().copied());
+        let are_alone = sought.is_empty() || store.count(&are_near, sought.len() + 1)? <= sought.len();
         let tombstones = Tombstones::read(store, new.iter().map(|(record, _)| *record))?;
         // Mostly there is nothing but the new messages themselves.
         if are_alone && tombstones.0.is_empty() {
@@ -229,7 +234,7 @@ impl Duplicates {
             fingerprint: fingerprint.clone(),
         };
         let new: Vec<Message> = new.iter().map(message).collect();
-        let stored = if are_alone { HashMap::new() } else { similar(store, &new)? };
+        let stored = if are_alone { HashMap::new() } else { similar(store, sought)? };
         let mut pairs: Vec<(&Message, &Message)> = Vec::new();
         for message in &new {
             let others = stored.get(&message.fingerprint.digest).into_iter().flatten();
@@ -278,7 +283,11 @@ impl Duplicates {
                 }
             }
         }
-        let similar = if kept_out.is_empty() { HashMap::new() } else { similar(store, beside())? };
+        let similar = if kept_out.is_empty() {
+            HashMap::new()
+        } else {
+            similar(store, beside().map(|message| &message.fingerprint))?
+        };
         for (message, tombstone) in kept_out {
             let is_there = |neighbour: &&Message| {
                 let others = similar.get(&neighbour.fingerprint.digest).into_iter().flatten();
@@ -343,12 +352,12 @@ fn near<'a>(fingerprints: impl Iterator<Item = &'a Fingerprint>) -> Select {
     Select { fingerprints: Some(keys.into_iter().collect()), ..Select::messages(Scopes::All) }
 }
 
-/// The stored messages that may be copies of some, by the digests of their fingerprints.
+/// The stored messages that may be copies of those of some fingerprints, by the digests of their own.
 fn similar<'a>(
     store: &mut dyn Store,
-    messages: impl IntoIterator<Item = &'a Message>,
+    fingerprints: impl IntoIterator<Item = &'a Fingerprint>,
 ) -> Result<HashMap<String, Vec<Message>>> {
-    let which = near(messages.into_iter().map(|message| &message.fingerprint));
+    let which = near(fingerprints.into_iter());
     let mut found: HashMap<String, Vec<Message>> = HashMap::new();
     store.walk(&Walk::records(which), &mut |record| {
         if let Record::Stored(record) = record

@@ -21,6 +21,8 @@ pub(super) struct Entry {
     pub(super) commit: Option<Box<PendingCommit>>,
     /// Why nothing of it is stored.
     pub(super) refused: Option<Error>,
+    /// Why its record is stored without the vector that it came with.
+    pub(super) without_vector: Option<Error>,
 }
 
 /// The parts of a commit that decide whether it may be stored.
@@ -39,6 +41,9 @@ pub struct IngestedLine {
     pub line: Result<Vec<u8>>,
     /// Something worth knowing about it.
     pub note: Option<String>,
+    pub place: Option<SourceLocation>,
+    /// The ids of its records that were there already.
+    pub same_ids: Vec<String>,
     /// The scope of its first record, if that has one.
     pub scope: Option<Scope>,
     /// The number of its records by their outcome.
@@ -198,7 +203,15 @@ pub(super) fn outcome(
     let first = records[entry.records.clone()].first();
     let scope = first.and_then(Record::stored).map(|record| record.scope.clone());
     let counts = RecordCounts::default();
-    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, scope, counts, conflicts: 0 };
+    let mut outcome = IngestedLine {
+        line: Ok(Vec::new()),
+        note: None,
+        place: entry.place.clone(),
+        same_ids: Vec::new(),
+        scope,
+        counts,
+        conflicts: 0,
+    };
     let counts = &mut outcome.counts;
     if let Some(error) = entry.refused {
         counts.refused += 1;
@@ -236,6 +249,7 @@ pub(super) fn outcome(
             }
             (WriteOutcome::Same(id), Record::Stored(record)) => {
                 counts.same += 1;
+                outcome.same_ids.push(id.clone());
                 record.id.clone_from(id);
             }
             (WriteOutcome::Same(_), _) => counts.same += 1,
@@ -258,6 +272,9 @@ pub(super) fn outcome(
             }
         }
         stored = true;
+    }
+    if let Some(error) = entry.without_vector.filter(|_| outcome.line.is_ok()) {
+        outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
     }
     if echo && stored && outcome.line.is_ok() {
         let weight = records.get(entry.records.start).map_or(0, Record::weight);

@@ -114,11 +114,13 @@ fn parse(line: Object) -> Result<Draft> {
     {
         members.set(name, json);
     }
+    let (vector, vector_fault) = vector(&line);
     Ok(Draft {
         partition: name(&line, "partition")?,
         instance: name(&line, "instance")?,
         timestamp: timestamp(&line)?,
-        vector: vector(&line)?,
+        vector,
+        vector_fault,
         members,
         ..Draft::new(&DOCUMENT, content)
     })

@@ -124,6 +124,7 @@ impl Draft {
         if !calls && matches!(&content, Content::Text(text) if text.is_empty()) {
             return Err(Error::new("content: is empty"));
         }
+        let (vector, vector_fault) = vector(&line);
         let mut draft = Draft {
             id: message_id(&line)?,
             trace_id: name(&line, "trace_id")?,
@@ -131,7 +132,8 @@ impl Draft {
             instance: name(&line, "instance")?,
             timestamp: timestamp(&line)?,
             seq: seq(&line)?,
-            vector: vector(&line)?,
+            vector,
+            vector_fault,
             ..Draft::from_members(role, line)
         };
         draft.set_content(content);
@@ -219,8 +221,15 @@ pub(super) fn seq(line: &Object) -> Result<Option<u32>> {
         .transpose()
 }
 
-/// The vector of a message line; `None` for an empty one, as Reservoir writes it.
-pub(super) fn vector(line: &Object) -> Result<Option<Vector>> {
+/// The vector of a line, or why it cannot be read; neither for an empty one, as Reservoir writes it.
+pub(super) fn vector(line: &Object) -> (Option<Vector>, Option<String>) {
+    match read_model_vector(line) {
+        Ok(vector) => (vector, None),
+        Err(fault) => (None, Some(fault.to_string())),
+    }
+}
+
+fn read_model_vector(line: &Object) -> Result<Option<Vector>> {
     let Some(json) = line.get("embedding").filter(|json| !matches!(*json, "null" | "[]")) else {
         return Ok(None);
     };

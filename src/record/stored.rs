@@ -349,6 +349,8 @@ pub struct Draft {
     pub text: String,
     pub members: Object,
     pub vector: Option<Vector>,
+    /// Why the vector that it came with cannot be read.
+    pub vector_fault: Option<String>,
 }
 
 /// The values for the fields that a draft leaves open.
@@ -376,6 +378,7 @@ impl Draft {
             text,
             members: Object::default(),
             vector: None,
+            vector_fault: None,
         }
     }
 

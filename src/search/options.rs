@@ -1,12 +1,12 @@
 //! The ranking and the filters of a search.
 
+use super::seen_texts::SeenTexts;
 use crate::cli::{self, Diagnostics};
 use crate::config::Settings;
 use crate::embed::Embedder;
 use crate::record::{Clock, Hit};
 use crate::store::QuestionVector;
 use jiff::Zoned;
-use std::collections::HashSet;
 
 /// The ranking of a search.
 pub enum By<'a> {
@@ -56,7 +56,7 @@ pub struct Options<'a> {
     pub limit: usize,
     /// None of a lower score.
     pub min_score: Option<f64>,
-    /// Of records of one kind and role with the same trimmed text, only the best.
+    /// Of records of one kind and role with nearly the same text, as `Sketch` tells, only the best.
     pub deduplicate: bool,
     /// Whether the links of the hits are followed.
     pub link: bool,
@@ -94,11 +94,9 @@ impl Options<'_> {
     pub(super) fn filter(&self) -> impl FnMut(&Hit) -> bool {
         let admits = self.admits;
         let (least, deduplicate) = (self.min_score.unwrap_or(f64::NEG_INFINITY), self.deduplicate);
-        let mut seen = HashSet::new();
+        let mut seen = SeenTexts::default();
         move |hit| {
-            let record = &hit.record;
-            // Of many long texts, their digests need little memory.
-            let mut is_new = || seen.insert(record.text_digest());
+            let mut is_new = || seen.add(&hit.record);
             hit.score >= least && admits(hit) && (!deduplicate || is_new())
         }
     }

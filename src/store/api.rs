@@ -209,6 +209,16 @@ pub trait State {
         Ok(facts.first().map(|(_, codes)| Languages::parse(codes)).unwrap_or_default())
     }
 
+    /// A number that is another one after another process has written; `None` if the store has none.
+    fn foreign_version(&mut self) -> Result<Option<i64>> {
+        Ok(None)
+    }
+
+    /// Gives the keys of the fingerprints of all messages, in no order, if the store has a `foreign_version`.
+    fn fingerprint_keys(&mut self, _visit: &mut dyn FnMut(i64)) -> Result<()> {
+        Ok(())
+    }
+
     /// Claims a job that only one process may do at a time, until the guard is dropped or the process ends; `None` if
     /// another process holds it.
     fn claim(&mut self, job: &str) -> Result<Option<Claim>>;

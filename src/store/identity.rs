@@ -110,7 +110,7 @@ pub(super) fn replaced_already(record: &StoredRecord, id: &str) -> WriteOutcome 
 }
 
 /// Describes the mismatch between the dimension of a vector and that of its model, if any.
-pub(super) fn dimension_mismatch(model: &str, dim: usize, known: usize) -> Option<String> {
+pub(crate) fn dimension_mismatch(model: &str, dim: usize, known: usize) -> Option<String> {
     (dim != known).then(|| format!("embedding: has {dim} numbers, but those of {model} have {known}"))
 }
 

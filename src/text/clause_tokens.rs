@@ -4,6 +4,8 @@ use super::fold::fold;
 use super::languages::Languages;
 use super::terms::is_unspaced;
 use super::topic::is_telling;
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
 
 /// A word, a number, an address or, in a script without spaces, a character.
 #[derive(Clone, PartialEq, Debug)]
@@ -88,11 +90,8 @@ pub(super) fn content_words(tokens: &[Token], languages: Languages) -> Vec<(usiz
             continue;
         }
         let word = token.text.split('\'').next().unwrap_or_default();
-        if first.is_alphabetic()
-            && is_telling(word, languages)
-            && !CHAT_WORDS.split(' ').any(|one| one == word)
-        {
-            words.extend(languages.stems(word).first().map(|stem| (at, stem.text().to_owned())));
+        if first.is_alphabetic() && is_telling(word, languages) && !CHAT_WORDS.contains(word) {
+            words.push((at, languages.first_stem(word).into_owned()));
         }
     }
     words
@@ -103,9 +102,12 @@ const FUNCTION_CHARACTERS: &str = "的了我你他她它们們是在有和也都
      周每人想要会會能可以现在现今天昨のをはがにでとも";
 
 /// Words in which people talk to an assistant.
-const CHAT_WORDS: &str = "able actually also another because being best currently doing due ensure example explain feeling \
-    figure getting having help helpful hmm implement improve issue kinda lots practices problem project provide related \
-    show start started struggling stuck sure trying understand using without wondering work working worried";
+static CHAT_WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| CHAT_WORD_LIST.split(' ').collect());
+
+const CHAT_WORD_LIST: &str = "able actually also another because being best currently doing due ensure example explain feeling figure \
+    getting having help helpful hmm implement improve issue kinda lots practices problem project provide \
+    related show start started struggling stuck sure trying understand using without wondering work working \
+    worried";
 
 const FILE_ENDINGS: &str = "py rs js ts go md txt toml yml yaml json html css sh c h cpp java csv pdf conf cfg ini sql rb php kt swift xlsx docx";
 

@@ -317,6 +317,12 @@ impl Languages {
         if stems.is_empty() { vec![Stem { language: ENGLISH, text: word.to_owned() }] } else { stems }
     }
 
+    /// The first of the stems of a folded word, as text.
+    pub(super) fn first_stem<'a>(self, word: &'a str) -> Cow<'a, str> {
+        let language = self.iter().find(|language| language.is_of(word));
+        language.map_or(Cow::Borrowed(word), |language| language.stem(word))
+    }
+
     /// The stems of a folded word in those of the languages that it may be in.
     pub(crate) fn foreign_stems(self, word: &str) -> impl Iterator<Item = Stem> {
         self.iter().filter(|language| language.is_of(word)).map(|language| Stem::of(language, word))

@@ -105,8 +105,12 @@ fn opens_question(sentence: &str) -> bool {
     if is_clause || rows.peek().is_none() || words(&fold(sentence)).nth(MAX_WORDS).is_some() {
         return false;
     }
+    let mut rows = rows.filter(|row| is_second(row)).peekable();
+    if rows.peek().is_none() {
+        return false;
+    }
     let languages = Languages::of_text(sentence);
-    rows.any(|row| languages.includes(row.code) && is_second(row))
+    rows.any(|row| languages.includes(row.code))
 }
 
 /// The words of a question that has no mark: a longer sentence tells something.

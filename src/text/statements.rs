@@ -8,6 +8,7 @@ use super::questions::asks;
 use super::terms::is_unspaced;
 use super::values::{Value, values};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// The most bytes of a text that are read: longer ones are pasted.
 const MAX_BYTES: usize = 2 * 1024;
@@ -24,7 +25,7 @@ pub struct Clause {
     /// The stems of the words that may name the subject.
     pub words: FxHashSet<String>,
     /// Those of the whole sentence.
-    pub sentence_words: FxHashSet<String>,
+    pub sentence_words: Arc<FxHashSet<String>>,
     pub values: Vec<Value>,
     /// The number of its sentence in the text.
     pub sentence: usize,
@@ -58,11 +59,12 @@ pub fn statements(text: &str) -> Vec<Clause> {
             let tokens = tokens(part);
             let cues = cues(&tokens, |code| speaks(languages, code, part));
             let has = |kind| cues.iter().any(|cue: &Cue| cue.kind == kind);
-            let values = values(&tokens, &cues, languages);
+            let content = content_words(&tokens, languages);
+            let values = values(&tokens, &content, &cues, languages);
             let last_or_short = at + 1 == parts.len() || sentence.len() < SHORT_SENTENCE;
             clauses.push(Clause {
-                words: content_words(&tokens, languages).into_iter().map(|(_, word)| word).collect(),
-                sentence_words: FxHashSet::default(),
+                words: content.into_iter().map(|(_, word)| word).collect(),
+                sentence_words: Arc::default(),
                 is_list: is_list || values.len() >= LIST,
                 values,
                 sentence: number,
@@ -78,12 +80,12 @@ pub fn statements(text: &str) -> Vec<Clause> {
             });
         }
         let of_sentence = &mut clauses[first..];
-        let all: FxHashSet<String> =
-            of_sentence.iter().flat_map(|clause| clause.words.iter().cloned()).collect();
+        let all: Arc<FxHashSet<String>> =
+            Arc::new(of_sentence.iter().flat_map(|clause| clause.words.iter().cloned()).collect());
         let is_supposed =
             sentence.len() < SHORT_SENTENCE && of_sentence.iter().any(|clause| clause.is_supposed);
         for clause in of_sentence {
-            clause.sentence_words.clone_from(&all);
+            clause.sentence_words = Arc::clone(&all);
             clause.is_supposed |= is_supposed;
         }
     }

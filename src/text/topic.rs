@@ -43,12 +43,8 @@ pub fn topic_words(text: &str) -> Vec<TopicWord> {
             words
                 .extend(pieces.map(|piece| TopicWord { key: piece.to_owned(), word: piece.nfc().collect() }));
         } else if is_telling(&folded, languages) {
-            words.extend(
-                languages
-                    .stems(&folded)
-                    .first()
-                    .map(|stem| TopicWord { key: stem.text().to_owned(), word: run.to_owned() }),
-            );
+            let key = languages.first_stem(&folded).into_owned();
+            words.push(TopicWord { key, word: run.to_owned() });
         }
     }
     words

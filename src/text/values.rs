@@ -1,10 +1,11 @@
 //! The values in a clause: numbers with what they count, times, dates and addresses.
 
-use super::clause_tokens::{Token, content_words, is_file_name};
+use super::clause_tokens::{Token, is_file_name};
 use super::cues::{Cue, CueKind};
 use super::dates;
 use super::languages::Languages;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::LazyLock;
 
 /// The kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +45,8 @@ const MEASURES: &str = "% € $ £ ms s sec second min minut hour h day week mon
 
 /// Whether a unit measures many things, so that two numbers of it need not be of one thing.
 pub fn is_measure(unit: &str) -> bool {
-    MEASURES.split(' ').any(|one| one == unit)
+    static SET: LazyLock<FxHashSet<&str>> = LazyLock::new(|| MEASURES.split(' ').collect());
+    SET.contains(unit)
 }
 
 /// Names of numbers, weekdays and months, as folded; those of one language after another.
@@ -144,19 +146,35 @@ const MONTHS: &[&[&str]] = &[
     ],
 ];
 
-/// The place of a name in the row that has it, from 1.
-fn place_in(rows: &[&[&str]], name: &str) -> Option<usize> {
-    rows.iter().find_map(|row| Some(1 + row.iter().position(|one| *one == name)?))
+/// The numbers of names in a table, from 1: the places in their rows.
+type Places = FxHashMap<&'static str, usize>;
+
+fn places(rows: &[&[&'static str]]) -> Places {
+    let mut places = Places::default();
+    for row in rows {
+        for (at, name) in row.iter().enumerate() {
+            places.entry(name).or_insert(at + 1);
+        }
+    }
+    places
 }
+
+static NUMBER_NAMES: LazyLock<Places> = LazyLock::new(|| places(NUMBERS));
+static WEEKDAY_NAMES: LazyLock<Places> = LazyLock::new(|| places(WEEKDAYS));
+static MONTH_NAMES: LazyLock<Places> = LazyLock::new(|| places(MONTHS));
 
 /// The most tokens between a phrase that tells a change and the value.
 const MAX_DISTANCE: usize = 4;
 /// The number of words after a number that may name what it counts.
 const UNIT_WORDS: usize = 3;
 
-/// The values among the tokens of a clause.
-pub(super) fn values(tokens: &[Token], cues: &[Cue], languages: Languages) -> Vec<Value> {
-    let content = content_words(tokens, languages);
+/// The values among the tokens of a clause, of which `content` are the words that may name a subject, with their places.
+pub(super) fn values(
+    tokens: &[Token],
+    content: &[(usize, String)],
+    cues: &[Cue],
+    languages: Languages,
+) -> Vec<Value> {
     let text_of = |at: usize| tokens.get(at).map(|token| &token.text[..]).unwrap_or_default();
     let mut found: Vec<(usize, Value)> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -175,9 +193,9 @@ pub(super) fn values(tokens: &[Token], cues: &[Cue], languages: Languages) -> Ve
             let next = text_of(at + 1);
             let measure =
                 [suffix, next, before].into_iter().find(|unit| is_measure(unit) && !unit.is_empty());
-            let stem = languages.stems(next).first().map(|stem| stem.text().to_owned()).unwrap_or_default();
-            if let Some(measure) = measure.map(str::to_owned).or(Some(stem).filter(|stem| is_measure(stem))) {
-                value.units.insert(measure);
+            let stem = languages.first_stem(next);
+            if let Some(measure) = measure.or(Some(&*stem).filter(|stem| is_measure(stem))) {
+                value.units.insert(measure.to_owned());
             } else {
                 let after = content.iter().filter(|(place, _)| (at + 1..=at + UNIT_WORDS).contains(place));
                 value.units.extend(after.map(|(_, word)| word.clone()));
@@ -216,7 +234,7 @@ fn value<'a>(token: &'a str, before: &str, after: &str) -> Option<(ValueKind, St
         if let Some(number) = versioned {
             return Some((ValueKind::Number, number.to_owned(), ""));
         }
-        if let Some(day) = place_in(WEEKDAYS, token) {
+        if let Some(day) = WEEKDAY_NAMES.get(token) {
             return Some((ValueKind::Weekday, day.to_string(), ""));
         }
         // May is a verb, too.
@@ -224,10 +242,10 @@ fn value<'a>(token: &'a str, before: &str, after: &str) -> Option<(ValueKind, St
             || before == "in"
             || before == "on"
             || after.starts_with(|c: char| c.is_ascii_digit());
-        if let Some(month) = place_in(MONTHS, token).filter(|_| is_month) {
+        if let Some(month) = MONTH_NAMES.get(token).filter(|_| is_month) {
             return Some((ValueKind::Month, month.to_string(), ""));
         }
-        let number = place_in(NUMBERS, token)? + 1;
+        let number = NUMBER_NAMES.get(token)? + 1;
         return Some((kind_of_number(before, after), number.to_string(), ""));
     }
     let (number, suffix) = token.split_at(token.find(char::is_alphabetic).unwrap_or(token.len()));
@@ -276,7 +294,7 @@ fn kind_of_number(before: &str, after: &str) -> ValueKind {
             _ => ValueKind::Time,
         },
         (_, "号" | "號" | "日") => ValueKind::Day,
-        _ if place_in(MONTHS, before).is_some() || place_in(MONTHS, after).is_some() => ValueKind::Day,
+        _ if MONTH_NAMES.contains_key(before) || MONTH_NAMES.contains_key(after) => ValueKind::Day,
         _ => ValueKind::Number,
     }
 }

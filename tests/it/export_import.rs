@@ -118,16 +118,21 @@ fn reservoirs_array_goes_both_ways() {
         assert_eq!(&export(&other, &["--format", "json"]), &export(&home, &["--format", "json"]));
     }
 
-    // What has no name for its model and no such length is refused by name, the others come in.
+    // A vector without the name of its model and with another length is refused by name; its message comes in.
     let nameless = array.replace(",\"embedding_model\":\"tiny\"", "");
     let other = Home::new();
     let said = import(&other, &[], &nameless).trouble();
-    assert_eq!(
-        said,
-        "rsv-import: error: <stdin>:3: embedding_model: is missing beside an embedding of 2 numbers\n\
-         rsv-import: error: <stdin>:5: embedding_model: is missing beside an embedding of 2 numbers\n"
-    );
-    assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 4);
+    assert_eq!(said, ["3", "5"].map(without_vector).concat(),);
+    assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 6);
+}
+
+/// The error for a message whose vector of two numbers has no model.
+fn without_vector(line: &str) -> String {
+    format!(
+        "rsv-import: error: <stdin>:{line}: embedding_model: is missing beside an embedding of 2 numbers; \
+         the message is stored without it\n\
+         rsv-import: hint: embed it with the model in use: rsv-embed --pending\n"
+    )
 }
 
 /// An array with its times in RFC 3339.
@@ -694,4 +699,45 @@ fn a_narrowed_import_takes_no_link_of_another_scope() {
     let stored = home.run("rsv-export", &["--vectors"], "").ok();
     let links: Vec<&str> = stored.lines().filter(|line| !line.contains("\"message\"")).collect();
     assert_eq!(links, [r#"{"kind":"link","rel":"SYNAPSE","from":"w1","to":"w2","timestamp":9}"#]);
+}
+
+#[test]
+fn a_vector_of_another_length_is_named_and_its_message_comes_in() {
+    let home = Home::new();
+    let line = |id: &str, vector: &str| {
+        format!(
+            r#"{{"kind":"message","id":"{id}","trace_id":"t","partition":"p","instance":"i","role":"user","content":"About {id}","timestamp":{},"embedding":{vector},"embedding_model":"m"}}"#,
+            id.len()
+        ) + "\n"
+    };
+    let lines = [line("a", "[1,0.5,0.2]"), line("bb", "[1,0.5]"), line("ccc", "[0.2,0.5,1]")].concat();
+    let said = import(&home, &[], &lines).trouble();
+    let wanted = "rsv-import: error: <stdin>:2: embedding: has 2 numbers, but those of m have 3; \
+                  the message is stored without it\n\
+                  rsv-import: hint: embed it with the model in use: rsv-embed --pending\n";
+    assert_eq!(said, wanted);
+    assert_eq!(home.contents("rsv-view", &["--all", "9"]).len(), 3);
+    // In a later import, too.
+    assert_eq!(import(&home, &[], &line("dddd", "[1]")).trouble().matches("stored without it").count(), 1);
+    assert_eq!(home.contents("rsv-view", &["--all", "9"]).len(), 4);
+    home.check();
+}
+
+#[test]
+fn verbose_lists_what_was_there_already_and_link_makes_the_links() {
+    let home = Home::new();
+    let line = |id: &str, role: &str, time: u32| {
+        format!(
+            r#"{{"kind":"message","id":"{id}","trace_id":"t","partition":"p","instance":"i","role":"{role}","content":"About {id}","timestamp":{time},"embedding":[1,0.{time}],"embedding_model":"m"}}"#,
+        ) + "\n"
+    };
+    import(&home, &[], &line("a", "user", 1)).ok();
+    let all = [line("a", "user", 1), line("b", "assistant", 2), line("c", "user", 3)].concat();
+    let said = import(&home, &["-v", "--link"], &all).stderr;
+    assert!(said.contains("<stdin>:1: the store has the record a already"), "{said}");
+    assert!(!said.contains("the record b already"), "{said}");
+    let linked = lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "link");
+    let relations: Vec<String> = linked.map(|link| text(&link["rel"])).collect();
+    assert!(relations.contains(&"RESPONDED_WITH".to_owned()), "{relations:?}");
+    assert!(relations.contains(&"SYNAPSE".to_owned()), "{relations:?}");
 }

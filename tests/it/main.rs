@@ -138,6 +138,7 @@ mod repair;
 mod request_shapes;
 mod reservoir;
 mod reservoir_recipes;
+mod retention;
 mod robust;
 mod round_trips;
 mod scopes;

@@ -316,8 +316,8 @@ fn duplicate_hits_are_collapsed_and_replaced_by_others() {
     for way in WAYS {
         let (once, short) =
             (found(&[way, &["-d"]].concat()), found(&[way, &["-d", "--limit", "3"]].concat()));
-        // By words only what holds all of them is found.
-        let wanted = if way.is_empty() { 4 } else { 5 };
+        // By words only what holds all of them is found. In capitals, the text is nearly the same.
+        let wanted = if way.is_empty() { 3 } else { 4 };
         assert_eq!((once.len(), short.len()), (wanted, 3), "{way:?}: {once:?} {short:?}");
         assert_eq!(once.iter().collect::<BTreeSet<_>>().len(), wanted, "{way:?}: {once:?}");
         assert_eq!(found(way).len(), 10, "{way:?}: all are told unless it is asked for");

@@ -107,9 +107,9 @@ pub(super) fn superseded(
     }
     let denies = older.clauses.iter().any(|clause| clause.says_never);
     let stated = older.clauses.iter().filter(|clause| !clause.is_event);
-    let pairs =
-        stated.flat_map(|old| newer.clauses.iter().zip(&newer.near).map(move |(new, near)| (old, new, near)));
-    for (old, new, near) in pairs {
+    let news = || newer.clauses.iter().zip(&newer.near).filter(|(new, _)| may_supersede(new));
+    let pairs = stated.flat_map(|old| news().map(move |(new, near)| (old, new, near)));
+    for (old, new, near) in pairs.filter(|(old, new, _)| !old.values.is_empty() || has_cue(new)) {
         *left = left.checked_sub(1)?;
         if let Some(reason) = reason(old, new, near, weight) {
             return (reason != DENIED || !denies).then_some(reason);
@@ -118,15 +118,23 @@ pub(super) fn superseded(
     None
 }
 
+/// Whether a clause may give a reason at all.
+fn may_supersede(new: &Clause) -> bool {
+    !new.asks && !new.is_supposed && (has_cue(new) || !new.values.is_empty())
+}
+
+/// Whether a phrase in a clause gives a reason without values.
+fn has_cue(new: &Clause) -> bool {
+    new.tells_change || new.says_never
+}
+
+/// Why a clause that may supersede others supersedes one.
 fn reason(
     old: &Clause,
     new: &Clause,
     near: &FxHashSet<&str>,
     weight: &dyn Fn(&str) -> f64,
 ) -> Option<&'static str> {
-    if new.asks || new.is_supposed {
-        return None;
-    }
     let common = old.sentence_words.iter().filter(|word| near.contains(word.as_str()));
     if common.map(|word| weight(word)).sum::<f64>() < LEAST || are_opposed(old, new) {
         return None;

@@ -27,6 +27,15 @@ impl State for Sqlite {
         facts::all(&self.connection, prefix).map_err(|e| self.failed("read", e))
     }
 
+    fn foreign_version(&mut self) -> Result<Option<i64>> {
+        let version = self.connection.query_row("PRAGMA data_version", [], |row| row.get(0));
+        version.map(Some).map_err(|e| self.failed("read", e))
+    }
+
+    fn fingerprint_keys(&mut self, visit: &mut dyn FnMut(i64)) -> Result<()> {
+        fingerprint_keys(&self.connection, visit).map_err(|e| self.failed("read", e))
+    }
+
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         match self.connection.path() {
             // A missing store is used by nobody else.
@@ -56,6 +65,16 @@ impl State for Sqlite {
     fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
         changes::state(&self.connection, earlier).map_err(|e| self.failed("read", e))
     }
+}
+
+fn fingerprint_keys(connection: &Connection, visit: &mut dyn FnMut(i64)) -> rusqlite::Result<()> {
+    let sql = "SELECT fingerprint FROM record WHERE fingerprint IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        visit(row.get(0)?);
+    }
+    Ok(())
 }
 
 impl Maintenance for Sqlite {
