@@ -8,6 +8,7 @@ use super::splice;
 use crate::chat::{self, Rsv};
 use crate::error::Result;
 use crate::record::Object;
+use std::borrow::Cow;
 
 /// The mark by which clients of Anthropic's say what is cached: it moves from message to message.
 const CACHE_MARK: &str = "cache_control";
@@ -104,21 +105,23 @@ impl Request {
 
     /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program names
     /// its session, that name with the turn's position and words, since programs change what is before it.
-    pub fn turn_key(&self) -> Option<Vec<Object>> {
+    pub fn turn_key(&self) -> Option<Vec<Cow<'_, Object>>> {
         let user = self.turns.last_user()?;
         let turns = &self.turns.messages;
-        let Some(wire) = &self.wire else { return Some(turns[..=user].to_vec()) };
+        let Some(wire) = &self.wire else { return Some(turns[..=user].iter().map(Cow::Borrowed).collect()) };
         let place = wire.user.as_ref()?.number;
         Some(match &wire.session {
-            Some(session) => vec![key(session, place), turns[user].clone()],
-            None => std::iter::once(key("", place)).chain(turns[..=user].iter().map(unmarked)).collect(),
+            Some(session) => vec![Cow::Owned(key(session, place)), Cow::Borrowed(&turns[user])],
+            None => std::iter::once(Cow::Owned(key("", place)))
+                .chain(turns[..=user].iter().map(unmarked))
+                .collect(),
         })
     }
 
     /// The key that all attempts at the same request share.
-    pub fn attempt_key(&self) -> Vec<Object> {
+    pub fn attempt_key(&self) -> Vec<Cow<'_, Object>> {
         let turns = &self.turns.messages;
-        let Some(wire) = &self.wire else { return turns.clone() };
+        let Some(wire) = &self.wire else { return turns.iter().map(Cow::Borrowed).collect() };
         let (name, told_apart) = match &wire.session {
             Some(session) => {
                 let last_user = self.turns.last_user().map_or(0, |user| turns.len() - user);
@@ -127,7 +130,7 @@ impl Request {
             None => ("", &turns[..]),
         };
         let turns = told_apart.iter().filter(|turn| !chat::is_system(turn)).map(unmarked);
-        std::iter::once(key(name, wire.len)).chain(turns).collect()
+        std::iter::once(Cow::Owned(key(name, wire.len))).chain(turns).collect()
     }
 
     /// The request to forward: with the recalled `block` before the user's last words, and with `rsv`.
@@ -160,12 +163,12 @@ fn key(session: &str, number: usize) -> Object {
 }
 
 /// A turn without the marks of the provider's cache.
-fn unmarked(turn: &Object) -> Object {
+fn unmarked(turn: &Object) -> Cow<'_, Object> {
     let Some(content) = turn.get("content").filter(|content| content.contains(CACHE_MARK)) else {
-        return turn.clone();
+        return Cow::Borrowed(turn);
     };
     let content = splice::without_member(content, CACHE_MARK);
     let mut turn = turn.clone();
     turn.set("content", content);
-    turn
+    Cow::Owned(turn)
 }

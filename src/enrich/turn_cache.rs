@@ -7,13 +7,16 @@ use crate::error::Result;
 use crate::record::{ACCOUNT, Account, Object, RecalledPart, Scope, Scopes};
 use crate::store::{Select, Store};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The digest of messages of a scope: 32 hexadecimal digits of SHA-256.
-pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
+pub(super) fn digest(scope: &Scope, messages: &[Cow<Object>]) -> String {
     let mut hash = Sha256::new();
-    for text in
-        [&scope.partition, &scope.instance].into_iter().cloned().chain(messages.iter().map(Object::to_json))
+    for text in [&scope.partition, &scope.instance]
+        .into_iter()
+        .cloned()
+        .chain(messages.iter().map(|message| message.to_json()))
     {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);

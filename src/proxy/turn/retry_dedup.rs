@@ -4,6 +4,7 @@
 
 use crate::record::{Content, DUPLICATE_WINDOW, Object, Scope};
 use rustc_hash::FxHasher;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +62,7 @@ impl RetryDedup {
     }
 
     /// Begins an attempt at a turn with these messages.
-    pub(super) fn begin(&self, scope: &Scope, messages: &[Object]) -> Attempt {
+    pub(super) fn begin(&self, scope: &Scope, messages: &[Cow<Object>]) -> Attempt {
         let mut hash = FxHasher::default();
         for message in messages {
             // So that it is known where the next one begins.
@@ -115,10 +116,10 @@ mod tests {
     use super::*;
     use crate::record::quote;
 
-    fn asking(text: &str) -> [Object; 1] {
+    fn asking(text: &str) -> [Cow<'static, Object>; 1] {
         let mut message = Object::default();
         message.set("content", quote(text));
-        [message]
+        [Cow::Owned(message)]
     }
 
     #[test]
