@@ -17,6 +17,7 @@ mod browser;
 mod changes;
 mod chat;
 mod chat_commits;
+mod chat_journey;
 mod chat_page;
 mod chat_sessions;
 mod chat_uploads;
