@@ -4,8 +4,9 @@
 use crate::chat::{GARDEN, chat, events, members, names, now, provider, sent};
 use crate::chat_sessions::ask;
 use crate::chat_uploads::{settled, upload};
+use crate::docs::read;
 use crate::proxy::Proxy;
-use crate::support::{text, wait_for};
+use crate::support::{Home, text, wait_for};
 use serde_json::{Value, json};
 
 const ANN: &str = "X-User-Id: ann\r\n";
@@ -154,4 +155,53 @@ fn a_chat_answers_without_what_cannot_be_searched_and_says_so() {
     let (status, body) = chat(&proxy, ANN, "What is in it?", json!({"doc_id": picture}));
     assert_eq!((status, &body["message"]), (200, &json!("By the warm wall.")), "{body}");
     assert!(text(&body["openviking_error"]).contains("could not be read"), "{body}");
+}
+
+/// The names of the settings, tables, calls and members in the documents.
+const NAMES: [&str; 27] = [
+    "openviking_config_file",
+    "openviking_data_dir",
+    "openviking_agfs_port",
+    "openviking_auto_commit_turns",
+    "embedding.dense",
+    "vlm",
+    "CHAT_MODEL",
+    "FILE_SEARCH_TOP_N",
+    "score_threshold",
+    "find",
+    "search",
+    "chat_sessions",
+    "chat_messages",
+    "committed_at",
+    "document_chunks",
+    "get_chunks_for_document",
+    "get_short_term_context",
+    "get_session_context",
+    "get_long_term_memories",
+    "session.commit",
+    "add_resource",
+    "overview",
+    "abstract",
+    "match_reason",
+    "openviking_error",
+    "query_plan",
+    "mood",
+];
+
+/// Keeps: The documentation agrees with the tools.
+#[test]
+fn the_manual_maps_every_name_of_the_documents_to_settings_that_exist() {
+    let page = read("man/rsv-chat.7");
+    let mapped = page.split("\n.Ss Coming from the chat backend\n").nth(1).unwrap();
+    let mapped = mapped.split("\n.Ss ").next().unwrap();
+    let words: Vec<&str> = mapped.split_whitespace().collect();
+    for name in NAMES {
+        assert!(words.contains(&name), "{name}");
+    }
+    let home = Home::new();
+    let settings = mapped.lines().filter_map(|line| line.strip_prefix(".Va ")?.split_whitespace().next());
+    for setting in settings {
+        // One that is unset is 1.
+        assert_ne!(home.run("rsv-config", &["get", setting], "").status, 2, "{setting}");
+    }
 }
