@@ -30,7 +30,8 @@ pub struct CountedAnswer {
 fn reported_tokens(response: &Object) -> Option<u64> {
     let usage = response.object("usage").ok().flatten()?;
     let count = |member: &str| u64::try_from(usage.integer(member).ok().flatten()?).ok();
-    count("total_tokens").or_else(|| Some(count("prompt_tokens")? + count("completion_tokens")?))
+    count("total_tokens")
+        .or_else(|| Some(count("prompt_tokens")?.saturating_add(count("completion_tokens")?)))
 }
 
 impl Model {

@@ -1,6 +1,7 @@
 //! What rsv-proxy says of its own state: `GET /metrics`, `GET /health`, and the log.
 
 use crate::chat::{now, provider, say, says};
+use crate::chat_uploads::upload;
 use crate::docs::{read, section};
 use crate::fake::{Answer, Fake, dead};
 use crate::proxy::{Proxy, REPLY, asked, asking, home, post};
@@ -273,6 +274,26 @@ fn a_model_that_is_wanted_and_not_there_is_told() {
         parts.contains(&"embedder".to_owned()) && text(&health["embedding"]).contains("all-minilm-l6-v2-int8")
     });
     assert_eq!(Scrape::of(&proxy, "/metrics").get("rsv_degraded{part=\"embedder\"}"), 1.0);
+}
+
+#[test]
+fn an_upload_that_waits_for_the_store_is_counted_and_told() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.store()).unwrap();
+    let proxy = Proxy::start(&home);
+    let doc_id = text(&upload(&proxy, "", "peas.md", b"# Peas\n\nSow them in March.\n")["doc_id"]);
+    let waits = format!("the documents of {doc_id} wait to be stored");
+    wait_for("the reason in /health", || proxy.get("/health").1.contains(&waits));
+    let scrape = Scrape::of(&proxy, "/metrics");
+    let (part, queue) = ("rsv_degraded{part=\"documents\"}", "rsv_queue_length{queue=\"uploads\"}");
+    assert_eq!((scrape.get(part), scrape.get(queue)), (1.0, 1.0));
+    assert!(!proxy.get("/partition/other/health").1.contains(&doc_id));
+    std::fs::remove_dir(home.store()).unwrap();
+    wait_for("the upload to be stored", || Scrape::of(&proxy, "/metrics").get(queue) == 0.0);
+    let scrape = Scrape::of(&proxy, "/metrics");
+    assert_eq!((scrape.get(part), scrape.get("rsv_uploads_total{outcome=\"done\"}")), (0.0, 1.0));
+    assert!(proxy.get("/health").1.contains("\"degraded\":[]"));
+    assert!(scrape.samples.contains_key("rsv_last_store_timestamp_seconds"));
 }
 
 #[test]

@@ -263,7 +263,8 @@ impl DescribeJobs {
             return Ok(Some(Undescribed::Ending));
         }
         let (model, request) = (self.model()?, document.request());
-        if self.spent(store)? + model.tokens_of(&request) + EXPECTED_ANSWER_TOKENS > self.limit {
+        let expected = model.tokens_of(&request) + EXPECTED_ANSWER_TOKENS;
+        if self.spent(store)?.saturating_add(expected) > self.limit {
             return Ok(Some(Undescribed::Spent));
         }
         let answer = model.ask_counted(&request)?;
@@ -313,7 +314,7 @@ impl DescribeJobs {
 
     fn spend(&self, store: &mut dyn Store, tokens: u64) -> Result<()> {
         self.config.metrics.description_tokens.inc_by(tokens);
-        let spent = self.spent(store)? + tokens;
+        let spent = self.spent(store)?.saturating_add(tokens);
         Ok(store.set_fact(SPENT_FACT, Some(&format!("{} {spent}", self.day())))?)
     }
 }

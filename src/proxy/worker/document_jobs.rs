@@ -132,12 +132,12 @@ impl DocumentJobs {
             let Upload { doc_id, user_id, .. } = upload.upload.clone();
             let failure =
                 jobs.run(upload).await.err().map(|error| error.at(format_args!("the upload {doc_id}")));
-            jobs.unfinished.fetch_sub(1, Ordering::Relaxed);
             if let Some(error) = &failure {
                 jobs.config.diagnostics.fault(error);
             }
             *jobs.lock_failure() =
                 failure.map(|error| FailureReason::of_partition(&user_id, error.to_string()));
+            jobs.unfinished.fetch_sub(1, Ordering::Relaxed);
         });
     }
 
