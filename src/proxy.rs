@@ -6,27 +6,32 @@
 //! of one is in its file: `http` and `worker` use no other wing, `turn` uses both, and `backend` all three.
 
 mod client_setup; // 0  setting the proxy's address in programs
-mod config; // 0  settings, clock and diagnostics, which all share
+mod metrics; // 0  what is counted and timed
 mod stop_signals; // 0  the signals that end the proxy
+mod visibility; // 0  what a caller may see of the state
 
-mod http; // 1  connections, requests and responses
-mod worker; // 1  the store, the embedder, and the work beside requests
+mod config; // 1  settings, clock, diagnostics and metrics, which all share
 
-mod command; // 2  the output of rsv-search and rsv-view
-mod embeddings; // 2  vectors for clients
-mod health; // 2  the state of the parts
-mod run_command; // 2  a command as the proxy's client
-mod turn; // 2  turns through memory
+mod http; // 2  connections, requests and responses
+mod worker; // 2  the store, the embedder, and the work beside requests
 
-mod backend; // 3  sessions and documents of users
+mod command; // 3  the output of rsv-search and rsv-view
+mod embeddings; // 3  vectors for clients
+mod run_command; // 3  a command as the proxy's client
+mod state; // 3  the state of the parts
+mod turn; // 3  turns through memory
 
-mod router; // 4  dispatches requests
+mod backend; // 4  sessions and documents of users
+mod exposition; // 4  the state and the metrics in Prometheus' text
+mod health; // 4  the state in JSON
 
-mod connections; // 5  assigns connections to event loops
+mod router; // 5  dispatches requests
 
-mod server; // 6  the parts put together
+mod connections; // 6  assigns connections to event loops
 
-mod check; // 7  checks of the proxy's needs, with remedies
+mod server; // 7  the parts put together
+
+mod check; // 8  checks of the proxy's needs, with remedies
 
 pub use client_setup::is_for_projects;
 pub use http::{ConnectionLimits, LogFormat};

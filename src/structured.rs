@@ -10,7 +10,7 @@ mod schema;
 
 pub use answer::{parse_json, without_code_fence};
 pub use method::Method;
-pub use model::Model;
+pub use model::{CountedAnswer, Model};
 pub use recipient::Recipient;
 pub use request::Request;
 pub use schema::Schema;

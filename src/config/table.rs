@@ -142,6 +142,10 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("chat.system", &["RSV_CHAT_SYSTEM"], Text, None, "the system message of the chat backend; unset, none"),
     row("chat.upload_bytes", &["RSV_CHAT_UPLOAD_BYTES"], Integer(1, 1 << 40), Some("268435456"), "the longest file that the chat backend takes, in bytes"),
 
+    row("documents.describe", &["RSV_DOCUMENTS_DESCRIBE"], Choice(&["rule", "model"]), Some("rule"), "the writer of the abstracts and overviews of uploaded documents: rule (rsv-parse alone) or model (rsv-proxy also has documents.model write them, in the background)"),
+    row("documents.model", &["RSV_DOCUMENTS_MODEL"], Text, None, "the model that describes uploaded documents; unset, that of the setting model"),
+    row("documents.tokens_per_day", &["RSV_DOCUMENTS_TOKENS_PER_DAY"], TOKEN_COUNT, Some("100000"), "the maximum number of tokens, of requests and answers, that rsv-proxy spends on describing documents in a day (UTC)"),
+
     row("session.auto", &["RSV_SESSION_AUTO"], Boolean, Some("false"), "whether rsv-proxy commits the sessions of all turns by itself, instead of those of the chat backend alone"),
     row("session.commit_turns", &["RSV_SESSION_COMMIT_TURNS"], Integer(0, 1_000_000), Some("10"), "the number of uncommitted turns at which rsv-proxy commits a session; 0 for never"),
     row("session.commit_tokens", &["RSV_SESSION_COMMIT_TOKENS"], TOKEN_COUNT, Some("8000"), "the tokens of uncommitted messages at which rsv-proxy commits a session; 0 for never"),

@@ -118,13 +118,23 @@ impl StaleDocument {
         }
     }
 
+    /// Whether it has words to describe.
+    pub fn has_words(&self) -> bool {
+        !self.content.trim().is_empty() || !self.children.is_empty()
+    }
+
     /// Asks a model to describe it; returns its line with the new texts. Errors if the answer is of no use,
     /// with the reason.
     pub fn described(&self, model: &Model) -> Result<DescribedDocument> {
-        if self.content.trim().is_empty() && self.children.is_empty() {
+        if !self.has_words() {
             return Err(Error::new("it has no words to describe"));
         }
-        let answer: DocumentAnswer = parse_json(&model.ask(&self.request())?)?;
+        self.described_by(&model.ask(&self.request())?, model.name())
+    }
+
+    /// Its line with the texts of the answer of a model. Errors if the answer is of no use, with the reason.
+    pub fn described_by(&self, answer: &str, model: &str) -> Result<DescribedDocument> {
+        let answer: DocumentAnswer = parse_json(answer)?;
         let (abstract_, overview) = (answer.abstract_.trim(), answer.overview.trim());
         self.check(abstract_, overview).map_err(|error| error.at("the answer is invalid"))?;
         let mut line = self.line.clone();
@@ -132,7 +142,7 @@ impl StaleDocument {
         line.retain(|member| ![CHILD_ABSTRACTS, "sha256", "embedding", "embedding_model"].contains(&member));
         line.set_text("abstract", abstract_);
         line.set_text("overview", overview);
-        line.set_text("made_by", model.name());
+        line.set_text("made_by", model);
         Ok(DescribedDocument { line, abstract_: abstract_.to_owned() })
     }
 

@@ -68,6 +68,12 @@ impl DuplicateFilter {
         false
     }
 
+    /// Whether a turn of the request, whoever wrote it, holds the text of a record.
+    pub(super) fn is_in_request(&self, record: &StoredRecord) -> bool {
+        let text = record.text.trim();
+        !text.is_empty() && self.request.values().any(|turns| turns.contain(text))
+    }
+
     fn redacted(&self, text: String) -> String {
         match &self.redactor {
             Some(redactor) => redactor.redacted(&text).into_owned(),

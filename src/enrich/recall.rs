@@ -109,7 +109,7 @@ impl Question {
         publish(&recall.without(&STEPS[2..]));
         if options.memories > 0 && self.is_open {
             let found = recall.step(RecallStep::Memories, memory, |_, memory| {
-                let mut found = related_memories(memory, &text, turn, options)?;
+                let mut found = related_memories(memory, &text, (turn, options), &duplicates)?;
                 let which = turns(options.reach.around(turn.scope));
                 mark_stale(&mut found, &which, options.newer, &mut *memory.store)?;
                 Ok(found)
@@ -330,15 +330,24 @@ pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
 }
 
 /// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found
-/// and repeats what better messages say is left out.
+/// and repeats what better messages or memories say is left out.
 pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
     let text = text_of(question);
     let words = SoughtWords::of(&text, Languages::of_text(&text));
     let mut quotations = Quotations::new(&words);
     let Recalled { candidates, left_out, .. } = found;
+    for memory in candidates.iter().filter(|candidate| candidate.block() == Block::Memories) {
+        quotations.add(&memory.record.text);
+    }
     candidates.retain_mut(|candidate| {
         if candidate.block() != Block::Messages || candidate.is_recent() {
             return true;
+        }
+        let is_repeated = !candidate.pinned && candidate.newer.is_empty();
+        if is_repeated && quotations.have(&candidate.record.text) {
+            let id = candidate.record.id.clone();
+            left_out.push(LeftOut { id, reason: "duplicate".to_owned() });
+            return false;
         }
         match quotations.ranges(&candidate.record.text) {
             Some(ranges) if ranges.is_empty() => {
@@ -353,12 +362,12 @@ pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
     });
 }
 
-/// The memories within the reach that are related to a question, best first.
+/// The memories within the reach that are related to a question, best first, without those that the request says.
 fn related_memories(
     memory: &mut Memory,
     text: &str,
-    turn: &Turn,
-    options: &Options,
+    (turn, options): (&Turn, &Options),
+    duplicates: &DuplicateFilter,
 ) -> Result<Vec<Candidate>> {
     let which = Select::records(vec![&MEMORY], options.reach.around(turn.scope));
     let count = memory.store.count(&which, weights::SATURATION)?;
@@ -372,6 +381,7 @@ fn related_memories(
     let mut hits = request.run(&mut *memory.store, &mut by, options.prior)?.hits;
     let relevance = Relevance::new(&weights::MEMORIES, memory.vector.as_ref().map(|_| count), None);
     relevance.keep_relevant(&mut hits, |_| {});
+    hits.retain(|hit| !duplicates.is_in_request(&hit.record));
     hits.truncate(options.memories);
     let candidate = |Hit { record, score, .. }: Hit| Candidate::new(record, Some(score), 0);
     Ok(hits.into_iter().map(candidate).collect())

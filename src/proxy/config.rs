@@ -1,11 +1,13 @@
-//! The settings, the clock and the diagnostics, which the parts of the proxy share.
+//! The settings, the clock, the diagnostics and the metrics, which the parts of the proxy share.
 
+use super::metrics::Metrics;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::enrich::ClientProject;
 use crate::ingest::{Ingest, Options};
 use crate::record::Clock;
 use crate::redact::Redactor;
+use std::sync::Arc;
 
 /// The configuration that all parts share.
 pub(super) struct ProxyConfig {
@@ -19,6 +21,7 @@ pub(super) struct ProxyConfig {
     pub(super) redactor: Option<Redactor>,
     /// The project that all clients work in, if it is known.
     pub(super) project: Option<ClientProject>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl ProxyConfig {

@@ -83,6 +83,7 @@ impl Connections {
             async move { Ok::<HttpResponse, Infallible>(router.answer(request).await) }
         });
         let (watcher, clock) = (graceful.watcher(), self.router.clock.clone());
+        let open = self.router.config.metrics.open_connection();
         // A client that is gone already needs no answer.
         let _ = self.loops.spawn(stream, |stream| async move {
             let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
@@ -93,7 +94,7 @@ impl Connections {
                 let _ = clock.check();
                 date::refuse(stream, idle_timeout).await;
             }
-            drop(permit);
+            drop((permit, open));
         });
     }
 }

@@ -4,11 +4,13 @@ use super::backend::{AiChatApi, ChatPage, DocumentsApi, ModelsApi, SessionsApi, 
 use super::command::CommandApi;
 use super::config::ProxyConfig;
 use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
+use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
     Guard, HttpResponse, LoggedRequest, RequestLog, Route, relay_headers, request_body, response,
 };
 use super::turn::{ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough};
+use super::visibility::visible_to;
 use super::worker::ClockWatch;
 use crate::api::Api;
 use crate::error::Result;
@@ -44,6 +46,7 @@ pub(super) struct Router {
     pub(super) commands: Arc<CommandApi>,
     pub(super) models: ModelsApi,
     pub(super) health: HealthApi,
+    pub(super) metrics: MetricsApi,
     pub(super) documents: Arc<DocumentsApi>,
     pub(super) ai_chat: AiChatApi,
     pub(super) sessions: SessionsApi,
@@ -76,6 +79,7 @@ impl Router {
         }
         response::add_safety_headers(&mut response);
         self.guard.add_cors_headers(&head, &mut response);
+        self.config.metrics.add_request(response.status().as_u16());
         self.log.write(&logged, scope.as_ref(), &response);
         response
     }
@@ -83,14 +87,8 @@ impl Router {
     /// The route of a request and its scope: that of its address, which its user was given; else that of its headers;
     /// else the proxy's own.
     fn parse(&self, head: &Parts) -> Result<(RequestScope, Route)> {
-        let (named, route) = Route::parse(head.uri.path())?;
-        let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
-        let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
-            (Some(scope), ..) => scope,
-            (None, None, None) => self.scope.clone(),
-            (None, partition, instance) => RequestScope::named(partition.as_deref(), instance.as_deref())?,
-        };
-        Ok((scope, route))
+        let (named, route) = named_scope(head)?;
+        Ok((named.unwrap_or_else(|| self.scope.clone()), route))
     }
 
     async fn dispatch(
@@ -147,7 +145,14 @@ impl Router {
                 let query = head.uri.query().unwrap_or_default();
                 self.commands.run(scope, command, count, query).await
             }
-            Route::Health => self.health.report().await,
+            Route::Health | Route::Metrics => {
+                let named = named_scope(head).ok().and_then(|(named, _)| named);
+                let visibility = visible_to(named.as_ref());
+                match route {
+                    Route::Health => self.health.report(&visibility).await,
+                    _ => self.metrics.write(&visibility).await,
+                }
+            }
             Route::ChatPage => self.chat_page.response().unwrap_or_else(|| not_found(head)),
             Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),
             _ => not_found(head),
@@ -289,6 +294,18 @@ impl Router {
         let bytes = self.read_body(body).await?;
         Ok(self.ollama.relay(name, head, bytes).await)
     }
+}
+
+/// The scope that a request names in its address, else in its headers, if it does; and its route.
+fn named_scope(head: &Parts) -> Result<(Option<RequestScope>, Route)> {
+    let (named, route) = Route::parse(head.uri.path())?;
+    let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+    let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
+        (Some(scope), ..) => Some(scope),
+        (None, None, None) => None,
+        (None, partition, instance) => Some(RequestScope::named(partition.as_deref(), instance.as_deref())?),
+    };
+    Ok((scope, route))
 }
 
 fn not_found(head: &Parts) -> HttpResponse {

@@ -5,14 +5,17 @@ use super::command::CommandApi;
 use super::config::ProxyConfig;
 use super::connections::Connections;
 use super::embeddings::EmbeddingsApi;
+use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{ConnectionLimits, Guard, LogFormat, RequestLog, Upstream};
+use super::metrics::Metrics;
 use super::router::Router;
+use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
-    AutoCommit, Backfill, BlockingPool, ClockWatch, DocumentJobs, Foreground, SessionCommits, SharedEmbedder,
-    Spool, StorePool, StoreQueue, embedder,
+    AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, Foreground, SessionCommits,
+    SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -46,6 +49,8 @@ pub struct Proxy {
     forwarder: Forwarder,
     windows: ServedWindows,
     limits: ConnectionLimits,
+    /// A permit for each request to a provider that may be in transit.
+    provider_permits: Arc<Semaphore>,
     log_format: LogFormat,
     spool: Spool,
     /// The command that parses an uploaded file.
@@ -62,6 +67,7 @@ struct Server {
     queue: Arc<StoreQueue>,
     backfill: Arc<Backfill>,
     auto_commit: Arc<AutoCommit>,
+    describe_jobs: Arc<DescribeJobs>,
 }
 
 impl Proxy {
@@ -75,7 +81,8 @@ impl Proxy {
     ) -> Result<Proxy> {
         let redactor = Redactor::from_settings(&settings)?;
         let chat_settings = chat_turn::settings_of_turns(&settings)?;
-        let config = ProxyConfig { settings, chat_settings, clock, diagnostics, redactor, project: None };
+        let (project, metrics) = (None, Metrics::new());
+        let config = ProxyConfig { settings, chat_settings, clock, diagnostics, redactor, project, metrics };
         let ProxyConfig { settings, diagnostics, .. } = &config;
         let max_clients = config.limit("proxy.connections").unwrap_or(Semaphore::MAX_PERMITS);
         let limits = ConnectionLimits::claim(max_clients);
@@ -84,6 +91,7 @@ impl Proxy {
             forwarder: Forwarder::new(settings, diagnostics)?.limited(&permits),
             windows: ServedWindows::new(settings)?,
             upstream: Upstream::new(settings, diagnostics, &permits)?,
+            provider_permits: permits,
             guard: Guard::new(settings),
             scope,
             limits,
@@ -184,7 +192,7 @@ impl Proxy {
     /// Puts the parts together.
     fn start(self) -> Server {
         let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, .. } = self;
-        let Proxy { spool, parser, serves_page, .. } = self;
+        let Proxy { spool, parser, serves_page, provider_permits, .. } = self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
         let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
@@ -202,10 +210,32 @@ impl Proxy {
         let pipeline = Arc::new(pipeline);
         let clock = Arc::new(ClockWatch::new(&config));
         let wake = backfill.clone();
-        let jobs = DocumentJobs::new(&config, &blocking, &stores, &spool, parser, move || wake.wake());
+        let describe_jobs = DescribeJobs::new(&config, &blocking, &foreground, &stores, move || wake.wake());
+        let describe_jobs = Arc::new(describe_jobs);
+        describe_jobs.resume();
+        let (wake, describing) = (backfill.clone(), describe_jobs.clone());
+        let on_stored = move |upload: &Upload| {
+            wake.wake();
+            describing.add(&upload.user_id, &upload.uri);
+        };
+        let jobs = DocumentJobs::new(&config, &blocking, &stores, &spool, parser, on_stored);
         let jobs = Arc::new(jobs);
         jobs.resume();
         let idle_timeout = config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT);
+        let parts = ProxyParts {
+            config: config.clone(),
+            stores: stores.clone(),
+            queue: queue.clone(),
+            embedder: embedder.clone(),
+            backfill: backfill.clone(),
+            auto_commit: auto_commit.clone(),
+            document_jobs: jobs.clone(),
+            describe_jobs: describe_jobs.clone(),
+            clock: clock.clone(),
+            limits,
+            provider_permits,
+        };
+        let parts = Arc::new(parts);
         let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
         let router = Router {
             guard,
@@ -219,8 +249,8 @@ impl Proxy {
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
-            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits)
-                .with_commits(&auto_commit),
+            health: HealthApi::new(&parts, &upstream),
+            metrics: MetricsApi::new(&parts),
             documents: Arc::new(documents),
             ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
             sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
@@ -228,7 +258,7 @@ impl Proxy {
             clock,
             config: config.clone(),
         };
-        Server { config, router: Arc::new(router), stores, queue, backfill, auto_commit }
+        Server { config, router: Arc::new(router), stores, queue, backfill, auto_commit, describe_jobs }
     }
 }
 
@@ -266,6 +296,7 @@ impl Server {
     /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
     /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
+        self.describe_jobs.finish();
         let lost = self.queue.finish().await;
         if !self.backfill.finish().await {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");

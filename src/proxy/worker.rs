@@ -2,8 +2,9 @@
 //!
 //! `store_pool.rs` has the connections for reading, `embedder.rs` the one embedder, `blocking_pool.rs` the
 //! threads that may block. `store_queue.rs` stores turns after they were answered; `backfill.rs` makes vectors
-//! and synapses, `auto_commit.rs` commits sessions by `session_commit.rs`, and `document_jobs.rs` parses the
-//! uploads of `spool.rs`, all of which give way to requests (`foreground.rs`). `degraded.rs` says from their
+//! and synapses, `auto_commit.rs` commits sessions by `session_commit.rs`, `document_jobs.rs` parses the uploads
+//! of `spool.rs`, and `describe_jobs.rs` has a model describe them, all of which give way to requests
+//! (`foreground.rs`); `stored_line.rs` stores what a model wrote. `degraded.rs` says from their
 //! results why memory is degraded, and `clock_watch.rs` whether the clock is valid. Uses no other wing.
 
 mod auto_commit;
@@ -11,6 +12,7 @@ mod backfill;
 mod blocking_pool;
 mod clock_watch;
 pub(super) mod degraded;
+mod describe_jobs;
 pub(super) mod document_jobs;
 pub(super) mod embedder;
 mod foreground;
@@ -18,16 +20,18 @@ mod session_commit;
 mod spool;
 mod store_pool;
 mod store_queue;
+mod stored_line;
 
 pub(super) use auto_commit::AutoCommit;
 pub(super) use backfill::Backfill;
 pub(super) use blocking_pool::BlockingPool;
 pub(super) use clock_watch::ClockWatch;
-pub(super) use degraded::Precedence;
+pub(super) use degraded::{FailureReason, Precedence};
+pub(super) use describe_jobs::DescribeJobs;
 pub(super) use document_jobs::DocumentJobs;
 pub(super) use embedder::SharedEmbedder;
 pub(super) use foreground::Foreground;
 pub(super) use session_commit::{ModelFailure, SessionCommits};
 pub(super) use spool::{Spool, Upload, UploadDraft, UploadState, safe_name};
 pub(super) use store_pool::StorePool;
-pub(super) use store_queue::{PendingGuard, QueuedTurn, StoreQueue};
+pub(super) use store_queue::{PendingGuard, QueueCounts, QueuedTurn, StoreQueue};

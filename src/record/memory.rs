@@ -27,7 +27,7 @@ pub static MEMORY: RecordKind = RecordKind {
     }),
     indexed: TextSource::Composed(indexed_text),
     embedded: TextSource::Composed(embedded_text),
-    shown: TextSource::Composed(embedded_text),
+    shown: TextSource::Composed(shown_text),
     heading,
     lookup_key: Some(ORIGIN),
     ..RecordKind::PLAIN
@@ -234,8 +234,7 @@ fn same_words(memory: &StoredRecord) -> Option<Vec<String>> {
         return None;
     }
     let (title, content) = (fold(&memory.member_text("title")), fold(&memory.text));
-    // A title that was cut has dots at its end.
-    let title = title.trim_end_matches(['.', ' ']);
+    let title = uncut(&title);
     let unlabelled = title.split_once(": ").map_or(title, |(_, rest)| rest);
     let says_more = ![title, unlabelled].iter().any(|title| content.contains(title));
     let title = if says_more { title } else { "" };
@@ -286,6 +285,17 @@ fn indexed_text(memory: &StoredRecord) -> String {
 
 fn embedded_text(memory: &StoredRecord) -> String {
     format!("{}\n\n{}", memory.member_text("title"), memory.text)
+}
+
+/// A folded title without the dots at the end of one that was cut.
+fn uncut(title: &str) -> &str {
+    title.trim_end_matches(['.', ' '])
+}
+
+/// The title and the content; the content alone if it begins with the title.
+fn shown_text(memory: &StoredRecord) -> String {
+    let title = fold(&memory.member_text("title"));
+    if fold(&memory.text).starts_with(uncut(&title)) { memory.text.clone() } else { embedded_text(memory) }
 }
 
 /// The word for a failed strategy.

@@ -8,13 +8,30 @@ use crate::config::Settings;
 use crate::error::Result;
 use crate::forward::{Caller, Forwarder};
 use crate::http;
-use crate::record::Clock;
+use crate::record::{Clock, Object};
+use crate::tokens::Counter;
 
 /// A model and the way to its provider.
 pub struct Model {
     recipient: Recipient,
     forwarder: Forwarder,
     clock: Clock,
+}
+
+/// The answer of a provider.
+pub struct CountedAnswer {
+    /// Its text, or why it is of no use.
+    pub text: Result<String>,
+    /// The tokens of the request and the answer: as the provider counts them, else estimated.
+    pub tokens: u64,
+}
+
+/// The tokens of a request and its answer, if the provider says how many these are.
+fn reported_tokens(response: &Object) -> Option<u64> {
+    let usage = response.object("usage").ok().flatten()?;
+    let count = |member: &str| u64::try_from(usage.integer(member).ok().flatten()?).ok();
+    count("total_tokens")
+        .or_else(|| Some(count("prompt_tokens")?.saturating_add(count("completion_tokens")?)))
 }
 
 impl Model {
@@ -34,10 +51,30 @@ impl Model {
 
     /// Asks, and waits for the text of the answer. Errors if the provider gives none, or the model refuses.
     pub fn ask(&self, request: &Request) -> Result<String> {
+        self.ask_counted(request)?.text
+    }
+
+    /// As `ask`, with the tokens that it took. Errors if the provider gives no answer.
+    pub fn ask_counted(&self, request: &Request) -> Result<CountedAnswer> {
         let caller = Caller::default();
-        http::run(async {
+        let answered = http::run(async {
             let answer = self.forwarder.whole(request.body(&self.recipient), &caller, &self.clock).await;
-            answer.map_err(|failure| failure.error()).and_then(|(response, _)| text(&response))
-        })
+            answer.map_err(|failure| failure.error())
+        });
+        let (response, _) = answered?;
+        let text = text(&response);
+        let counted = reported_tokens(&response);
+        let estimated =
+            || self.tokens_of(request) + self.counter().text(text.as_deref().unwrap_or_default()) as u64;
+        Ok(CountedAnswer { tokens: counted.unwrap_or_else(estimated), text })
+    }
+
+    /// The tokens of a request, estimated.
+    pub fn tokens_of(&self, request: &Request) -> u64 {
+        self.counter().text(&request.body(&self.recipient).to_json()) as u64
+    }
+
+    fn counter(&self) -> Counter {
+        Counter::heuristic(self.name())
     }
 }

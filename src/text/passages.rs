@@ -71,12 +71,26 @@ pub struct Quotations<'a> {
     question: &'a SoughtWords,
     /// The words of each.
     quoted: Vec<HashSet<String>>,
+    /// The words of those that were added, in their order, each between spaces.
+    added: Vec<String>,
 }
 
 impl Quotations<'_> {
     /// Nothing is quoted yet.
     pub fn new(question: &SoughtWords) -> Quotations<'_> {
-        Quotations { question, quoted: Vec::new() }
+        Quotations { question, quoted: Vec::new(), added: Vec::new() }
+    }
+
+    /// Adds a text that stands elsewhere.
+    pub fn add(&mut self, text: &str) {
+        self.quoted.push(all_words(text));
+        self.added.push(words_in_order(text));
+    }
+
+    /// Whether an added text has all words of another one, in a row.
+    pub fn have(&self, text: &str) -> bool {
+        let words = words_in_order(text);
+        words != " " && self.added.iter().any(|added| added.contains(&words))
     }
 
     /// The byte ranges that are quoted of the next text, as `quoted_ranges`; empty if there is nothing new in it.
@@ -93,6 +107,17 @@ impl Quotations<'_> {
             is_new
         }))
     }
+}
+
+/// The words of a text, each between spaces.
+fn words_in_order(text: &str) -> String {
+    let folded = fold(text);
+    let mut words = " ".to_owned();
+    for word in terms::words(&folded) {
+        words.push_str(word);
+        words.push(' ');
+    }
+    words
 }
 
 /// The words of a text, each once; in a script without spaces their pieces.
@@ -321,6 +346,22 @@ mod tests {
             "这里什么都没有。".repeat(60)
         );
         assert!(quoted(&chinese, "钥匙在哪里").contains("我的钥匙在红色的石头下面。"));
+    }
+
+    #[test]
+    fn what_stands_elsewhere_is_not_quoted_again() {
+        let question = SoughtWords::of("colour of tomatoes", Languages::ENGLISH);
+        let mut quotations = Quotations::new(&question);
+        quotations.add("Remember: my tomatoes are red, and the beans green.");
+        for (text, have) in [
+            ("My tomatoes are red", true),
+            ("MY TOMATOES ARE RED!", true),
+            ("My tomatoes are red. So are the peppers.", false),
+            ("My toma", false),
+            ("The beans are red", false),
+        ] {
+            assert_eq!(quotations.have(text), have, "{text}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(crate) fn say(proxy: &Proxy, session: &str, message: &str) {
 }
 
 /// Chats, and reads the events byte by byte, as they are separated by the specification.
-fn events(proxy: &Proxy, message: &str, more: Value) -> Vec<(String, Value)> {
+pub(crate) fn events(proxy: &Proxy, message: &str, more: Value) -> Vec<(String, Value)> {
     let mut client = proxy.connect();
     client.write_all(&post("/api/ai/chat/stream", "", &says(message, more))).unwrap();
     let events = read_events(&mut client);
@@ -96,18 +96,18 @@ fn read_events(client: &mut impl Read) -> Vec<(String, Value)> {
     plain.split_terminator("\n\n").map(event).collect()
 }
 
-fn members(value: &Value) -> Vec<&str> {
+pub(crate) fn members(value: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
     names
 }
 
-fn names(events: &[(String, Value)]) -> Vec<&str> {
+pub(crate) fn names(events: &[(String, Value)]) -> Vec<&str> {
     events.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 /// The messages that a provider got, each as its role and its content.
-fn sent(fake: &Fake) -> Vec<Vec<(String, String)>> {
+pub(crate) fn sent(fake: &Fake) -> Vec<Vec<(String, String)>> {
     let messages = |body: &str| -> Vec<(String, String)> {
         let body: Value = serde_json::from_str(body).unwrap();
         let turns = body["messages"].as_array().unwrap().clone();
@@ -623,4 +623,47 @@ fn two_hundred_streams_at_once_are_answered() {
             .count(),
         400
     );
+}
+
+/// The number of times that each request of a provider has a text.
+fn counts(fake: &Fake, wanted: &str) -> Vec<usize> {
+    fake.seen().iter().map(|seen| seen.text().to_lowercase().matches(wanted).count()).collect()
+}
+
+/// Keeps: A sentence is in a prompt once.
+#[test]
+fn a_sentence_is_in_a_prompt_once() {
+    let fake = provider();
+    let home = now(&fake.url());
+    let proxy = Proxy::start(&home);
+    let said = "Remember that my tomatoes of this year are called Harzfeuer and stand by the warm wall.";
+    let in_session = |session: &str, message: &str| {
+        assert_eq!(chat(&proxy, "", message, json!({"session_id": session})).0, 200);
+    };
+    in_session("s1", said);
+    assert_eq!(proxy.raw(&asked("POST", "/api/sessions/s1/commit", "")).0, 200);
+    let memories = lines_of(&home.run("rsv-view", &["-p", "default", "--kind", "memory"], "").ok());
+    assert_eq!((memories.len(), &memories[0]["content"]), (1, &said.into()));
+    // In another session the memory says it, and neither its title nor the message does again.
+    in_session("s2", "What are my tomatoes called?");
+    // In its own session the turn says it.
+    in_session("s1", "What are my tomatoes called?");
+    // The message alone.
+    home.run("rsv-forget", &["-p", "default", &text(&memories[0]["id"])], "").ok();
+    in_session("s3", "What are my tomatoes called, and where do they stand?");
+    assert_eq!(counts(&fake, "are called harzfeuer"), [1, 1, 1, 1]);
+    let (second, third) = (&sent(&fake)[1], &sent(&fake)[2]);
+    assert!(second[0].1.contains("<rsv-memory>") && second[0].1.contains(", confidence 0."), "{second:?}");
+    assert!(third[0].1.contains(said) && !third[2].1.contains("Harzfeuer"), "{third:?}");
+    // A message that says more than the memory is quoted.
+    let more = "Ann said: remember that I water the roses at six, and that the can is in the shed.";
+    home.ingest(&["-p", "default", "-i", "s9"], &json!({"role": "user", "content": more}).to_string());
+    home.ingest(
+        &["-p", "default"],
+        &json!({"kind": "memory", "category": "preference", "title": "Roses", "content": "I water the roses at six"})
+            .to_string(),
+    );
+    in_session("s4", "When do I water the roses?");
+    let last = fake.seen().pop().unwrap();
+    assert!(last.text().contains("the can is in the shed"), "{}", last.text());
 }

@@ -73,7 +73,14 @@ impl AiChatApi {
             Ok(started) => started,
             Err(refusal) => return refusal,
         };
-        if streams { self.stream(started, caller, client) } else { self.whole(started, caller, client).await }
+        let trace_id = started.enriched.account_record.trace_id.clone();
+        let mut response = if streams {
+            self.stream(started, caller, client)
+        } else {
+            self.whole(started, caller, client).await
+        };
+        response::set_trace(&mut response, &trace_id);
+        response
     }
 
     /// Enriches a turn. Errors are the responses to requests that have none.

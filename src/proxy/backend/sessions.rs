@@ -153,16 +153,21 @@ pub(super) fn not_found(scope: &Scope) -> HttpResponse {
     response::error(StatusCode::NOT_FOUND, "not_found", &format!("there is no session {}", scope.instance))
 }
 
-/// The entry of a session.
+/// The entry of a session, with all members.
 fn entry(summary: &SessionSummary) -> Object {
     let mut entry = summary.to_object();
     entry.take("kind");
+    if !entry.has("committed_at") {
+        entry.set("committed_at", "null");
+    }
     entry
 }
 
 fn of_message(message: &StoredRecord) -> Object {
     let mut entry = Object::default();
     entry.set_text("id", &message.id);
+    entry.set_text("session_id", &message.scope.instance);
+    entry.set_text("user_id", &message.scope.partition);
     entry.set_text("role", message.role.map_or("", Role::name));
     entry.set("content", message.content_json());
     entry.set_text("created_at", &time::rfc3339(message.timestamp));

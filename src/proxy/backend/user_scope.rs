@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::proxy::http::parameter;
+pub(super) use crate::proxy::worker::document_jobs::documents_of;
 use crate::record::{Address, Scope};
 use hyper::HeaderMap;
 
@@ -50,11 +51,6 @@ impl UserNames {
         Address::home(&user)?;
         Ok(user)
     }
-}
-
-/// The address below which the documents of a user are. Errors if the name cannot be a segment.
-pub(super) fn documents_of(user: &str) -> Result<Address> {
-    Address::parse("viking://resources/users")?.join(user)?.join("documents")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Writes one line a request to standard error: its method, its path and its outcome, never its content.
 
-use super::response::{DEGRADED_HEADER, HttpResponse, RECALLED_HEADER, TOKENS_HEADER};
+use super::response::{self, DEGRADED_HEADER, HttpResponse, RECALLED_HEADER, TOKENS_HEADER};
 use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
 use crate::record::{Object, Scope};
@@ -75,6 +75,9 @@ impl RequestLog {
         if let Some(scope) = scope {
             line.set_text("partition", &scope.partition);
             line.set_text("instance", &scope.instance);
+        }
+        if let Some(trace_id) = response::trace(response) {
+            line.set_text("trace_id", trace_id);
         }
         for (member, name) in [("recalled", RECALLED_HEADER), ("tokens", TOKENS_HEADER)] {
             if let Some(value) = header(name) {

@@ -32,6 +32,10 @@ struct ErrorMessage {
     is_anthropic: bool,
 }
 
+/// The trace of the turn that a response answers, for the log.
+#[derive(Clone)]
+struct ResponseTrace(String);
+
 /// The headers of every response: a browser must not guess another content type, nor show it to a page of
 /// another origin that may not read it.
 pub(super) const SAFETY_HEADERS: [(&str, &str); 2] =
@@ -49,6 +53,16 @@ pub(in crate::proxy) fn add_safety_headers(response: &mut HttpResponse) {
     for (name, value) in SAFETY_HEADERS {
         set_header(response, name, value);
     }
+}
+
+/// Remembers the trace of the turn that a response answers.
+pub(in crate::proxy) fn set_trace(response: &mut HttpResponse, trace_id: &str) {
+    response.extensions_mut().insert(ResponseTrace(trace_id.to_owned()));
+}
+
+/// The trace of the turn that a response answers, if it answers one.
+pub(super) fn trace(response: &HttpResponse) -> Option<&str> {
+    response.extensions().get::<ResponseTrace>().map(|trace| trace.0.as_str())
 }
 
 /// A JSON response.

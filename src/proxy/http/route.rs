@@ -69,6 +69,7 @@ pub(in crate::proxy) enum Route {
     /// The page for the chat backend.
     ChatPage,
     Health,
+    Metrics,
     /// The root, which clients probe.
     Root,
     Unknown,
@@ -108,6 +109,7 @@ impl Route {
             (true, ["v1" | "partition" | "command", ..]) => Route::Unknown,
             (true, other) => Route::Other(rest_of(other)),
             (false, ["health"]) => Route::Health,
+            (false, ["metrics"]) => Route::Metrics,
             (false, ["chat"]) => Route::ChatPage,
             (false, ["api", part, ..]) if BACKEND_PARTS.contains(part) => backend(&rest[1..])?,
             (false, ["api", "chat"]) => Route::OllamaChat,
@@ -237,6 +239,8 @@ mod tests {
             ("/", Route::Root),
             ("/v1", Route::Root),
             ("/health", Route::Health),
+            ("/metrics", Route::Metrics),
+            ("/v1/metrics", other("metrics")),
             ("/v1/embeddings", Route::Embeddings),
             ("/v1/models", Route::Models),
             ("/v1/models/gpt-4o", other("models/gpt-4o")),

@@ -1,13 +1,12 @@
 //! `POST /v1/chat/completions`, `/v1/messages` and `/v1/responses` with memory.
 
 use super::chat_request::ChatRequest;
-use super::memory_headers;
+use super::memory_headers::{self, TurnReport};
 use super::pipeline::{TurnOutcome, TurnPipeline};
 use super::streamed;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, response};
 use crate::proxy::worker::{Precedence, degraded};
-use crate::record::Account;
 use hyper::StatusCode;
 use std::sync::Arc;
 
@@ -31,10 +30,11 @@ impl ChatApi {
         } else {
             self.complete_whole(request, client).await
         };
-        let Some((mut response, account)) = answered else { return response::cut_short() };
-        let storing = self.pipeline.storing_degraded();
-        let degraded = degraded::judge_turn(account.as_ref(), storing, Precedence::Recall);
-        memory_headers::set(&mut response, account.as_ref(), degraded, mode);
+        let Some((mut response, report)) = answered else { return response::cut_short() };
+        let (account, storing) =
+            (report.as_ref().map(|report| &report.account), self.pipeline.storing_degraded());
+        let degraded = degraded::judge_turn(account, storing, Precedence::Recall);
+        memory_headers::set(&mut response, report.as_ref(), degraded, mode);
         response
     }
 
@@ -43,17 +43,17 @@ impl ChatApi {
         &self,
         request: ChatRequest,
         _client: Arc<()>,
-    ) -> Option<(HttpResponse, Option<Account>)> {
+    ) -> Option<(HttpResponse, Option<TurnReport>)> {
         let pipeline = self.pipeline.clone();
         // If the client hangs up, the turn is finished and stored nevertheless.
         let turn = tokio::spawn(async move { pipeline.run(request).await });
-        let TurnOutcome { account, answer } = turn.await.ok()?;
+        let TurnOutcome { report, answer } = turn.await.ok()?;
         let response = match answer {
             Ok((headers, line)) => {
                 response::with_provider_headers(response::json(StatusCode::OK, line), &headers)
             }
             Err(failure) => response::failure(&failure),
         };
-        Some((response, account))
+        Some((response, report))
     }
 }

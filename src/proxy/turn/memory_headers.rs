@@ -1,21 +1,37 @@
 //! The headers by which the response to a turn reports the work of memory.
 
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
-use crate::enrich::Degraded;
+use crate::enrich::{Degraded, Enriched};
 use crate::proxy::http::response::{
-    DEGRADED_HEADER, HttpResponse, RECALLED_HEADER, TOKENS_HEADER, set_header,
+    DEGRADED_HEADER, HttpResponse, RECALLED_HEADER, TOKENS_HEADER, set_header, set_trace,
 };
 use crate::record::Account;
 
-/// Sets the headers of a turn: the account of its enrichment, why memory is degraded, and its mode.
+/// What memory did for a turn.
+pub(super) struct TurnReport {
+    pub(super) account: Account,
+    trace_id: String,
+}
+
+impl TurnReport {
+    /// The report of an enriched request, with its account.
+    pub(super) fn take(enriched: &mut Enriched) -> TurnReport {
+        let trace_id = enriched.account_record.trace_id.clone();
+        TurnReport { account: std::mem::take(&mut enriched.account), trace_id }
+    }
+}
+
+/// Sets the headers of a turn: the account of its enrichment, if it came so far, why memory is degraded, and its mode.
+/// The response remembers the trace.
 pub(super) fn set(
     response: &mut HttpResponse,
-    account: Option<&Account>,
+    report: Option<&TurnReport>,
     degraded: Option<Degraded>,
     mode: MemoryMode,
 ) {
-    if let Some(account) = account {
-        set_account(response, account);
+    if let Some(report) = report {
+        set_account(response, &report.account);
+        set_trace(response, &report.trace_id);
     }
     if let Some(reason) = degraded {
         set_header(response, DEGRADED_HEADER, &reason.to_string());

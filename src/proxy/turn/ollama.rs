@@ -4,7 +4,7 @@
 //! and the answer is relayed unchanged. It is translated to OpenAI's format only to be stored.
 
 use super::chat_request::{ChatRequest, Override};
-use super::memory_headers;
+use super::memory_headers::{self, TurnReport};
 use super::memory_mode::MemoryMode;
 use super::ollama_format::{self, OllamaMethod};
 use super::pipeline::{ActiveTurn, TurnPipeline};
@@ -16,6 +16,7 @@ use crate::provider::CallerKeys;
 use crate::provider::Target;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpBody, HttpResponse, Upstream, relay_headers, response, upstream};
+use crate::proxy::metrics::TurnStep;
 use crate::proxy::worker::{Precedence, degraded};
 use crate::record::Object;
 use bytes::Bytes;
@@ -77,17 +78,18 @@ impl OllamaApi {
             chat.overrides.push(Override { key, source: "/api/generate", value });
         }
         chat.overrides.extend(ollama_format::window_overrides(&body));
-        let (mut response, account) = match self.pipeline.begin(chat).await {
-            Ok((turn, enriched)) => {
-                let account = enriched.account.clone();
+        let (mut response, report) = match self.pipeline.begin(chat).await {
+            Ok((turn, mut enriched)) => {
+                let report = TurnReport::take(&mut enriched);
                 let answered = self.answer(&body, enriched, turn, request).await;
-                (answered.unwrap_or_else(|failure| response::failure(&failure)), Some(account))
+                (answered.unwrap_or_else(|failure| response::failure(&failure)), Some(report))
             }
             Err(failure) => (response::failure(&failure), None),
         };
-        let storing = self.pipeline.storing_degraded();
-        let degraded = degraded::judge_turn(account.as_ref(), storing, Precedence::Storing);
-        memory_headers::set(&mut response, account.as_ref(), degraded, mode);
+        let (account, storing) =
+            (report.as_ref().map(|report| &report.account), self.pipeline.storing_degraded());
+        let degraded = degraded::judge_turn(account, storing, Precedence::Storing);
+        memory_headers::set(&mut response, report.as_ref(), degraded, mode);
         response
     }
 
@@ -124,8 +126,8 @@ impl OllamaApi {
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
         forward::log_detail(&self.config.diagnostics, "the request to", &target, &passing.body, None);
-        let answered =
-            self.upstream.send_with_retries(&target, &address, CallerKeys::none(), passing).await?;
+        let sent = self.upstream.send_with_retries(&target, &address, CallerKeys::none(), passing);
+        let answered = self.config.metrics.timed(TurnStep::Provider, sent).await?;
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
         }

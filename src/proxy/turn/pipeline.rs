@@ -2,6 +2,7 @@
 //! the pipe of the tools gives.
 
 use super::chat_request::ChatRequest;
+use super::memory_headers::TurnReport;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use crate::api::Request;
@@ -12,10 +13,11 @@ use crate::http::HeaderMap;
 use crate::ingest::Options;
 use crate::provider::ServedWindows;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::metrics::{TurnStep, TurnTimer};
 use crate::proxy::worker::{
     AutoCommit, BlockingPool, PendingGuard, QueuedTurn, SharedEmbedder, StorePool, StoreQueue, degraded,
 };
-use crate::record::{Account, Clock, Object, RequestScope, Scope};
+use crate::record::{Clock, Object, RequestScope, Scope};
 use crate::search::LinkNewest;
 use crate::store::{QuestionVector, Store};
 use std::borrow::Cow;
@@ -25,8 +27,8 @@ use tokio::sync::Semaphore;
 
 /// The result of a turn whose answer comes whole.
 pub(super) struct TurnOutcome {
-    /// The account of enrichment, if the turn came so far.
-    pub(super) account: Option<Account>,
+    /// What memory did, if the turn came so far.
+    pub(super) report: Option<TurnReport>,
     /// The provider's headers and the line of the answer.
     pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,
 }
@@ -39,6 +41,7 @@ pub(in crate::proxy) struct ActiveTurn {
     attempt: Attempt,
     mode: MemoryMode,
     client: Weak<()>,
+    timer: TurnTimer,
     _pending: PendingGuard,
 }
 
@@ -93,22 +96,22 @@ impl TurnPipeline {
     /// the turn continues without it.
     pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
         let caller = request.caller.clone();
-        let (turn, enriched) = match self.begin(request).await {
+        let (turn, mut enriched) = match self.begin(request).await {
             Ok(started) => started,
-            Err(failure) => return TurnOutcome { account: None, answer: Err(failure) },
+            Err(failure) => return TurnOutcome { report: None, answer: Err(failure) },
         };
-        let account = Some(enriched.account);
+        let report = Some(TurnReport::take(&mut enriched));
         let response = match enriched.too_long {
             Some(error) if self.is_strict() => Err(Failure::too_long(&error)),
             Some(_) => Ok((enriched.line, HeaderMap::new())),
-            None => self.forwarder.whole(enriched.line, &caller, &self.config.clock).await,
+            None => self.whole(enriched.line, &caller).await,
         };
         let (response, headers) = match response {
             Ok(answered) => answered,
-            Err(failure) => return TurnOutcome { account, answer: Err(failure) },
+            Err(failure) => return TurnOutcome { report, answer: Err(failure) },
         };
         self.keep(turn, &response).await;
-        TurnOutcome { account, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
+        TurnOutcome { report, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
     }
 
     /// The first step: enriches the request.
@@ -132,18 +135,21 @@ impl TurnPipeline {
         }
         let scope = &request.scope.scope;
         let attempt = self.dedup.begin(scope, &body.attempt_key());
-        let pending = self.queue.announce();
+        let (pending, timer) = (self.queue.announce(), self.config.metrics.begin_turn(&scope.partition));
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);
         let enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
+        if enriched.account.degraded.is_some() {
+            self.config.metrics.degraded_turns.inc();
+        }
         let record = &enriched.account_record;
         self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
         let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, .. } = request;
-        Ok((ActiveTurn { scope, is_session, attempt, mode, client, _pending: pending }, enriched))
+        Ok((ActiveTurn { scope, is_session, attempt, mode, client, timer, _pending: pending }, enriched))
     }
 
     /// The second step where the answer is streamed: asks the provider.
@@ -152,7 +158,8 @@ impl TurnPipeline {
         line: Object,
         caller: &Caller,
     ) -> std::result::Result<Stream, Failure> {
-        self.forwarder.stream(line, caller, &self.config.clock).await
+        let asked = self.forwarder.stream(line, caller, &self.config.clock);
+        self.config.metrics.timed(TurnStep::Provider, asked).await
     }
 
     /// The second step where the answer comes whole: asks the provider.
@@ -161,7 +168,16 @@ impl TurnPipeline {
         line: Object,
         caller: &Caller,
     ) -> std::result::Result<Object, Failure> {
-        Ok(self.forwarder.whole(line, caller, &self.config.clock).await?.0)
+        Ok(self.whole(line, caller).await?.0)
+    }
+
+    async fn whole(
+        &self,
+        line: Object,
+        caller: &Caller,
+    ) -> std::result::Result<(Object, HeaderMap), Failure> {
+        let asked = self.forwarder.whole(line, caller, &self.config.clock);
+        self.config.metrics.timed(TurnStep::Provider, asked).await
     }
 
     /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for is
@@ -171,6 +187,7 @@ impl TurnPipeline {
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
         let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
         let is_whole = !rsv.has("partial");
+        turn.timer.end(is_whole);
         if is_awaited && is_whole {
             self.dedup.mark_answered(&turn.attempt);
         }
@@ -188,7 +205,8 @@ impl TurnPipeline {
                 self.config.note_redaction(&ingest);
                 let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
                 let scope = turn.scope.clone();
-                self.queue.push(QueuedTurn { ingest, scope: turn.scope, trace_id, bytes }).await;
+                let queued = QueuedTurn { ingest, scope: turn.scope, trace_id, bytes, since: Instant::now() };
+                self.queue.push(queued).await;
                 let is_committed =
                     turn.is_session || self.config.settings.boolean("session.auto") == Some(true);
                 if let Some(commits) = self.auto_commit.as_ref().filter(|_| is_committed) {
@@ -229,8 +247,10 @@ impl TurnPipeline {
             awaited: Arc::downgrade(&awaited),
         };
         let job = Arc::new(job);
-        let settled = tokio::time::timeout(limit, self.queue.settled(scope)).await;
-        let begun = Arc::new(job.begin(request, limit).await?);
+        let metrics = &self.config.metrics;
+        let settled = tokio::time::timeout(limit, self.queue.settled(scope));
+        let settled = metrics.timed(TurnStep::Wait, settled).await;
+        let begun = Arc::new(metrics.timed(TurnStep::LookUp, job.begin(request, limit)).await?);
         let recalled = if settled.is_err() {
             begun.known(&job.options).interrupted(Degraded::RecallTimedOut(limit))
         } else if begun.is_open() {
@@ -239,10 +259,13 @@ impl TurnPipeline {
         } else {
             begun.known(&job.options)
         };
-        // The semaphore is never closed.
-        let _permit = self.preparing.acquire().await;
         let prepare = move || job.with_turn(|turn| begun.prepare(recalled, turn, &job.options));
-        let prepared = self.blocking.spawn(prepare).await;
+        let prepared = metrics.timed(TurnStep::Prepare, async {
+            // The semaphore is never closed.
+            let _permit = self.preparing.acquire().await;
+            self.blocking.spawn(prepare).await
+        });
+        let prepared = prepared.await;
         drop(awaited);
         let prepared = prepared.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
         Ok(prepared.place()?)
@@ -297,8 +320,9 @@ impl RecallJob {
     /// it, what the words find is looked up.
     async fn recall(self: &Arc<RecallJob>, begun: &Arc<Begun>, schedule: Schedule) -> Recalled {
         let Some(question) = begun.question() else { return self.find(begun, None, schedule, None).await };
-        let embedder = self.pipeline.embedder.clone();
+        let TurnPipeline { config, embedder, .. } = &*self.pipeline;
         let made = embedder.question(question, schedule.end_of_meaning());
+        let made = config.metrics.timed(TurnStep::Embed, made);
         tokio::pin!(made);
         if let Ok(vector) = tokio::time::timeout(SOON, &mut made).await {
             return self.find(begun, Some(vector), schedule, None).await;
@@ -326,7 +350,8 @@ impl RecallJob {
             job.search(store, &searched, vector, &schedule, &publish)
         };
         let found = self.pipeline.stores.with_store_since(self.since, search);
-        let found = tokio::time::timeout_at(schedule.end().into(), found).await;
+        let found = tokio::time::timeout_at(schedule.end().into(), found);
+        let found = self.pipeline.config.metrics.timed(TurnStep::Search, found).await;
         degraded::judge_recall(found, schedule.limit()).unwrap_or_else(|reason| {
             let diagnostics = &self.pipeline.config.diagnostics;
             diagnostics.note(format_args!("{reason}; the request goes on with what was found by then"));

@@ -2,11 +2,12 @@
 //! they end or break off.
 
 use super::chat_request::ChatRequest;
+use super::memory_headers::TurnReport;
 use super::pipeline::{ActiveTurn, TurnPipeline};
 use crate::forward::{Event, Failure, Stream, StreamPiece};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, response};
-use crate::record::{Account, Object};
+use crate::record::Object;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use futures_util::stream::poll_fn;
@@ -32,40 +33,40 @@ impl fmt::Display for BrokenStream {
     }
 }
 
-/// Runs a turn. Returns the response, which is sent as the answer arrives, and the account of enrichment. `client`
-/// lives as long as the client waits.
+/// Runs a turn. Returns the response, which is sent as the answer arrives, and what memory did. `client` lives as long as
+/// the client waits.
 pub(super) async fn run(
     pipeline: &Arc<TurnPipeline>,
     config: &Arc<ProxyConfig>,
     request: ChatRequest,
     client: Arc<()>,
-) -> (HttpResponse, Option<Account>) {
+) -> (HttpResponse, Option<TurnReport>) {
     let caller = request.caller.clone();
-    let (turn, enriched) = match pipeline.begin(request).await {
+    let (turn, mut enriched) = match pipeline.begin(request).await {
         Ok(started) => started,
         Err(failure) => return (response::failure(&failure), None),
     };
-    let account = Some(enriched.account);
+    let report = Some(TurnReport::take(&mut enriched));
     match enriched.too_long {
         Some(error) if pipeline.is_strict() => {
-            return (response::failure(&Failure::too_long(&error)), account);
+            return (response::failure(&Failure::too_long(&error)), report);
         }
         Some(_) => {
             pipeline.keep(turn, &enriched.line).await;
-            return (response::events(StatusCode::OK, as_events(&enriched.line)), account);
+            return (response::events(StatusCode::OK, as_events(&enriched.line)), report);
         }
         None => {}
     }
     let stream = match pipeline.stream(enriched.line, &caller).await {
         Ok(stream) => stream,
-        Err(failure) => return (response::failure(&failure), account),
+        Err(failure) => return (response::failure(&failure), report),
     };
     let (sender, mut receiver) = channel(BUFFERED_PIECES);
     let pieces = poll_fn(move |context| receiver.poll_recv(context));
     let response = response::stream(stream.head(), StreamBody::new(pieces.map_ok(Frame::data)));
     let relay = Relay { pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
     tokio::spawn(relay.run());
-    (response, account)
+    (response, report)
 }
 
 /// A stream on its way to its client.

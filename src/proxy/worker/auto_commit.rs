@@ -1,6 +1,7 @@
 //! Commits sessions by themselves, in the background: after a number of turns or tokens, or when nothing more is said.
 
 use super::blocking_pool::BlockingPool;
+use super::degraded::FailureReason;
 use super::foreground::Foreground;
 use super::session_commit::{ModelFailure, SessionCommits};
 use super::store_pool::StorePool;
@@ -104,11 +105,19 @@ impl AutoCommit {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why sessions could not be committed, or not by the model, if some could not.
-    pub(in crate::proxy) fn failure(&self) -> Option<String> {
+    /// The number of sessions that are about to be looked at.
+    pub(in crate::proxy) fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    /// Why sessions could not be committed, or not by the model, the most telling last.
+    pub(in crate::proxy) fn failures(&self) -> Vec<FailureReason> {
+        let mut failures: Vec<FailureReason> = self.commits.model_failure().into_iter().collect();
         let state = self.state();
-        let failure = state.failures.iter().next_back().map(|(session, error)| format!("{session}: {error}"));
-        failure.or_else(|| self.commits.model_failure())
+        failures.extend(state.failures.iter().map(|(session, error)| {
+            FailureReason::of_partition(&session.partition, format!("{session}: {error}"))
+        }));
+        failures
     }
 
     /// Commits the sessions that an earlier proxy left once they are idle.
@@ -217,6 +226,7 @@ impl AutoCommit {
                     return;
                 }
                 Ok(Err(error)) => {
+                    self.config.metrics.commits.add(false);
                     let text = error.to_string();
                     if self.state().failures.insert(session.clone(), text.clone()).as_ref() != Some(&text) {
                         self.config.diagnostics.fault(&error.at(format_args!("the commit of {session}")));

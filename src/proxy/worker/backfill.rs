@@ -56,6 +56,8 @@ struct BackfillState {
     are_words_current: bool,
     /// The error of the last round, so that it is not reported at each turn; empty if there was none.
     last_error: String,
+    /// The same, unless it is only that no model is installed.
+    failure: Option<String>,
 }
 
 /// The outcome of a round.
@@ -108,6 +110,11 @@ impl Backfill {
         }
     }
 
+    /// Why records could not get vectors, links or words, if the last round failed.
+    pub(in crate::proxy) fn failure(&self) -> Option<String> {
+        self.state().failure.clone()
+    }
+
     /// Waits for the worker, within bounds. Returns whether all is done.
     pub(in crate::proxy) async fn finish(&self) -> bool {
         let worker = {
@@ -138,7 +145,10 @@ impl Backfill {
                     text
                 }
             };
-            self.state().last_error = error;
+            let is_failure = !error.is_empty() && !self.is_without_model();
+            let mut state = self.state();
+            state.failure = is_failure.then(|| error.clone());
+            state.last_error = error;
         }
     }
 
@@ -216,12 +226,18 @@ impl Backfill {
         synapse::grow(store, &plan, &Scopes::All, ROUND_MESSAGES, &mut |_, _| {}, &mut |_| Ok(()))
     }
 
-    /// Reports an error; only as a detail if no model is installed and none was requested.
-    fn report(&self, error: Error) {
-        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+    /// Whether no model is installed, and none was requested.
+    fn is_without_model(&self) -> bool {
+        let settings = &self.config.settings;
         let is_named = settings.text("embed.model").is_some();
         let is_local = settings.text("embed.via").is_none_or(|via| via == "local");
-        if is_local && !is_named && self.embedder.get().is_err() {
+        is_local && !is_named && self.embedder.get().is_err()
+    }
+
+    /// Reports an error; only as a detail if no model is installed and none was requested.
+    fn report(&self, error: Error) {
+        let diagnostics = &self.config.diagnostics;
+        if self.is_without_model() {
             diagnostics.detail(format_args!("messages are stored without vectors: {error}"));
         } else {
             diagnostics.fault(&error.at("cannot add vectors to messages"));

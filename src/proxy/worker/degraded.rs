@@ -56,6 +56,26 @@ pub(in crate::proxy) fn judge_store(
     }
 }
 
+/// Why work beside requests fails.
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::proxy) struct FailureReason {
+    /// The partition that it is about; `None` if it names nothing of one.
+    pub(in crate::proxy) partition: Option<String>,
+    pub(in crate::proxy) text: String,
+}
+
+impl FailureReason {
+    /// A reason that is about no partition.
+    pub(in crate::proxy) fn new(text: String) -> FailureReason {
+        FailureReason { partition: None, text }
+    }
+
+    /// A reason that is about something in a partition.
+    pub(super) fn of_partition(partition: &str, text: String) -> FailureReason {
+        FailureReason { partition: Some(partition.to_owned()), text }
+    }
+}
+
 /// The reason in the account of an enriched request.
 fn reason_in_account(account: &Account) -> Option<Degraded> {
     account.degraded.clone().map(Degraded::Enrichment)

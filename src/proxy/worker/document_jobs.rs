@@ -1,7 +1,8 @@
 //! Parses uploaded files by rsv-parse, a process of its own with limits, and stores their documents.
 
 use super::blocking_pool::BlockingPool;
-use super::spool::{ClaimedUpload, Spool, UploadState};
+use super::degraded::FailureReason;
+use super::spool::{ClaimedUpload, Spool, Upload, UploadState};
 use super::store_pool::StorePool;
 use crate::error::{Context, Result};
 use crate::forget;
@@ -18,7 +19,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
@@ -54,19 +56,23 @@ pub(in crate::proxy) struct DocumentJobs {
     /// The command that parses; a file and an address follow.
     parser: Vec<OsString>,
     permits: Arc<Semaphore>,
-    /// Is called when documents are stored.
-    on_stored: Box<dyn Fn() + Send + Sync>,
+    /// The number of uploads that are not stored and have not failed.
+    unfinished: AtomicUsize,
+    /// Why documents cannot be stored at present.
+    failure: Mutex<Option<FailureReason>>,
+    /// Is called with an upload whose documents are stored.
+    on_stored: Box<dyn Fn(&Upload) + Send + Sync>,
 }
 
 impl DocumentJobs {
-    /// Jobs for the uploads of a spool. `on_stored` is called when documents are stored.
+    /// Jobs for the uploads of a spool. `on_stored` is called with each whose documents are stored.
     pub(in crate::proxy) fn new(
         config: &Arc<ProxyConfig>,
         blocking: &BlockingPool,
         stores: &Arc<StorePool>,
         spool: &Spool,
         parser: Vec<OsString>,
-        on_stored: impl Fn() + Send + Sync + 'static,
+        on_stored: impl Fn(&Upload) + Send + Sync + 'static,
     ) -> DocumentJobs {
         DocumentJobs {
             config: config.clone(),
@@ -75,8 +81,24 @@ impl DocumentJobs {
             spool: spool.clone(),
             parser,
             permits: Arc::new(Semaphore::new(MAX_PARSERS)),
+            unfinished: AtomicUsize::new(0),
+            failure: Mutex::default(),
             on_stored: Box::new(on_stored),
         }
+    }
+
+    /// The number of uploads that are not stored and have not failed.
+    pub(in crate::proxy) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Relaxed)
+    }
+
+    /// Why documents cannot be stored at present, if they cannot.
+    pub(in crate::proxy) fn failure(&self) -> Option<FailureReason> {
+        self.lock_failure().clone()
+    }
+
+    fn lock_failure(&self) -> MutexGuard<'_, Option<FailureReason>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes up the uploads that another process leaves, now and as long as this one runs.
@@ -105,11 +127,17 @@ impl DocumentJobs {
     /// Parses and stores an upload in the background. If the proxy ends before, another takes it up.
     pub(in crate::proxy) fn start(self: &Arc<DocumentJobs>, upload: ClaimedUpload) {
         let jobs = self.clone();
+        self.unfinished.fetch_add(1, Ordering::Relaxed);
         self.blocking.spawn_task(async move {
-            let doc_id = upload.upload.doc_id.clone();
-            if let Err(error) = jobs.run(upload).await {
-                jobs.config.diagnostics.fault(&error.at(format_args!("the upload {doc_id}")));
+            let Upload { doc_id, user_id, .. } = upload.upload.clone();
+            let failure =
+                jobs.run(upload).await.err().map(|error| error.at(format_args!("the upload {doc_id}")));
+            if let Some(error) = &failure {
+                jobs.config.diagnostics.fault(error);
             }
+            *jobs.lock_failure() =
+                failure.map(|error| FailureReason::of_partition(&user_id, error.to_string()));
+            jobs.unfinished.fetch_sub(1, Ordering::Relaxed);
         });
     }
 
@@ -123,7 +151,7 @@ impl DocumentJobs {
         let jobs = self.clone();
         let stored = self.blocking.spawn(move || match parsed {
             Ok(()) => jobs.store(upload),
-            Err(reason) if upload.is_there() => upload.fail(reason),
+            Err(reason) if upload.is_there() => jobs.fail(upload, reason),
             Err(_) => Ok(()),
         });
         stored.await.context("a task of the proxy panicked")?
@@ -157,14 +185,17 @@ impl DocumentJobs {
     fn store(&self, upload: ClaimedUpload) -> Result<()> {
         let mut backoff = MIN_BACKOFF;
         let refusal = loop {
-            match self.store_lines(&upload) {
+            let error = match self.store_lines(&upload) {
                 Ok(refusal) => break refusal,
-                Err(error) if backoff == MAX_BACKOFF => self.config.diagnostics.detail(&error),
-                Err(error) => self.config.diagnostics.note(format_args!(
-                    "{error}; the documents of {} wait to be stored",
-                    upload.upload.doc_id
-                )),
+                Err(error) => error,
+            };
+            let text = format!("{error}; the documents of {} wait to be stored", upload.upload.doc_id);
+            if backoff == MAX_BACKOFF {
+                self.config.diagnostics.detail(&text);
+            } else {
+                self.config.diagnostics.note(&text);
             }
+            *self.lock_failure() = Some(FailureReason::of_partition(&upload.upload.user_id, text));
             if !upload.is_there() {
                 break None;
             }
@@ -178,11 +209,19 @@ impl DocumentJobs {
             forget_tree(&mut *store, &upload.upload.user_id, &address, self.config.clock.now())?;
         }
         match refusal {
-            Some(reason) if upload.is_there() => return upload.fail(reason),
+            Some(reason) if upload.is_there() => return self.fail(upload, reason),
             _ => self.spool.remove(&upload.upload.doc_id).context("cannot remove the upload")?,
         }
-        (self.on_stored)();
+        self.config.metrics.mark_stored(self.config.clock.now());
+        self.config.metrics.uploads.add(true);
+        (self.on_stored)(&upload.upload);
         Ok(())
+    }
+
+    /// Ends the work on a file that cannot be stored, for a reason.
+    fn fail(&self, upload: ClaimedUpload, reason: String) -> Result<()> {
+        self.config.metrics.uploads.add(false);
+        upload.fail(reason)
     }
 
     /// Stores the documents. Returns why one cannot be stored, if one cannot. Errors if the store fails.
@@ -214,6 +253,11 @@ impl DocumentJobs {
             }
         }
     }
+}
+
+/// The address below which the documents of a user are. Errors if the name cannot be a segment.
+pub(in crate::proxy) fn documents_of(user: &str) -> Result<Address> {
+    Address::parse("viking://resources/users")?.join(user)?.join("documents")
 }
 
 /// Forgets the documents at and below an address. Returns their number.

@@ -126,6 +126,14 @@ impl SharedEmbedder {
         }
     }
 
+    /// Why there is no embedder, if there was none when one was last looked for.
+    pub(in crate::proxy) fn unavailable(&self) -> Option<Error> {
+        match &*self.state.try_lock().ok()? {
+            EmbedderState::Unavailable(error, _) => Some(error.clone()),
+            _ => None,
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, EmbedderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

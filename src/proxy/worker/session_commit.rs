@@ -1,23 +1,21 @@
 //! The commit of a session, as the pipe does it: `rsv-view --uncommitted | rsv-distill --commit | rsv-link --near |
 //! rsv-merge | rsv-ingest`.
 
+use super::degraded::FailureReason;
 use super::embedder::SharedEmbedder;
 use super::store_pool::StorePool;
+use super::stored_line::{line_of, store_line};
 use crate::backfill;
 use crate::distill::{self, Patterns, UncommittedSession};
 use crate::error::{Error, Result};
-use crate::ingest::{Gathered, Options};
-use crate::lines::Feed;
 use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
 use crate::proxy::config::ProxyConfig;
-use crate::record::{Commit, Draft, Line, Object, Record, Scope, StoredRecord, VectorFormat};
+use crate::record::{Commit, Draft, Line, Object, Scope, StoredRecord};
 use crate::store::{self, Store, Uncommitted};
 use crate::structured::Model;
 use std::collections::HashSet;
-use std::io::Cursor;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +33,7 @@ pub(in crate::proxy) struct SessionCommits {
     running: Mutex<HashSet<Scope>>,
     ended: Condvar,
     /// Why the last commit that a model was to make was made by rule.
-    model_failure: Mutex<Option<String>>,
+    model_failure: Mutex<Option<FailureReason>>,
 }
 
 /// The consequence of a failure of the model.
@@ -82,7 +80,7 @@ impl SessionCommits {
     }
 
     /// Why the last commit that a model was to make was made by rule.
-    pub(super) fn model_failure(&self) -> Option<String> {
+    pub(super) fn model_failure(&self) -> Option<FailureReason> {
         lock(&self.model_failure).clone()
     }
 
@@ -100,8 +98,11 @@ impl SessionCommits {
         loop {
             let Some(commit) = self.prepare(session, failure)? else { return Ok(None) };
             let mut store = self.stores.open_to_serve()?;
-            match self.store(&mut *store, commit.clone()) {
-                Ok(()) => return Ok(Some(commit)),
+            match store_line(&self.config, &mut *store, "the commit", commit.clone().into_line()) {
+                Ok(()) => {
+                    self.config.metrics.commits.add(true);
+                    return Ok(Some(commit));
+                }
                 Err(error) if attempt == ATTEMPTS => return Err(error),
                 Err(error) => self.config.diagnostics.detail(format_args!("{session}: {error}; once more")),
             }
@@ -135,11 +136,12 @@ impl SessionCommits {
             self.add_near(&mut commit, &mut *self.stores.open_to_serve()?)?;
         }
         let decided = merge::decide(commit, model.as_ref(), &mut |why| by_rule = Some(why));
-        if let Some(why) = &by_rule {
-            diagnostics.note(format_args!("{}: committed by rule: {why}", session.scope()));
+        let failure = by_rule.map(|why| format!("{}: committed by rule: {why}", session.scope()));
+        if let Some(failure) = &failure {
+            diagnostics.note(failure);
         }
         *lock(&self.model_failure) =
-            by_rule.map(|why| format!("{}: committed by rule: {why}", session.scope()));
+            failure.map(|text| FailureReason::of_partition(&session.scope().partition, text));
         decided.map(Some)
     }
 
@@ -173,25 +175,6 @@ impl SessionCommits {
         }
         Nearness { embedder: None, prior }.add_to(commit, store)
     }
-
-    /// Stores a commit whole. Errors if the store fails, or the session was committed meanwhile.
-    fn store(&self, store: &mut dyn Store, commit: Commit) -> Result<()> {
-        let mut line = commit.into_line().to_json().into_bytes();
-        line.push(b'\n');
-        let mut ingest = self.config.new_batch(Options::default());
-        let sources = vec![("the commit".to_owned(), Cursor::new(line))];
-        let mut feed = Feed::lines(sources, self.config.settings.max_line(), ingest.redaction())?;
-        let mut refused = None;
-        while ingest.gather(&mut feed, &mut |line| {
-            refused = refused.take().or(line.err());
-            ControlFlow::Continue(())
-        }) == Gathered::More
-        {}
-        self.config.note_redaction(&ingest);
-        let stored = ingest.commit(store)?;
-        let refused = refused.or(stored.into_iter().find_map(|line| line.line.err()));
-        refused.map_or(Ok(()), Err)
-    }
 }
 
 /// The messages of a session, as a commit is made of them.
@@ -208,9 +191,7 @@ fn gathered(session: &Scope, found: Uncommitted) -> Result<UncommittedSession> {
 
 /// A record as the draft that its line is.
 fn draft(record: StoredRecord) -> Result<Draft> {
-    let mut line = Vec::new();
-    Record::Stored(record).write_line(VectorFormat::Numbers, &mut line);
-    match Line::parse(Object::parse_bytes(&line)?)? {
+    match Line::parse(line_of(record)?)? {
         Line::Record(draft) => Ok(draft),
         _ => Err(Error::new("the line of a record is none")),
     }

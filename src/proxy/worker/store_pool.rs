@@ -96,23 +96,29 @@ impl StorePool {
         if is_missing { Ok(None) } else { self.open_to_serve().map(Some) }
     }
 
-    /// Errors if the store cannot be read. Looks at one record, however many there are.
-    pub(in crate::proxy) async fn check(self: &Arc<StorePool>) -> Result<()> {
-        let pool = self.clone();
-        let checked =
-            self.blocking.spawn(move || Ok(pool.open_to_read()?.identify(Among::Ids(&[""])).map(drop)?));
-        checked.await.context("a task of the proxy panicked")?
+    /// The number of requests that wait for a reader.
+    pub(in crate::proxy) fn waiting(&self) -> usize {
+        self.state().jobs.len()
     }
 
-    /// As `check`; returns why messages of another program cannot be read.
-    pub(in crate::proxy) async fn examine(self: &Arc<StorePool>) -> Result<Vec<Error>> {
+    /// Runs `work` with a connection of its own. Errors if the store cannot be read: one record is looked at first,
+    /// however many there are.
+    pub(in crate::proxy) async fn read<T: Send + 'static>(
+        self: &Arc<StorePool>,
+        work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let pool = self.clone();
-        let examined = self.blocking.spawn(move || {
+        let done = self.blocking.spawn(move || {
             let mut store = pool.open_to_read()?;
             store.identify(Among::Ids(&[""]))?;
-            store::unreadable(&mut *store)
+            work(&mut *store)
         });
-        examined.await.context("a task of the proxy panicked")?
+        done.await.context("a task of the proxy panicked")?
+    }
+
+    /// Returns why messages of another program cannot be read. Errors if the store cannot be read.
+    pub(in crate::proxy) async fn examine(self: &Arc<StorePool>) -> Result<Vec<Error>> {
+        self.read(store::unreadable).await
     }
 
     /// Runs `work` with a connection on a thread that may block. If nobody waits for it any more when its

@@ -13,6 +13,7 @@ use crate::enrich::Degraded;
 use crate::error::{Error, Result};
 use crate::ingest::{Ingest, IngestedLine, Options};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::metrics::TurnStep;
 use crate::record::Scope;
 use crate::store::Store;
 use std::collections::VecDeque;
@@ -71,6 +72,13 @@ impl QueueState {
     }
 }
 
+/// The numbers of turns that are under way and that wait to be stored, and the bytes of the latter.
+pub(in crate::proxy) struct QueueCounts {
+    pub(in crate::proxy) active: usize,
+    pub(in crate::proxy) waiting: usize,
+    pub(in crate::proxy) bytes: usize,
+}
+
 /// A turn that is to be stored.
 pub(in crate::proxy) struct QueuedTurn {
     /// With one line.
@@ -79,6 +87,8 @@ pub(in crate::proxy) struct QueuedTurn {
     pub(in crate::proxy) trace_id: String,
     /// Its size in memory, roughly.
     pub(in crate::proxy) bytes: usize,
+    /// The time at which it was answered.
+    pub(in crate::proxy) since: Instant,
 }
 
 /// A turn that is under way as long as this is kept: the end of the proxy waits for it.
@@ -128,10 +138,10 @@ impl StoreQueue {
         self.backfill.wake_if_idle();
     }
 
-    /// The number of turns that are under way, or wait to be stored.
-    pub(in crate::proxy) fn pending(&self) -> usize {
+    /// What is under way, and what waits.
+    pub(in crate::proxy) fn counts(&self) -> QueueCounts {
         let state = self.state();
-        state.waiting.len() + state.pending
+        QueueCounts { active: state.pending, waiting: state.waiting.len(), bytes: state.bytes }
     }
 
     /// The reason why nothing can be stored at present, if there is one.
@@ -186,7 +196,7 @@ impl StoreQueue {
         })
         .await;
         if let Some(reason) = refusal {
-            self.state().lost += 1;
+            self.add_lost();
             self.report_lost(&turn.trace_id, &format!("too many turns wait for the store: {reason}"));
             return;
         }
@@ -228,6 +238,11 @@ impl StoreQueue {
         self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
     }
 
+    fn add_lost(&self) {
+        self.state().lost += 1;
+        self.config.metrics.lost_turns.inc();
+    }
+
     fn start_worker(self: &Arc<StoreQueue>) {
         let mut state = self.state();
         if !state.is_running && !state.waiting.is_empty() {
@@ -242,8 +257,10 @@ impl StoreQueue {
         // By hand: a success resets the delays, which a delay of backon cannot do.
         let mut backoff = MIN_BACKOFF;
         while let Some(turns) = self.next_batch() {
+            let began = Instant::now();
             match self.write(&turns) {
                 Ok(done) => {
+                    self.config.metrics.add_write(began.elapsed(), self.config.clock.now());
                     backoff = MIN_BACKOFF;
                     self.on_written(&turns, done);
                 }
@@ -304,9 +321,12 @@ impl StoreQueue {
                     self.config.diagnostics.fault(&error.at(format_args!("the turn {}", turn.trace_id)));
                     continue;
                 }
-                self.state().lost += 1;
+                self.add_lost();
                 self.report_lost(&turn.trace_id, &error.to_string());
+                continue;
             }
+            self.config.metrics.add_step(TurnStep::Store, turn.since.elapsed());
+            self.config.metrics.stored_turns.inc();
         }
         {
             let mut state = self.state();
@@ -323,6 +343,7 @@ impl StoreQueue {
     }
 
     fn on_failed(&self, error: Error) {
+        self.config.metrics.failed_writes.inc();
         let text = error.to_string();
         let last_error = self.state().last_error.replace(text.clone());
         if last_error.as_ref() != Some(&text) {

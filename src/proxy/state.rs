@@ -1,0 +1,205 @@
+//! The state of the proxy at one moment, as `GET /health` and `GET /metrics` report it.
+
+use super::config::ProxyConfig;
+use super::http::ConnectionLimits;
+use super::visibility::Visibility;
+use super::worker::{
+    AutoCommit, Backfill, ClockWatch, DescribeJobs, DocumentJobs, FailureReason, QueueCounts, SharedEmbedder,
+    StorePool, StoreQueue, degraded,
+};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The parts of a proxy whose state is reported.
+pub(super) struct ProxyParts {
+    pub(super) config: Arc<ProxyConfig>,
+    pub(super) stores: Arc<StorePool>,
+    pub(super) queue: Arc<StoreQueue>,
+    pub(super) embedder: Arc<SharedEmbedder>,
+    pub(super) backfill: Arc<Backfill>,
+    pub(super) auto_commit: Arc<AutoCommit>,
+    pub(super) document_jobs: Arc<DocumentJobs>,
+    pub(super) describe_jobs: Arc<DescribeJobs>,
+    pub(super) clock: Arc<ClockWatch>,
+    pub(super) limits: ConnectionLimits,
+    /// A permit for each request to a provider that may be in transit.
+    pub(super) provider_permits: Arc<Semaphore>,
+}
+
+/// A part that may work only in part, by the name that reports have for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Store,
+    Embedder,
+    Backfill,
+    Commits,
+    Documents,
+    Descriptions,
+    Clock,
+}
+
+impl Part {
+    pub(super) const ALL: [Part; 7] = [
+        Part::Store,
+        Part::Embedder,
+        Part::Backfill,
+        Part::Commits,
+        Part::Documents,
+        Part::Descriptions,
+        Part::Clock,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Part::Store => "store",
+            Part::Embedder => "embedder",
+            Part::Backfill => "backfill",
+            Part::Commits => "commits",
+            Part::Documents => "documents",
+            Part::Descriptions => "descriptions",
+            Part::Clock => "clock",
+        }
+    }
+}
+
+/// A part that works only in part.
+pub(super) struct DegradedPart {
+    pub(super) part: Part,
+    /// At least one, the best to report last.
+    reasons: Vec<FailureReason>,
+}
+
+impl DegradedPart {
+    /// The reason that a caller may see.
+    pub(super) fn reason(&self, visibility: &Visibility) -> &str {
+        let is_visible = |reason: &&FailureReason| match &reason.partition {
+            Some(partition) => visibility.includes(partition),
+            None => true,
+        };
+        let seen = self.reasons.iter().rev().find(is_visible);
+        seen.map_or("it fails in another partition", |reason| &reason.text)
+    }
+}
+
+/// What waits, in the order of the ways through the proxy.
+pub(super) struct Queues {
+    /// Turns that are under way, and those that wait to be stored.
+    pub(super) turns: QueueCounts,
+    /// Requests that wait for a reader of the store.
+    pub(super) reads: usize,
+    /// Sessions that are about to be looked at for a commit.
+    pub(super) commits: usize,
+    /// Uploaded files that are not stored yet.
+    pub(super) uploads: usize,
+    /// Uploads that wait to be described.
+    pub(super) descriptions: usize,
+}
+
+impl Queues {
+    /// The lengths of the queues, by name.
+    pub(super) fn lengths(&self) -> [(&'static str, usize); 6] {
+        [
+            ("active_turns", self.turns.active),
+            ("turns", self.turns.waiting),
+            ("reads", self.reads),
+            ("commits", self.commits),
+            ("uploads", self.uploads),
+            ("descriptions", self.descriptions),
+        ]
+    }
+}
+
+/// The state at one moment.
+pub(super) struct ProxyState {
+    pub(super) degraded: Vec<DegradedPart>,
+    pub(super) queues: Queues,
+    pub(super) connections: usize,
+    pub(super) provider_requests: usize,
+    /// The memory of the process, in bytes; `None` where the system does not tell.
+    pub(super) resident_bytes: Option<u64>,
+    pub(super) open_descriptors: Option<usize>,
+    /// The time of the last write to the store, in milliseconds since 1970; `None` before the first.
+    pub(super) last_store: Option<i64>,
+}
+
+impl ProxyState {
+    /// Why a part works only in part, if it does.
+    pub(super) fn degraded(&self, part: Part) -> Option<&DegradedPart> {
+        self.degraded.iter().find(|degraded| degraded.part == part)
+    }
+}
+
+impl ProxyParts {
+    /// The present state. The store is read; providers are not asked.
+    pub(super) async fn state(&self) -> ProxyState {
+        let ProxyParts { config, limits, .. } = self;
+        ProxyState {
+            degraded: self.degraded().await,
+            queues: Queues {
+                turns: self.queue.counts(),
+                reads: self.stores.waiting(),
+                commits: self.auto_commit.waiting(),
+                uploads: self.document_jobs.unfinished(),
+                descriptions: self.describe_jobs.waiting(),
+            },
+            connections: usize::try_from(config.metrics.connections()).unwrap_or(0),
+            provider_requests: limits.answers.saturating_sub(self.provider_permits.available_permits()),
+            resident_bytes: resident_bytes(),
+            open_descriptors: open_descriptors(),
+            last_store: config.metrics.last_store(),
+        }
+    }
+
+    /// The parts that work only in part, in the order of `Part::ALL`.
+    async fn degraded(&self) -> Vec<DegradedPart> {
+        let (config, unavailable) = (self.config.clone(), self.embedder.unavailable());
+        let read =
+            self.stores.read(move |store| degraded::judge_embedder(unavailable, store, &config.settings));
+        let (store, embedder) = match read.await {
+            Ok(embedder) => (Ok(()), embedder),
+            Err(error) => (Err(error), None),
+        };
+        let reasons = |part| -> Vec<FailureReason> {
+            let one = |reason: Option<String>| reason.map(FailureReason::new).into_iter().collect();
+            match part {
+                Part::Store => {
+                    let store = store.clone();
+                    let judged = degraded::judge_store(store, || self.queue.degraded());
+                    one(judged.map(|reason| reason.to_string()))
+                }
+                Part::Embedder => {
+                    let outage = self.embedder.outage().map(|error| error.to_string());
+                    one(outage.or_else(|| embedder.as_ref().map(|reason| reason.to_string())))
+                }
+                Part::Backfill => one(self.backfill.failure()),
+                Part::Commits => self.auto_commit.failures(),
+                Part::Documents => self.document_jobs.failure().into_iter().collect(),
+                Part::Descriptions => self.describe_jobs.failure().into_iter().collect(),
+                Part::Clock => one(self.clock.check().err().map(|error| error.to_string())),
+            }
+        };
+        let degraded = Part::ALL.into_iter().map(|part| DegradedPart { part, reasons: reasons(part) });
+        degraded.filter(|degraded| !degraded.reasons.is_empty()).collect()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> Option<u64> {
+    let memory = procfs::process::Process::myself().and_then(|process| process.statm()).ok()?;
+    Some(memory.resident * procfs::page_size())
+}
+
+#[cfg(target_os = "linux")]
+fn open_descriptors() -> Option<usize> {
+    procfs::process::Process::myself().and_then(|process| process.fd_count()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resident_bytes() -> Option<u64> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_descriptors() -> Option<usize> {
+    None
+}
