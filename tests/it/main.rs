@@ -95,6 +95,7 @@ mod mcp_scope;
 mod memory;
 mod memory_search;
 mod merge;
+mod memory_evidence;
 mod merge_model;
 mod mirrors;
 mod mixed_load;
