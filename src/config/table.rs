@@ -149,6 +149,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("session.model", &["RSV_SESSION_MODEL"], Text, None, "the model that writes archives and memories when rsv-proxy commits a session; unset, they are made by rule"),
     row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
 
+    row("mcp.projects", &["RSV_MCP_PROJECTS"], Text, None, "the partitions that calls of rsv-mcp may name as their project_id beside that of the client, separated by commas; unset, none"),
+
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.reach", &["RSV_LINK_REACH"], REACH, Some("auto"), "how far around it a message is linked with similar ones: instance, partition, or auto (the partition, unless it was linked otherwise)"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),

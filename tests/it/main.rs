@@ -91,6 +91,7 @@ mod mcp;
 mod mcp_batch;
 mod mcp_clients;
 mod mcp_robust;
+mod mcp_projects;
 mod mcp_scope;
 mod memory;
 mod memory_search;
