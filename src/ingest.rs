@@ -62,6 +62,9 @@ pub struct NewMemory<'a> {
     pub outcome: &'a str,
     pub tags: &'a [String],
     pub description: Option<&'a str>,
+    /// The session in which it was learnt, and when, as RFC 3339 has it.
+    pub session_id: Option<&'a str>,
+    pub completed_at: Option<&'a str>,
 }
 
 /// Whether an input has more lines after those of a batch.
@@ -148,8 +151,15 @@ impl Ingest {
         line.set_text("title", memory.title);
         line.set_text("content", text.trim_end());
         line.set_text("outcome", memory.outcome);
-        if let Some(description) = memory.description {
-            line.set_text("description", description);
+        let optional = [
+            ("description", memory.description),
+            ("session_id", memory.session_id),
+            ("completed_at", memory.completed_at),
+        ];
+        for (name, text) in optional {
+            if let Some(text) = text {
+                line.set_text(name, text);
+            }
         }
         let tags: Vec<String> =
             memory.tags.iter().map(|tag| tag.trim()).filter(|tag| !tag.is_empty()).map(quote).collect();

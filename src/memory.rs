@@ -8,9 +8,10 @@ mod signals;
 mod stats;
 
 pub use archived::link_archived;
-pub use confidence::{Evidence, PriorRule, Weights, confidence};
+pub use confidence::{Beta, Evidence, PriorRule, Weights};
 pub use derived::{
-    confidence_of, decimal, derive, derive_times, derive_untimed, is_active, is_trusted, weights_of,
+    confidence_of, decimal, derive, derive_for_export, derive_times, derive_untimed, is_active, is_trusted,
+    weights_of,
 };
 pub use listing::{State, evidence, last, row};
 pub use signals::{NewSignal, store_signals};

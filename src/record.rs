@@ -53,10 +53,8 @@ pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY, ne
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line, shape};
 pub use link::{CONSOLIDATED_INTO, CORRECTS, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE, check_relation};
-pub use members::{time_member, timestamp};
-pub use memory::{
-    ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading, texts,
-};
+pub use members::{texts, time_member, timestamp};
+pub use memory::{ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, invalid_utf8, quote, string_length, unexpected, utf8};
 pub use query::Query;

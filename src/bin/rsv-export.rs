@@ -277,7 +277,7 @@ impl Lines {
             _ => None,
         });
         let derived = match &mut self.beside {
-            Ok(beside) => memory::derive(&mut **beside, memories, self.rule),
+            Ok(beside) => memory::derive_for_export(&mut **beside, memories, self.rule),
             Err(error) => Err(Error::new(error.to_string())),
         };
         if self.failed.is_ok() {

@@ -104,6 +104,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         outcome: args.outcome.as_deref().unwrap_or_default(),
         tags: &args.tags,
         description: args.description.as_deref(),
+        session_id: None,
+        completed_at: None,
     });
     let mut one_text = |text: &str, io: &mut Io| {
         match &memory {

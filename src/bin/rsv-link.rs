@@ -7,7 +7,7 @@ use rsv::embed::Workload;
 use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
 use rsv::link::synapse::{self, Plan};
-use rsv::link::{self, ClusterRule, Graph, Nearness, Stats};
+use rsv::link::{self, ClusterRule, ClusterSums, Graph, Nearness, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
 use rsv::record::{
@@ -131,6 +131,9 @@ struct Clusters {
     /// With --clusters: print the mean of the vectors of each cluster too
     #[arg(long, requires = "clusters")]
     centroid: bool,
+    /// With --clusters: print a last line with the numbers of memories that were examined and that are in clusters
+    #[arg(long, requires = "clusters")]
+    totals: bool,
 }
 
 fn window(text: &str) -> std::result::Result<Duration, String> {
@@ -327,6 +330,9 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
             out.push(b'\n');
         })
     })?;
+    if flags.totals {
+        out.write((totals(&sums).to_json() + "\n").as_bytes())?;
+    }
     io.out.flush()?;
     let mut note = format!("examined {}", counted(sums.examined, "memory", "memories"));
     note.push_str(&format!(", found {}", counted(sums.clusters, "cluster", "clusters")));
@@ -347,6 +353,22 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
         }
     }
     Ok(Outcome::Yes)
+}
+
+/// The numbers of a search for clusters, as a line.
+fn totals(sums: &ClusterSums) -> Object {
+    let mut line = Object::default();
+    line.set_text("kind", "totals");
+    for (name, count) in [
+        ("examined", sums.examined),
+        ("clusters", sums.clusters),
+        ("clustered", sums.clustered),
+        ("unembedded", sums.unembedded),
+        ("passed_over", sums.passed_over),
+    ] {
+        line.set(name, count.to_string());
+    }
+    line
 }
 
 /// Makes the missing vectors of memories, by which they are compared, if there is a model. Memories that cannot have one are

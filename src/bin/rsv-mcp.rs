@@ -20,6 +20,9 @@ struct Args {
     /// Offer the tool forget too, which removes records
     #[arg(long)]
     allow_forget: bool,
+    /// Let calls name one of these partitions as their project_id, beside that of the client [default: mcp.projects]
+    #[arg(long, value_name = "NAME,...")]
+    projects: Option<String>,
 }
 
 #[global_allocator]
@@ -33,12 +36,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     // The project is the client's, and not that of the working directory.
     let how = io.common.scope.take();
     let settings = config::load_for_tool(io)?;
+    let projects = match args.projects {
+        Some(list) => mcp::Options::projects(&list).map_err(|error| error.at("--projects"))?,
+        None => mcp::Options::projects(&settings.text("mcp.projects").unwrap_or_default())
+            .map_err(|error| error.at("mcp.projects"))?,
+    };
     let options = mcp::Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
         by_root: how.as_deref() != Some("default"),
         max_tokens: args.max_tokens as usize,
         allow_forget: args.allow_forget,
+        projects,
     };
     // Errors if standard input is a terminal, at which there is no client.
     io.stdin()?;

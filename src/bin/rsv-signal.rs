@@ -115,14 +115,24 @@ impl Statement {
         }
     }
 
+    /// The error for an id that is empty, as that of a variable which is not set.
+    fn no_id(&self) -> Error {
+        let (kind, hint) = self.kind();
+        Error::new(format!("ID: the id of a {kind} is missing")).hint(hint)
+    }
+
     /// The error for an id that is none's.
     fn not_found(&self, id: &str) -> Error {
-        let (kind, flags) = match self {
-            Statement::OfMemories(_) => ("memory", "--kind memory --all"),
-            Statement::OfMessages(_) => ("message", "--all"),
-        };
-        let many = if kind == "memory" { "memories" } else { "messages" };
-        Error::new(format!("of: {kind} not found: {id}")).hint(format!("rsv-view {flags} lists the {many}"))
+        let (kind, hint) = self.kind();
+        Error::new(format!("of: {kind} not found: {id}")).hint(hint)
+    }
+
+    /// The kind of the records, and how to list them.
+    fn kind(&self) -> (&'static str, &'static str) {
+        match self {
+            Statement::OfMemories(_) => ("memory", "rsv-view --kind memory --all lists the memories"),
+            Statement::OfMessages(_) => ("message", "rsv-view --all lists the messages"),
+        }
     }
 
     /// The id of the record that a line is of, or about; none for other lines.
@@ -178,6 +188,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             .hint("give --helpful, --unhelpful, --succeeded, --failed or --used; of messages --always, --never or --auto"));
     };
     let scopes = io.common.to_cover()?;
+    if args.ids.iter().any(|id| id.trim().is_empty()) {
+        return Err(statement.no_id());
+    }
     if args.ids.is_empty() {
         return pass_lines(&statement, &scopes, &settings, io);
     }

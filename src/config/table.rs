@@ -108,7 +108,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent"), "the records to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent,memories"), "the records to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
     row("enrich.reach", &["RSV_ENRICH_REACH"], REACH, Some("auto"), "how far recall reaches: instance, partition, or auto (the partition, unless an instance is named)"),
     row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.documents", &["RSV_ENRICH_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the maximum number of documents to recall"),
@@ -152,6 +152,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("session.commit_idle", &["RSV_SESSION_COMMIT_IDLE"], OptionalDuration, Some("1d"), "the time after the last turn at which rsv-proxy commits a session"),
     row("session.model", &["RSV_SESSION_MODEL"], Text, None, "the model that writes archives and memories when rsv-proxy commits a session; unset, they are made by rule"),
     row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
+
+    row("mcp.projects", &["RSV_MCP_PROJECTS"], Text, None, "the partitions that calls of rsv-mcp may name as their project_id beside that of the client, separated by commas; unset, none"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.reach", &["RSV_LINK_REACH"], REACH, Some("auto"), "how far around it a message is linked with similar ones: instance, partition, or auto (the partition, unless it was linked otherwise)"),

@@ -35,6 +35,8 @@ pub(super) struct Question {
     rules: RecallRules,
     /// Whether there is anything to search for, by the words.
     pub(super) is_open: bool,
+    /// Whether memories are recalled, and there are any within the reach.
+    has_memories: bool,
 }
 
 impl Question {
@@ -57,14 +59,26 @@ impl Question {
         }
         let pinned = pinned(store, &rules, turn, options)?;
         let is_open = !text_of(message).trim().is_empty() && has_any(store, turn, options)?;
-        Ok(Question { pinned, recent, rules, is_open })
+        let has_memories = is_open && options.memories > 0 && store.count(&memories(turn, options), 1)? > 0;
+        Ok(Question { pinned, recent, rules, is_open, has_memories })
     }
 
     /// The recall without a search: the pinned and the last messages, and the steps that are missing.
     pub(super) fn unsearched(&self, request: &Request, options: &Options) -> Recalled {
         let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
         let known = Recalled { candidates: self.known(&duplicates), ..Recalled::default() };
-        without(known, &STEPS, options)
+        self.without(known, &STEPS, options)
+    }
+
+    /// The same recall, with those of some steps as missing that the options ask for.
+    fn without(&self, mut known: Recalled, steps: &[RecallStep], options: &Options) -> Recalled {
+        let is_asked = |step: &&RecallStep| match step {
+            RecallStep::Memories => self.has_memories,
+            RecallStep::Documents => options.archives || options.documents > 0,
+            _ => options.similar > 0,
+        };
+        steps.iter().filter(is_asked).for_each(|step| known.add_missing(*step));
+        known
     }
 
     /// The pinned and then the last messages that the request does not hold, each once.
@@ -98,7 +112,7 @@ impl Question {
         let mut recall = Recall {
             text: &text,
             known: &known,
-            rules: &self.rules,
+            question: self,
             duplicates: &duplicates,
             turn,
             options,
@@ -107,7 +121,7 @@ impl Question {
         };
         recall.recalled.candidates = if self.is_open { recall.messages(memory) } else { known.clone() };
         publish(&recall.without(&STEPS[2..]));
-        if options.memories > 0 && self.is_open {
+        if self.has_memories {
             let found = recall.step(RecallStep::Memories, memory, |_, memory| {
                 let mut found = related_memories(memory, &text, (turn, options), &duplicates)?;
                 let which = turns(options.reach.around(turn.scope));
@@ -152,24 +166,13 @@ pub(super) fn text_of(message: &Object) -> String {
 const STEPS: [RecallStep; 4] =
     [RecallStep::Messages, RecallStep::Links, RecallStep::Memories, RecallStep::Documents];
 
-/// The same recall, with those of some steps as missing that the options ask for.
-fn without(mut known: Recalled, steps: &[RecallStep], options: &Options) -> Recalled {
-    let is_asked = |step: &&RecallStep| match step {
-        RecallStep::Memories => options.memories > 0,
-        RecallStep::Documents => options.archives || options.documents > 0,
-        _ => options.similar > 0,
-    };
-    steps.iter().filter(is_asked).for_each(|step| known.add_missing(*step));
-    known
-}
-
 /// A recall in progress.
 struct Recall<'a> {
     /// The question.
     text: &'a str,
     /// The pinned messages, then the last ones, newest first.
     known: &'a [Candidate],
-    rules: &'a RecallRules,
+    question: &'a Question,
     duplicates: &'a DuplicateFilter,
     turn: &'a Turn<'a>,
     options: &'a Options,
@@ -203,7 +206,7 @@ impl Recall<'_> {
 
     /// The recall so far, without some steps.
     fn without(&self, steps: &[RecallStep]) -> Recalled {
-        without(self.recalled.clone(), steps, self.options)
+        self.question.without(self.recalled.clone(), steps, self.options)
     }
 
     /// Whether the time is over, so that a step is missing.
@@ -230,8 +233,9 @@ impl Recall<'_> {
 
     /// Candidates with what supersedes them; if the store fails, the candidates alone.
     fn with_newer(&mut self, candidates: Vec<Candidate>, memory: &mut Memory) -> Vec<Candidate> {
-        let passes =
-            |record: &StoredRecord| !self.rules.is_never(&record.id) && self.duplicates.passes(record);
+        let passes = |record: &StoredRecord| {
+            !self.question.rules.is_never(&record.id) && self.duplicates.passes(record)
+        };
         let which = turns(self.options.reach.around(self.turn.scope));
         let found = with_newer(candidates.clone(), &which, self.options.newer, &mut *memory.store, &passes);
         let found = self.or_nothing(found, memory);
@@ -247,7 +251,7 @@ impl Recall<'_> {
         let limit = selective_limit
             .map_or(options.similar + self.known.len(), |most| most.saturating_mul(CONSIDERED));
         let admits = |hit: &Hit| {
-            if self.rules.is_never(&hit.record.id) {
+            if self.question.rules.is_never(&hit.record.id) {
                 duplicates.leave_out(&hit.record, RecallRule::Never.name());
                 return false;
             }
@@ -362,6 +366,11 @@ pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
     });
 }
 
+/// The memories within the reach.
+fn memories(turn: &Turn, options: &Options) -> Select {
+    Select::records(vec![&MEMORY], options.reach.around(turn.scope))
+}
+
 /// The memories within the reach that are related to a question, best first, without those that the request says.
 fn related_memories(
     memory: &mut Memory,
@@ -369,11 +378,8 @@ fn related_memories(
     (turn, options): (&Turn, &Options),
     duplicates: &DuplicateFilter,
 ) -> Result<Vec<Candidate>> {
-    let which = Select::records(vec![&MEMORY], options.reach.around(turn.scope));
+    let which = memories(turn, options);
     let count = memory.store.count(&which, weights::SATURATION)?;
-    if count == 0 {
-        return Ok(Vec::new());
-    }
     let mut request = search::Request::new(text, which, options.memories.saturating_mul(CONSIDERED));
     request.options.deduplicate = true;
     request.options.clock = *turn.clock;

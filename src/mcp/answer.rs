@@ -49,6 +49,8 @@ pub(super) struct Answer {
     /// Ends with a line end.
     pub(super) text: String,
     pub(super) json: Map<String, Value>,
+    /// The scope that it is for, if that is not the one of the call.
+    scope: Option<ClientScope>,
 }
 
 impl Answer {
@@ -57,11 +59,18 @@ impl Answer {
             Value::Object(json) => json,
             other => Map::from_iter([("value".to_owned(), other)]),
         };
-        Answer { text: text.into() + "\n", json }
+        Answer { text: text.into() + "\n", json, scope: None }
     }
 
-    /// The text and the JSON with the scope that they are for.
+    /// The same for another scope than that of the call.
+    pub(super) fn of(self, scope: ClientScope) -> Answer {
+        Answer { scope: Some(scope), ..self }
+    }
+
+    /// The text and the JSON with the scope that they are for: that of the call, if there is no other.
     pub(super) fn in_scope(mut self, scope: &ClientScope) -> (String, Value) {
+        let own = self.scope.take();
+        let scope = own.as_ref().unwrap_or(scope);
         self.text.push_str(&format!("scope: {}\n", scope_name(scope)));
         self.json.insert("scope".to_owned(), scope_json(scope));
         let mut json = Value::Object(self.json);

@@ -28,19 +28,25 @@ pub(super) struct Parameter {
     /// JSON; empty if there is no default.
     pub(super) default: &'static str,
     pub(super) about: &'static str,
+    /// Names that other programs have for it, which are taken too.
+    pub(super) aliases: &'static [&'static str],
 }
 
 impl Parameter {
     pub(super) const fn required(name: &'static str, value_type: Type, about: &'static str) -> Parameter {
-        Parameter { name, value_type, is_required: true, default: "", about }
+        Parameter { name, value_type, is_required: true, default: "", about, aliases: &[] }
     }
 
     pub(super) const fn optional(name: &'static str, value_type: Type, about: &'static str) -> Parameter {
-        Parameter { name, value_type, is_required: false, default: "", about }
+        Parameter { name, value_type, is_required: false, default: "", about, aliases: &[] }
     }
 
     pub(super) const fn with_default(self, default: &'static str) -> Parameter {
         Parameter { default, ..self }
+    }
+
+    pub(super) const fn with_aliases(self, aliases: &'static [&'static str]) -> Parameter {
+        Parameter { aliases, ..self }
     }
 
     fn schema(&self) -> Value {
@@ -116,22 +122,33 @@ pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
     schema
 }
 
+/// Gives an argument that has an alias the name of its parameter. Errors if it is given by two names.
+fn rename_aliases(values: &mut Map<String, Value>, parameter: &Parameter) -> Result<()> {
+    for alias in parameter.aliases {
+        let Some(value) = values.remove(*alias) else { continue };
+        if values.insert(parameter.name.to_owned(), value).is_some() {
+            return Err(Error::new(format!("{alias}: is given as {} too", parameter.name)));
+        }
+    }
+    Ok(())
+}
+
 /// The arguments of a call, checked against the parameters of its tool.
 #[derive(Clone, Debug)]
 pub(super) struct Arguments {
     values: Map<String, Value>,
-    parameters: &'static [Parameter],
+    parameters: Vec<Parameter>,
 }
 
 impl Arguments {
     /// Checks arguments. Errors name the first that is wrong.
-    pub(super) fn check(
-        values: Option<Map<String, Value>>,
-        parameters: &'static [Parameter],
-    ) -> Result<Arguments> {
+    pub(super) fn check(values: Option<Map<String, Value>>, parameters: Vec<Parameter>) -> Result<Arguments> {
         let mut values = values.unwrap_or_default();
         // Clients send null for what they leave out.
         values.retain(|_, value| !value.is_null());
+        for parameter in &parameters {
+            rename_aliases(&mut values, parameter)?;
+        }
         let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
         if let Some(unknown) = values.keys().find(|name| !known(name)) {
             let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
@@ -139,7 +156,7 @@ impl Arguments {
             return Err(Error::new(format!("there is no argument {unknown}"))
                 .hint(format!("the arguments are {}", names.join(", "))));
         }
-        for parameter in parameters {
+        for parameter in &parameters {
             match values.get(parameter.name) {
                 Some(value) => parameter.check(value)?,
                 None if parameter.is_required => {

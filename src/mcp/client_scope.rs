@@ -14,6 +14,8 @@ pub(super) struct ClientScope {
     pub(super) partition: Option<String>,
     /// The instance, if all calls are for one.
     pub(super) instance: Option<String>,
+    /// The partitions that a call may name beside it.
+    pub(super) projects: Vec<String>,
 }
 
 impl ClientScope {
@@ -43,16 +45,33 @@ impl ClientScope {
         self.to_write(None).map(|scope| scope.partition)
     }
 
-    /// Errors unless a project is this one.
-    pub(super) fn check_project(&self, project: Option<&str>) -> Result<()> {
+    /// The scope of a call that names a project, or none. Errors if it is not allowed, whether or not there is such a
+    /// partition.
+    pub(super) fn of_project(&self, project: Option<&str>) -> Result<ClientScope> {
         let own = self.partition()?;
-        match project {
-            Some(other) if other != own => {
-                Err(Error::new(format!("project_id: this server serves the project {own}"))
-                    .hint(format!("leave project_id out, or start rsv-mcp with --partition {other}")))
-            }
-            _ => Ok(()),
+        let Some(project) = project.filter(|project| *project != own) else { return Ok(self.clone()) };
+        if self.projects.iter().any(|allowed| allowed == project) {
+            return Ok(ClientScope { partition: Some(project.to_owned()), ..self.clone() });
         }
+        let hint = format!("leave project_id out, or start rsv-mcp with --partition {project}");
+        Err(if self.projects.is_empty() {
+            Error::new(format!("project_id: this server serves the project {own}")).hint(hint)
+        } else {
+            Error::new(format!("project_id: this server serves no project {project}"))
+                .hint(format!("the projects are {}", self.names(&own).join(", ")))
+        })
+    }
+
+    /// The scopes of all projects that a call may name, the client's own first.
+    pub(super) fn all_projects(&self) -> Result<Vec<ClientScope>> {
+        let own = self.partition()?;
+        self.names(&own).into_iter().map(|project| self.of_project(Some(project))).collect()
+    }
+
+    /// The names of the projects, the client's own first.
+    fn names<'a>(&'a self, own: &'a str) -> Vec<&'a str> {
+        let others = self.projects.iter().map(String::as_str).filter(|project| *project != own);
+        std::iter::once(own).chain(others).collect()
     }
 }
 
@@ -63,18 +82,19 @@ pub(super) enum ScopeRule {
     /// By the root of the client, else by the working directory.
     Root {
         instance: Option<String>,
+        projects: Vec<String>,
     },
 }
 
 impl ScopeRule {
     /// The rule that the flags give. Errors if a name is empty.
     pub(super) fn new(options: &Options) -> Result<ScopeRule> {
-        let Options { partition, instance, by_root, .. } = options.clone();
+        let Options { partition, instance, by_root, projects, .. } = options.clone();
         Scope::new(partition.as_deref(), instance.as_deref())?;
         Ok(if partition.is_none() && by_root {
-            ScopeRule::Root { instance }
+            ScopeRule::Root { instance, projects }
         } else {
-            ScopeRule::Fixed(ClientScope { partition, instance })
+            ScopeRule::Fixed(ClientScope { partition, instance, projects })
         })
     }
 }
@@ -123,13 +143,14 @@ mod tests {
 
     #[test]
     fn a_fixed_instance_admits_no_other_session() {
-        let scope = ClientScope { partition: Some("p".into()), instance: Some("i".into()) };
+        let scope =
+            ClientScope { partition: Some("p".into()), instance: Some("i".into()), projects: Vec::new() };
         assert!(scope.to_write(Some("j")).is_err() && scope.to_read(Some("j")).is_err());
         let own = Scope { partition: "p".into(), instance: "i".into() };
         assert_eq!(scope.to_write(None).unwrap(), own);
         assert_eq!(scope.to_read(Some("i")).unwrap(), Scopes::One(own));
         let partition = ClientScope { instance: None, ..scope };
         assert_eq!(partition.to_read(None).unwrap(), Scopes::Partition("p".into()));
-        assert!(partition.check_project(Some("q")).is_err() && partition.check_project(Some("p")).is_ok());
+        assert!(partition.of_project(Some("q")).is_err() && partition.of_project(Some("p")).is_ok());
     }
 }

@@ -24,7 +24,6 @@ const LOCK_FILE: &str = "consolidate.lock";
 /// Consolidates the memories of the client's partition, unless another consolidation of the same user is at work.
 pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let begin = Instant::now();
-    call.scope.check_project(arguments.text("project_id"))?;
     let is_dry_run = arguments.flag("dry_run");
     let places = call.server.settings.places();
     let lock = places.data.as_deref().map(lock).transpose()?;

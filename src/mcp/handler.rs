@@ -1,12 +1,12 @@
 //! The requests of a client, answered by calls.
 
 use super::answer::{Answer, error_text};
-use super::arguments::{Arguments, schema};
+use super::arguments::{Arguments, Parameter, schema};
 use super::call::{Call, Job, Progress, Server};
 use super::client_scope::{ClientScope, ScopeRule, partition_of};
 use super::prompts::{PROMPTS, PromptRow};
 use super::resources::{self, TEMPLATES};
-use super::tool_table::{Effect, TOOLS, ToolRow};
+use super::tool_table::{Effect, PROJECT, TOOLS, ToolRow};
 use crate::error::{Error, Result};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
@@ -63,15 +63,43 @@ impl Handler {
         TOOLS.iter().filter(move |tool| tool.effect != Effect::Removes || allow_forget)
     }
 
+    /// The parameters of a tool: where there are several projects, the one of the call too.
+    fn parameters(&self, tool: &ToolRow) -> Vec<Parameter> {
+        let mut parameters = tool.parameters.to_vec();
+        let has_project = parameters.iter().any(|parameter| parameter.name == PROJECT.name);
+        if !has_project && !self.server.options.projects.is_empty() {
+            parameters.push(PROJECT);
+        }
+        parameters
+    }
+
+    /// A tool as it is listed.
+    fn tool(&self, row: &ToolRow) -> Tool {
+        let mut schema = schema(&self.parameters(row));
+        let projects = &self.server.options.projects;
+        if !projects.is_empty()
+            && let Some(project) = schema.get_mut("properties").and_then(|all| all.get_mut(PROJECT.name))
+        {
+            let about = format!("The project: that of this client, or one of {}", projects.join(", "));
+            project["description"] = about.into();
+        }
+        let annotations = ToolAnnotations::with_title(row.title)
+            .read_only(row.effect == Effect::Reads)
+            .destructive(row.effect == Effect::Removes)
+            .idempotent(row.effect == Effect::Reads)
+            .open_world(false);
+        Tool::new(row.name, row.about, Arc::new(schema)).with_title(row.title).with_annotations(annotations)
+    }
+
     /// The scope of a request. A client is asked for its roots at the first one.
     async fn scope(
         &self,
         context: &RequestContext<RoleServer>,
         answers: Option<&InputResponses>,
     ) -> Result<Scoped> {
-        let instance = match &self.rule {
+        let (instance, projects) = match &self.rule {
             ScopeRule::Fixed(scope) => return Ok(Scoped::Known(scope.clone())),
-            ScopeRule::Root { instance } => instance.clone(),
+            ScopeRule::Root { instance, projects } => (instance.clone(), projects.clone()),
         };
         let mut known = self.by_root.lock().await;
         if let Some(scope) = &*known {
@@ -89,7 +117,7 @@ impl Handler {
         let settings = self.server.settings.clone();
         let found = tokio::task::spawn_blocking(move || partition_of(&roots, &settings)).await;
         let partition = found.map_err(broken)??;
-        let scope = ClientScope { partition: Some(partition), instance };
+        let scope = ClientScope { partition: Some(partition), instance, projects };
         *known = Some(scope.clone());
         Ok(Scoped::Known(scope))
     }
@@ -137,8 +165,12 @@ impl Handler {
             Ok(Scoped::Ask(question)) => return question.into(),
             Err(error) => return failed(&error, None),
         };
-        let arguments = match Arguments::check(request.arguments.take(), tool.parameters) {
+        let arguments = match Arguments::check(request.arguments.take(), self.parameters(tool)) {
             Ok(arguments) => arguments,
+            Err(error) => return failed(&error, Some(&scope)),
+        };
+        let scope = match scope.of_project(arguments.text(PROJECT.name)) {
+            Ok(scope) => scope,
             Err(error) => return failed(&error, Some(&scope)),
         };
         let called = self.run(scope.clone(), context, move |call| (tool.run)(call, &arguments)).await;
@@ -217,17 +249,6 @@ async fn listed_roots(context: &RequestContext<RoleServer>) -> Result<Vec<String
     Ok(listed.roots.into_iter().map(|root| root.uri).collect())
 }
 
-fn to_tool(row: &ToolRow) -> Tool {
-    let annotations = ToolAnnotations::with_title(row.title)
-        .read_only(row.effect == Effect::Reads)
-        .destructive(row.effect == Effect::Removes)
-        .idempotent(row.effect == Effect::Reads)
-        .open_world(false);
-    Tool::new(row.name, row.about, Arc::new(schema(row.parameters)))
-        .with_title(row.title)
-        .with_annotations(annotations)
-}
-
 fn to_prompt(row: &PromptRow) -> Prompt {
     let arguments = row.arguments.iter().map(|(name, about, is_required)| {
         PromptArgument::new(*name).with_description(*about).with_required(*is_required)
@@ -249,7 +270,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools().map(to_tool).collect()))
+        Ok(ListToolsResult::with_all_items(self.tools().map(|row| self.tool(row)).collect()))
     }
 
     async fn call_tool(

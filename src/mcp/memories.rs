@@ -3,6 +3,7 @@
 use super::answer::{Answer, counted};
 use super::arguments::Arguments;
 use super::call::Call;
+use super::client_scope::ClientScope;
 use super::recall::{found, member, request};
 use crate::chat::fence;
 use crate::distill::{self, Session};
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 
 /// Finds memories: `rsv-search --kind memory QUERY`, and then `rsv-signal --used`.
 pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
-    call.scope.check_project(arguments.text("project_id"))?;
     let which = Select::records(vec![&MEMORY], call.scope.to_read(None)?);
     let request = request(arguments, which)?;
     let hits = call.hits(&mut *call.open_to_read()?, &request, None)?;
@@ -24,17 +24,19 @@ pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
 
 /// Stores a memory: `rsv-ingest --title TITLE --outcome OUTCOME TEXT`.
 pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
-    call.scope.check_project(arguments.text("project_id"))?;
     let outcome = match arguments.text("outcome") {
         Some("failure") => "failure",
         _ => "success",
     };
     let tags = arguments.texts("tags");
+    let given = |name| arguments.text(name).filter(|text| !text.trim().is_empty());
     let memory = NewMemory {
         title: arguments.text("title").unwrap_or_default(),
         outcome,
         tags: &tags,
-        description: arguments.text("description").filter(|text| !text.trim().is_empty()),
+        description: given("description"),
+        session_id: given("session_id"),
+        completed_at: given("completed_at"),
     };
     let content = arguments.text("content").unwrap_or_default();
     let scope = call.scope.to_write(None)?;
@@ -74,31 +76,32 @@ fn stored_memories(call: &Call, lines: &[Object]) -> Result<Vec<StoredRecord>> {
 /// Says whether a memory helped: `rsv-signal --helpful ID`.
 pub(super) fn feedback(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let helpful = arguments.flag("helpful");
-    let memory = signal(call, arguments, SignalType::Explicit, helpful)?;
+    let (memory, scope) = signal(call, arguments, SignalType::Explicit, helpful)?;
     let confidence = memory::confidence_of(&memory);
     let json = json!({"memory_id": memory.id, "new_confidence": confidence, "helpful": helpful});
     let verb = if helpful { "helped" } else { "did not help" };
-    Ok(Answer::new(format!("stored that it {verb}; its confidence is {confidence:.2} now"), json))
+    Ok(Answer::new(format!("stored that it {verb}; its confidence is {confidence:.2} now"), json).of(scope))
 }
 
 /// Says whether an attempt that used a memory succeeded: `rsv-signal --succeeded ID`.
 pub(super) fn outcome(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let succeeded = arguments.flag("succeeded");
-    let memory = signal(call, arguments, SignalType::Outcome, succeeded)?;
+    let (memory, scope) = signal(call, arguments, SignalType::Outcome, succeeded)?;
     let confidence = memory::confidence_of(&memory);
     let verb = if succeeded { "succeeded" } else { "failed" };
     let message = format!("stored that it {verb}; its confidence is {confidence:.2} now");
     let json = json!({"recorded": true, "new_confidence": confidence, "message": message});
-    Ok(Answer::new(message, json))
+    Ok(Answer::new(message, json).of(scope))
 }
 
-/// Stores a signal about the memory of an argument; returns the memory with its new confidence.
+/// Stores a signal about the memory of an argument; returns the memory with its new confidence, and its project. A call
+/// that names no project finds the memory in all that it may name.
 fn signal(
     call: &Call,
     arguments: &Arguments,
     signal_type: SignalType,
     positive: bool,
-) -> Result<StoredRecord> {
+) -> Result<(StoredRecord, ClientScope)> {
     let id = arguments.text("memory_id").unwrap_or_default();
     if id.trim().is_empty() {
         return Err(Error::new("memory_id: memory ID cannot be empty"));
@@ -106,20 +109,25 @@ fn signal(
     let session_id = arguments.text("session_id").filter(|id| !id.is_empty()).map(str::to_owned);
     let signal = NewSignal { signal_type, positive, session_id };
     let store = &mut *call.open_to_write()?;
-    let scopes = call.scope.to_read(None)?;
-    let id = store::full_id(store, id, &scopes)?;
-    let stored = memory::store_signals(store, &[id], &signal, &scopes, &call.server.clock)?;
-    let Some(mut memory) = stored.into_iter().flatten().next() else {
-        return Err(Error::new("memory_id: memory not found")
-            .hint("memory_search and recall give the ids of the memories of this project"));
+    let projects = match arguments.text("project_id") {
+        Some(_) => vec![call.scope.clone()],
+        None => call.scope.all_projects()?,
     };
-    memory::derive(store, [&mut memory], call.prior())?;
-    Ok(memory)
+    for project in projects {
+        let scopes = project.to_read(None)?;
+        let id = store::full_id(store, id, &scopes)?;
+        let stored = memory::store_signals(store, &[id], &signal, &scopes, &call.server.clock)?;
+        if let Some(mut memory) = stored.into_iter().flatten().next() {
+            memory::derive(store, [&mut memory], call.prior())?;
+            return Ok((memory, project));
+        }
+    }
+    Err(Error::new("memory_id: memory not found")
+        .hint("memory_search and recall give the ids of the memories of this project"))
 }
 
 /// Makes memories of a session: `rsv-distill | rsv-ingest` of its summary.
 pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> {
-    call.scope.check_project(arguments.text("project_id"))?;
     let scope = call.scope.to_write(None)?;
     let mut line = Object::default();
     line.set_text("kind", "summary");

@@ -1,5 +1,8 @@
 //! The options of a server.
 
+use crate::error::Result;
+use crate::record::Scope;
+
 /// The default of `max_tokens`.
 pub const DEFAULT_MAX_TOKENS: usize = 4000;
 
@@ -16,4 +19,20 @@ pub struct Options {
     pub max_tokens: usize,
     /// Whether records can be forgotten.
     pub allow_forget: bool,
+    /// The partitions that a call may name as its project, beside that of the client.
+    pub projects: Vec<String>,
+}
+
+impl Options {
+    /// The names in a list that is separated by commas, each once. Errors if one is empty.
+    pub fn projects(list: &str) -> Result<Vec<String>> {
+        let mut projects: Vec<String> = Vec::new();
+        for name in list.split(',').map(str::trim).filter(|_| !list.trim().is_empty()) {
+            Scope::new(Some(name), None)?;
+            if !projects.iter().any(|known| known == name) {
+                projects.push(name.to_owned());
+            }
+        }
+        Ok(projects)
+    }
 }

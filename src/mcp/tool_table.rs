@@ -27,7 +27,7 @@ pub(super) enum Effect {
 }
 
 const QUERY: Parameter = Parameter::required("query", Type::Text, "What to look for, in words");
-const PROJECT: Parameter = Parameter::optional(
+pub(super) const PROJECT: Parameter = Parameter::optional(
     "project_id",
     Type::Text,
     "The project; only that of this server, which is the default, can be used",
@@ -137,6 +137,9 @@ pub(super) const TOOLS: &[ToolRow] = &[
             .with_default("\"success\""),
             Parameter::optional("tags", Type::Texts, "Words to find it by"),
             Parameter::optional("description", Type::Text, "What it is about, in a sentence"),
+            Parameter::optional("session_id", Type::Text, "The session in which it was learnt"),
+            Parameter::optional("completed_at", Type::Text, "When it was learnt, as RFC 3339")
+                .with_aliases(&["session_date"]),
             PROJECT,
         ],
         effect: Effect::Adds,
@@ -180,9 +183,11 @@ pub(super) const TOOLS: &[ToolRow] = &[
                 Type::Whole(0, 10_000),
                 "The most that are made; 0 is no limit",
             )
-            .with_default("0"),
+            .with_default("0")
+            .with_aliases(&["max_clusters_per_run"]),
             Parameter::optional("force", Type::Flag, "Do it even if it was done in the last 20 hours")
-                .with_default("false"),
+                .with_default("false")
+                .with_aliases(&["force_all"]),
         ],
         effect: Effect::Adds,
         run: consolidate::consolidate,
@@ -197,7 +202,7 @@ pub(super) const TOOLS: &[ToolRow] = &[
             Parameter::required("approach", Type::Text, "How it was done"),
             Parameter::required("outcome", Type::Choice(SESSION_OUTCOMES), "How it went"),
             Parameter::required("tags", Type::Texts, "What it was about; at least one word"),
-            Parameter::optional("result", Type::Text, "What came of it"),
+            Parameter::optional("result", Type::Text, "What came of it").with_aliases(&["notes"]),
             Parameter::optional("duration_ms", Type::Whole(0, 1 << 53), "How long it took, in milliseconds"),
             Parameter::optional("completed_at", Type::Text, "When it ended, as RFC 3339"),
             PROJECT,

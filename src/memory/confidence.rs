@@ -64,16 +64,31 @@ impl Weights {
     }
 }
 
-/// The confidence, 0 to 1, in a memory with this prior.
-pub fn confidence(prior: f64, rule: PriorRule, weights: &Weights, evidence: &Evidence) -> f64 {
-    let (mut alpha, mut beta) =
-        if rule.uniform { (1.0, 1.0) } else { (prior * rule.strength, (1.0 - prior) * rule.strength) };
-    for (weight, [positive, negative]) in weights.of.iter().zip(evidence.counts) {
-        alpha += weight * positive as f64;
-        beta += weight * negative as f64;
+/// The Beta distribution of the confidence in a memory.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Beta {
+    /// The weighted observations for it, and against it.
+    pub alpha: f64,
+    pub beta: f64,
+}
+
+impl Beta {
+    /// The distribution for a memory with this prior, 0 to 1.
+    pub fn new(prior: f64, rule: PriorRule, weights: &Weights, evidence: &Evidence) -> Beta {
+        let (mut alpha, mut beta) =
+            if rule.uniform { (1.0, 1.0) } else { (prior * rule.strength, (1.0 - prior) * rule.strength) };
+        for (weight, [positive, negative]) in weights.of.iter().zip(evidence.counts) {
+            alpha += weight * positive as f64;
+            beta += weight * negative as f64;
+        }
+        Beta { alpha, beta }
     }
-    // Without any observation there is only the prior.
-    if alpha + beta > 0.0 { alpha / (alpha + beta) } else { prior }
+
+    /// The mean, 0 to 1; `None` without any observation.
+    pub fn mean(self) -> Option<f64> {
+        let observations = self.alpha + self.beta;
+        (observations > 0.0).then(|| self.alpha / observations)
+    }
 }
 
 #[cfg(test)]
@@ -89,7 +104,7 @@ mod tests {
             let at = SignalType::ALL.iter().position(|known| known == signal_type).unwrap();
             evidence.counts[at][usize::from(!positive)] += 1;
         }
-        confidence(prior, rule, &Weights::from_sums(&BTreeMap::new()), &evidence)
+        Beta::new(prior, rule, &Weights::from_sums(&BTreeMap::new()), &evidence).mean().unwrap()
     }
 
     #[test]

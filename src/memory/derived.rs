@@ -1,9 +1,11 @@
 //! The members of a memory that are derived from signals and links whenever it is shown.
 
-use super::confidence::{Evidence, PriorRule, Weights, confidence};
+use super::confidence::{Beta, Evidence, PriorRule, Weights};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::record::{ARCHIVED_INTO, CONSOLIDATED_INTO, MEMORY, Origin, SIGNAL, Scopes, StoredRecord, time};
+use crate::record::{
+    ARCHIVED_INTO, CONSOLIDATED_INTO, MEMORY, Object, Origin, SIGNAL, Scopes, SignalType, StoredRecord, time,
+};
 use crate::store::{Select, Store};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +39,16 @@ pub fn derive<'a>(
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
     rule: PriorRule,
 ) -> Result<()> {
-    derive_members(store, records, rule, true)
+    derive_members(store, records, rule, Members { times: true, evidence: true })
+}
+
+/// As `derive`, without `alpha`, `beta` and `signals`, which earlier releases would keep as unknown members.
+pub fn derive_for_export<'a>(
+    store: &mut dyn Store,
+    records: impl IntoIterator<Item = &'a mut StoredRecord>,
+    rule: PriorRule,
+) -> Result<()> {
+    derive_members(store, records, rule, Members { times: true, evidence: false })
 }
 
 /// As `derive`, without `updated_at`, for which the last signal of each memory would be read; see `derive_times`.
@@ -46,7 +57,7 @@ pub fn derive_untimed<'a>(
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
     rule: PriorRule,
 ) -> Result<()> {
-    derive_members(store, records, rule, false)
+    derive_members(store, records, rule, Members { times: false, evidence: true })
 }
 
 /// Sets `updated_at` of the memories among `records`, which must be active, after `derive_untimed`.
@@ -66,17 +77,26 @@ pub fn derive_times<'a>(
     Ok(())
 }
 
+/// The derived members that not all callers want.
+#[derive(Clone, Copy)]
+struct Members {
+    /// `updated_at`.
+    times: bool,
+    /// `alpha`, `beta` and `signals`.
+    evidence: bool,
+}
+
 fn derive_members<'a>(
     store: &mut dyn Store,
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
     rule: PriorRule,
-    timed: bool,
+    wanted: Members,
 ) -> Result<()> {
     let mut memories: Vec<&mut StoredRecord> =
         records.into_iter().filter(|record| record.kind == &MEMORY).collect();
     let mut weights = BTreeMap::new();
     for memories in memories.chunks_mut(BATCH) {
-        derive_batch(store, memories, rule, timed, &mut weights)?;
+        derive_batch(store, memories, rule, wanted, &mut weights)?;
     }
     Ok(())
 }
@@ -85,7 +105,7 @@ fn derive_batch(
     store: &mut dyn Store,
     memories: &mut [&mut StoredRecord],
     rule: PriorRule,
-    timed: bool,
+    wanted: Members,
     weights: &mut BTreeMap<String, Weights>,
 ) -> Result<()> {
     for partition in memories.iter().map(|memory| &memory.scope.partition).collect::<BTreeSet<_>>() {
@@ -96,7 +116,7 @@ fn derive_batch(
     let ids: Vec<String> = memories.iter().map(|memory| memory.id.clone()).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let sums = store.tallies(&ids)?;
-    let judged: Vec<&str> = ids.iter().copied().filter(|id| timed && sums.contains_key(*id)).collect();
+    let judged: Vec<&str> = ids.iter().copied().filter(|id| wanted.times && sums.contains_key(*id)).collect();
     let last_signals = store.last_times(&SIGNAL, &judged)?;
     let mut consolidated = BTreeMap::new();
     for link in store.links(&ids, Some(CONSOLIDATED_INTO))? {
@@ -109,11 +129,17 @@ fn derive_batch(
     for memory in memories {
         let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();
         let prior = memory.members.number("prior").ok().flatten().unwrap_or_default();
-        let confidence = confidence(prior, rule, &weights[&memory.scope.partition], &evidence);
+        let beta = Beta::new(prior, rule, &weights[&memory.scope.partition], &evidence);
         let into = consolidated.get(&memory.id);
         let times = [last_signals.get(&memory.id).copied(), into.map(|(at, _)| *at), Some(memory.timestamp)];
         let members = &mut memory.members;
-        members.set("confidence", decimal(confidence));
+        // Without any observation there is only the prior.
+        members.set("confidence", decimal(beta.mean().unwrap_or(prior)));
+        if wanted.evidence {
+            members.set("alpha", decimal(beta.alpha));
+            members.set("beta", decimal(beta.beta));
+            members.set("signals", signal_counts(&evidence));
+        }
         members.set("usage_count", evidence.uses.to_string());
         let archived_into = members.text(ARCHIVED_INTO).ok().flatten();
         let into = into.map(|(_, id)| id.clone());
@@ -121,12 +147,21 @@ fn derive_batch(
         if let Some(id) = into.or(archived_into).filter(|id| !id.is_empty()) {
             members.set_text("consolidation_id", &id);
         }
-        if timed {
+        if wanted.times {
             let updated_at = times.into_iter().flatten().max().unwrap_or_default();
             members.set_text("updated_at", &time::rfc3339(updated_at));
         }
     }
     Ok(())
+}
+
+/// The numbers of signals for and against a memory, by their type, as JSON.
+fn signal_counts(evidence: &Evidence) -> String {
+    let mut counts = Object::default();
+    for (signal_type, [positive, negative]) in SignalType::ALL.into_iter().zip(evidence.counts) {
+        counts.set(signal_type.name(), format!("{{\"positive\":{positive},\"negative\":{negative}}}"));
+    }
+    counts.to_json()
 }
 
 /// The weights of a partition.

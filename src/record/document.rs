@@ -3,8 +3,7 @@
 use super::address::Address;
 use super::embedding::{VectorFormat, write_vector};
 use super::fold::fold;
-use super::members::{name, time_member};
-use super::memory::texts;
+use super::members::{name, texts, time_member};
 use super::message::vector;
 use super::object::{Object, unexpected, write_member, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, Versions, write_time};

@@ -1,6 +1,6 @@
-//! Members that several kinds of lines have: names, and times.
+//! Members that several kinds of lines have: names, times, and lists of texts.
 
-use super::object::Object;
+use super::object::{Object, unexpected};
 use super::time;
 use crate::error::{Error, Result};
 
@@ -15,6 +15,16 @@ pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
 /// A name that must be there.
 pub(super) fn required(line: &Object, member: &str) -> Result<String> {
     name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+}
+
+/// A member that must be an array of texts.
+pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
+    match line.get(member) {
+        None | Some("null") => Ok(None),
+        Some(json) => {
+            serde_json::from_str(json).map(Some).map_err(|_| unexpected(member, "an array of strings", json))
+        }
+    }
 }
 
 /// The time of a line in milliseconds since 1970 (UTC), from `timestamp`, else from `created_at`.

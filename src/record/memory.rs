@@ -2,9 +2,10 @@
 
 use super::fold::fold;
 use super::link::CONSOLIDATED_INTO;
-use super::members::{name, time_member, timestamp};
+use super::members::{name, texts, time_member, timestamp};
 use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member, write_text};
+use super::signal::SignalType;
 use super::stored::{Draft, RecordKind, Replaces, SameWords, StoredRecord, TextSource, write_time};
 use crate::error::{Error, Result};
 
@@ -119,6 +120,16 @@ const ORDER: [&str; 14] = [
 /// The members that are derived from signals and links whenever a memory is shown.
 pub const DERIVED: [&str; 5] = ["confidence", "usage_count", "state", "consolidation_id", "updated_at"];
 
+/// The members with the evidence, which are derived too. Exports do not have them, so that a line may have members of these
+/// names that are others, and are kept.
+const EVIDENCE: [&str; 3] = ["alpha", "beta", "signals"];
+
+/// Whether the members of a line that are named as the evidence are that.
+fn has_evidence(line: &Object) -> bool {
+    let signals = line.object("signals").ok().flatten();
+    signals.is_some_and(|signals| SignalType::ALL.iter().all(|known| signals.has(known.name())))
+}
+
 /// The members with a field of their own.
 const HEAD: [&str; 9] =
     ["kind", "id", "partition", "instance", "project_id", "content", "timestamp", "created_at", "seq"];
@@ -176,7 +187,9 @@ fn parse(line: Object) -> Result<Draft> {
             members.set(member, json);
         }
     }
-    let is_other = |name: &str| !ORDER.contains(&name) && !HEAD.contains(&name) && !DERIVED.contains(&name);
+    let has_evidence = has_evidence(&line);
+    let is_derived = |name: &str| DERIVED.contains(&name) || has_evidence && EVIDENCE.contains(&name);
+    let is_other = |name: &str| !ORDER.contains(&name) && !HEAD.contains(&name) && !is_derived(name);
     for (name, json) in line.iter().filter(|(name, _)| is_other(name)) {
         members.set(name, json);
     }
@@ -208,16 +221,6 @@ fn probability(line: &Object, member: &str) -> Result<Option<f64>> {
             Err(Error::new(format!("{member}: must be between 0.0 and 1.0")))
         }
         number => Ok(number),
-    }
-}
-
-/// A member that must be an array of texts.
-pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
-    match line.get(member) {
-        None | Some("null") => Ok(None),
-        Some(json) => {
-            serde_json::from_str(json).map(Some).map_err(|_| unexpected(member, "an array of strings", json))
-        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Signals: pieces of evidence about memories.
 
 use super::id;
-use super::members::{name, timestamp};
-use super::memory::texts;
+use super::members::{name, texts, timestamp};
 use super::object::{Object, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;

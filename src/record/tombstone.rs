@@ -1,8 +1,7 @@
 //! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
 
 use super::link::Link;
-use super::members::{required, timestamp};
-use super::memory::texts;
+use super::members::{required, texts, timestamp};
 use super::object::{Object, quote, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
 use super::{Fingerprint, Scope, digest};

@@ -4,14 +4,16 @@ use super::options::Options;
 use crate::error::Result;
 use crate::memory::{self, PriorRule};
 use crate::ranking::weights;
-use crate::record::{Hit, MEMORY, Origin, Scopes};
+use crate::record::{Hit, MEMORY, Origin, Scopes, StoredRecord};
 use crate::store::{Select, Store};
+use std::cmp::Ordering;
 
 /// The number of hits to fetch for each that is wanted, of which those that do not qualify are dropped.
 const FETCHED_PER_HIT: usize = 2;
 
-/// The number of hits beyond which no more are fetched only because a consolidated memory may be among them.
-const MAX_FETCHED_FOR_BOOST: usize = 200;
+/// The number of hits beyond which no more are fetched only because a consolidated memory, or one of the same score and a
+/// higher confidence, may be among them.
+const MAX_FETCHED_FOR_ORDER: usize = 200;
 
 /// The filters of a search among memories.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +35,18 @@ pub(super) fn run_with_memories(
     let mut limit = options.limit.saturating_mul(FETCHED_PER_HIT);
     let has_consolidated = has_consolidated(store, scopes)?;
     loop {
-        let wanted = Options { limit, min_score: None, ..options.clone() };
+        // Of those that say the same, the best is the one with the highest confidence, which is not known yet.
+        let wanted = Options { limit, min_score: None, deduplicate: false, ..options.clone() };
         let found = search(store, &wanted)?;
         // Linked records follow the hits.
         let (mut hits, linked): (Vec<Hit>, Vec<Hit>) = found.into_iter().partition(|hit| hit.hop() == 0);
         let all = hits.len() < limit;
         let lowest = hits.last().map_or(0.0, |hit| hit.score);
         qualify(store, &mut hits, rule)?;
-        let hits = Hit::best(hits, options.limit);
-        // Records that were not fetched score at most this.
-        let bound = lowest * weights::CONSOLIDATED;
-        let are_best = !has_consolidated
-            || limit >= MAX_FETCHED_FOR_BOOST
-            || hits.last().is_none_or(|last| last.score >= bound);
+        let hits = best(hits, options);
+        // Records that were not fetched score at most this. One of the same score may have a higher confidence.
+        let bound = if has_consolidated { lowest * weights::CONSOLIDATED } else { lowest };
+        let are_best = limit >= MAX_FETCHED_FOR_ORDER || hits.last().is_none_or(|last| last.score > bound);
         if all || are_best && hits.len() >= options.limit || limit >= options.max_fetched {
             return finish(store, hits, linked, options, rule);
         }
@@ -58,6 +59,24 @@ fn has_consolidated(store: &mut dyn Store, scopes: &Scopes) -> Result<bool> {
     let key = Some(Origin::Consolidated.name().to_owned());
     let which = Select { key, ..Select::records(vec![&MEMORY], scopes.clone()) };
     Ok(store.count(&which, 1)? > 0)
+}
+
+/// The best hits in their order: by score, then by confidence, which other records than memories do not have, then newest
+/// first, then by id; with `deduplicate`, of those that say the same only the best.
+fn best(hits: Vec<Hit>, options: &Options) -> Vec<Hit> {
+    let mut hits = Hit::best(hits, usize::MAX);
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_confidence(&a.record, &b.record)));
+    let others = Options { min_score: None, admits: &|_| true, ..options.clone() };
+    hits.retain(others.filter());
+    hits.truncate(options.limit);
+    hits
+}
+
+/// The order of two records of the same score: the one with the higher confidence first.
+pub(super) fn by_confidence(a: &StoredRecord, b: &StoredRecord) -> Ordering {
+    let confidence =
+        |record: &StoredRecord| if record.kind == &MEMORY { memory::confidence_of(record) } else { 0.0 };
+    confidence(b).total_cmp(&confidence(a))
 }
 
 /// Drops memories that do not qualify, and raises the scores of consolidated ones.

@@ -18,7 +18,7 @@ pub use session::session_context;
 pub use shown::{describe, match_reason, set_level};
 pub use step::{Exclusion, Step};
 
-use super::memories::{MemoryRule, run_with_memories};
+use super::memories::{MemoryRule, by_confidence, run_with_memories};
 use super::options::{By, Options};
 use super::request::{Method, Request};
 use crate::error::Result;
@@ -29,8 +29,8 @@ use candidates::{Candidate, candidates};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-/// Searches in the tree: the hits, best first, ties by address, and the steps that lead to them. With `link`,
-/// the hits are followed by the documents and memories of the partition that are linked to them, at most
+/// Searches in the tree: the hits, best first, ties by confidence and then by address, and the steps that lead to
+/// them. With `link`, the hits are followed by the documents and memories of the partition that are linked to them, at most
 /// `limit` in all. Errors if a question has nothing to search for.
 pub(super) fn run(
     store: &mut dyn Store,
@@ -48,6 +48,7 @@ pub(super) fn run(
         limit: options.limit,
         min_score: options.min_score,
         deduplicate: options.deduplicate,
+        has_context: !request.context.trim().is_empty(),
     }];
     let missing = targets.missing.iter();
     steps.extend(missing.map(|uri| Step::excluded(uri.clone(), Exclusion::Missing)));
@@ -214,7 +215,11 @@ fn filtered(store: &mut dyn Store, request: &Request, targets: &Targets) -> Resu
 
 /// The hits among the candidates; adds a step for each of the others.
 fn choose(mut found: Vec<Candidate>, options: &Options, steps: &mut Vec<Step>) -> Vec<Hit> {
-    found.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score).then_with(|| a.address.cmp(&b.address)));
+    found.sort_by(|a, b| {
+        let by_score = b.hit.score.total_cmp(&a.hit.score);
+        let by_confidence = || by_confidence(&a.hit.record, &b.hit.record);
+        by_score.then_with(by_confidence).then_with(|| a.address.cmp(&b.address))
+    });
     let mut seen: HashMap<[u8; 32], Address> = HashMap::new();
     let mut hits = Vec::new();
     for candidate in found {

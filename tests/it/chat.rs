@@ -285,6 +285,12 @@ fn a_document_of_the_user_is_the_context_and_no_others(home: Home) {
     assert_eq!(context["uri"], format!("viking://resources/users/ann/documents/{garden}"));
     assert_eq!(body["search_trace"]["result_count"], 1, "{body}");
     assert_eq!(body["search_trace"]["query_results"][0]["steps"][0]["event"], "search_start");
+    assert_eq!(body["search_trace"]["query_plan"], json!({"queries": [question], "session_context": false}));
+    // What the session said before counts too.
+    let later = json!({"session_id": body["session_id"], "debug_search_trace": true});
+    let (_, later) = chat(&proxy, ann, "And what else stands there?", later);
+    assert_eq!(later["search_trace"]["query_plan"]["session_context"], true, "{later}");
+    assert_eq!(later["search_trace"]["query_results"][0]["steps"][0]["session_context"], true, "{later}");
     // A whole library, and another document.
     let (_, body) = chat(&proxy, ann, question, json!({}));
     assert_eq!(body["context"][0]["doc_id"], garden.as_str(), "{body}");

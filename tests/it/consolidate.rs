@@ -28,6 +28,20 @@ fn consolidate(home: &Home, words: &[&str]) -> Ran {
     home.ran(command(home, words).stdin(Stdio::null()).output().unwrap())
 }
 
+/// The line that a run prints.
+fn result(ran: &Ran) -> Value {
+    let mut lines = lines_of(&ran.stdout);
+    assert_eq!(lines.len(), 1, "{ran}");
+    lines.remove(0)
+}
+
+/// The same without the time that it took.
+fn without_duration(ran: &Ran) -> Value {
+    let mut result = result(ran);
+    assert!(result.as_object_mut().unwrap().remove("duration_seconds").unwrap().is_u64(), "{ran}");
+    result
+}
+
 /// All memories of a store by their ids, whatever their state.
 fn memories(home: &Home) -> BTreeMap<String, Value> {
     let words = ["--all", "--kind", "memory", "--state", "all", "10000"];
@@ -74,7 +88,10 @@ fn similar_memories_become_one_and_that_can_be_undone_and_done_again(home: Home)
     assert_eq!(home.export(), before);
 
     let ran = consolidate(&home, &[]);
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran}");
+    assert_eq!(ran.status, 0, "{ran}");
+    let result = result(&ran);
+    assert_eq!(result["archived_memories"], json!(["a", "b"]));
+    assert_eq!((&result["skipped_count"], &result["total_processed"]), (&json!(1), &json!(3)));
     let notes = [
         "examined 3 memories, found 1 cluster of 2 memories, in ",
         "merged 1 cluster, 0 failed, in ",
@@ -83,6 +100,7 @@ fn similar_memories_become_one_and_that_can_be_undone_and_done_again(home: Home)
     assert!(notes.iter().all(|note| ran.stderr.contains(note)), "{ran}");
     assert_eq!(states(&home), (2, 2));
     let made = memories(&home).into_values().find(|one| one.get("source_ids").is_some()).unwrap();
+    assert_eq!(result["created_memories"], json!([made["id"]]));
     assert_eq!((&made["prior"], &made["confidence"]), (&json!(0.62), &json!(0.62)));
     assert_eq!(made["content"], json!("Content of a.\n\nContent of b."));
     // Words of all sources find it, and it alone.
@@ -92,6 +110,11 @@ fn similar_memories_become_one_and_that_can_be_undone_and_done_again(home: Home)
     // Nothing is left to do, and nothing would be within the window.
     let ran = consolidate(&home, &["--force"]);
     assert!(ran.status == 0 && ran.stderr.contains("examined 2 memories, found 0 clusters, in "), "{ran}");
+    assert_eq!(
+        without_duration(&ran),
+        json!({"kind": "consolidation", "created_memories": [],
+        "archived_memories": [], "skipped_count": 2, "total_processed": 2})
+    );
     let ran = consolidate(&home, &["-q"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     assert!(consolidate(&home, &[]).stderr.contains("passed over 1 partition"));
@@ -278,7 +301,7 @@ fn what_a_model_refuses_is_left_for_the_next_run(home: Home) {
     let fake = Fake::new([answer("failure"), answer("success"), answer("success")]);
     let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url());
     let ran = consolidate(&home, &["--model", "llama3.2"]);
-    assert!(ran.status == 2 && ran.stdout.is_empty(), "{ran}");
+    assert_eq!((ran.status, &result(&ran)["skipped_count"]), (2, &json!(4)), "{ran}");
     let notes = ["merged 1 cluster, 1 failed, in ", "created 1 memory, archived 3, in "];
     assert!(notes.iter().all(|note| ran.stderr.contains(note)), "{ran}");
     assert!(ran.stderr.contains("rsv-merge: error: <stdin>:1: not merged: the answer is invalid: "), "{ran}");

@@ -1,4 +1,4 @@
-//! Recall of memories: a block of their own, only when asked for, and their use.
+//! Recall of memories: a block of their own, where there are any, and their use.
 
 use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
@@ -133,5 +133,44 @@ fn later_requests_of_a_turn_show_the_memories_as_they_were_and_their_use_is_coun
         json!({"choices": [{"message": {"role": "assistant", "content": "Those."}}], "rsv": enriched["rsv"]});
     home.ingest(&[], &format!("{answer}\n"));
     assert_eq!((uses("tests"), uses("push")), (Some(json!(2)), None));
+    home.check();
+}
+
+on_each_store!(a_partition_recalls_its_memories_once_it_has_any);
+/// Keeps: Memories are recalled without a setting once a partition has any, and not in the middle of a turn.
+fn a_partition_recalls_its_memories_once_it_has_any(home: Home) {
+    let enrich = |home: &Home, partition: &str, messages: &Value| {
+        let request = json!({"model": "gpt-4o", "messages": messages}).to_string();
+        lines_of(&home.run("rsv-enrich", &["-p", partition], request).ok()).remove(0)
+    };
+    let question = json!([{"role": "user", "content": QUESTION}]);
+    home.ingest(
+        &["-p", "work"],
+        "{\"role\":\"user\",\"content\":\"The flaky tests are in CI.\",\"timestamp\":2000}\n",
+    );
+    let without = enrich(&home.env("RSV_ENRICH_RECALL", "similar,recent"), "work", &question);
+    let first = enrich(&home, "work", &question);
+    assert_eq!(first["messages"], without["messages"]);
+    assert!(first["rsv"]["account"].get("memories").is_none(), "{first}");
+    // The turn calls a tool; meanwhile something is learnt.
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
+        "function": {"name": "run", "arguments": "{}"}}]});
+    home.ingest(&[], &json!({"choices": [{"message": call}], "rsv": first["rsv"]}).to_string());
+    let home = with_memories(home);
+    let later = json!([question[0], call, {"role": "tool", "tool_call_id": "c", "content": "ok"}]);
+    assert_eq!(enrich(&home, "work", &later)["messages"][0], first["messages"][0]);
+    // The next turn has it, and no other partition.
+    let next = enrich(&home, "work", &question);
+    assert!(last(&next).contains("> Run flaky tests ten times"), "{next}");
+    let tokens: u64 = next["rsv"]["account"]["memories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| part["tokens"].as_u64().unwrap())
+        .sum();
+    assert!(tokens > 0 && tokens < 500, "{next}");
+    assert!(!last(&enrich(&home, "elsewhere", &question)).contains("<rsv-memory>"));
+    let none = home.env("RSV_ENRICH_RECALL", "similar,recent");
+    assert!(enrich(&none, "work", &question)["rsv"]["account"].get("memories").is_none());
     home.check();
 }

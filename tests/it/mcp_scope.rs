@@ -7,31 +7,36 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// What only another partition, or another instance, has.
-const SECRET: &str = "xyzzy";
+pub(crate) const SECRET: &str = "xyzzy";
 
 /// A store with the same in two partitions, but for the secret.
 fn two_partitions() -> Home {
     let home = Home::new();
     for (partition, word) in [("p", "plain"), ("q", SECRET)] {
-        let lines = [
-            json!({"role": "user", "content": format!("The {word} owl"), "instance": "s"}),
-            json!({"title": format!("Feed the {word} owl"), "content": format!("{word} owl"), "outcome": "success"}),
-            json!({"title": format!("A {word} owl"), "content": format!("{word} owl"), "category": "entity",
-                "uri": format!("viking://user/{partition}/memories/entity/{word}")}),
-            json!({"kind": "document", "uri": "viking://resources/owl", "title": word, "content": format!("The {word} owl")}),
-            json!({"kind": "document", "uri": format!("viking://resources/users/{partition}/owl"), "title": word,
-                "content": format!("The {word} owl")}),
-            json!({"kind": "document", "uri": format!("viking://user/{partition}/sessions/s/history/h"), "title": word,
-                "content": format!("The {word} owl")}),
-        ];
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        home.ingest(&["-p", partition], &lines);
+        in_partition(&home, partition, word);
     }
     home
 }
 
+/// Stores records of all kinds with a word in a partition.
+pub(crate) fn in_partition(home: &Home, partition: &str, word: &str) {
+    let lines = [
+        json!({"role": "user", "content": format!("The {word} owl"), "instance": "s"}),
+        json!({"title": format!("Feed the {word} owl"), "content": format!("{word} owl"), "outcome": "success"}),
+        json!({"title": format!("A {word} owl"), "content": format!("{word} owl"), "category": "entity",
+            "uri": format!("viking://user/{partition}/memories/entity/{word}")}),
+        json!({"kind": "document", "uri": "viking://resources/owl", "title": word, "content": format!("The {word} owl")}),
+        json!({"kind": "document", "uri": format!("viking://resources/users/{partition}/owl"), "title": word,
+            "content": format!("The {word} owl")}),
+        json!({"kind": "document", "uri": format!("viking://user/{partition}/sessions/s/history/h"), "title": word,
+            "content": format!("The {word} owl")}),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    home.ingest(&["-p", partition], &lines);
+}
+
 /// The ids of all records of a partition.
-fn ids(home: &Home, partition: &str) -> Vec<String> {
+pub(crate) fn ids(home: &Home, partition: &str) -> Vec<String> {
     let lines = lines_of(&home.run("rsv-export", &["-p", partition], "").ok());
     lines.iter().filter_map(|line| line["id"].as_str().map(str::to_owned)).collect()
 }

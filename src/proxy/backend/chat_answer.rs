@@ -42,6 +42,8 @@ impl ChatContext {
         trace.set("result_count", enriched.documents.len().to_string());
         let mut plan = Object::default();
         plan.set("queries", format!("[{}]", quote(question)));
+        let is_in_session = |step: &Step| matches!(step, Step::SearchStart { has_context: true, .. });
+        plan.set("session_context", enriched.steps.iter().any(is_in_session).to_string());
         trace.set("query_plan", plan.to_json());
         let steps: Vec<Object> = enriched.steps.iter().map(Step::to_object).collect();
         let hits = enriched.documents.iter().map(|(record, score)| {

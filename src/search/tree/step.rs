@@ -16,6 +16,8 @@ pub enum Step {
         min_score: Option<f64>,
         /// Whether of those that say the same only the best is a hit.
         deduplicate: bool,
+        /// Whether the words of a session count beside the questions.
+        has_context: bool,
     },
     /// A directory with this score is visited; this many of its children are candidates, or lead to some.
     Directory { uri: Address, score: f64, children: usize },
@@ -80,7 +82,7 @@ impl Step {
         line.set_text("kind", "step");
         let number = |line: &mut Object, name: &str, number: f64| line.set(name, number.to_string());
         match self {
-            Step::SearchStart { questions, targets, method, limit, min_score, deduplicate } => {
+            Step::SearchStart { questions, targets, method, limit, min_score, deduplicate, has_context } => {
                 line.set_text("event", "search_start");
                 line.set("questions", array(questions.iter().map(String::as_str)));
                 line.set("targets", array(targets.iter().map(Address::as_str)));
@@ -96,6 +98,9 @@ impl Step {
                 }
                 if *deduplicate {
                     line.set("deduplicate", "true");
+                }
+                if *has_context {
+                    line.set("session_context", "true");
                 }
             }
             Step::Directory { uri, score, children } => {
@@ -153,10 +158,12 @@ impl Step {
     /// The step for people, without a line end.
     pub fn to_text(&self) -> String {
         match self {
-            Step::SearchStart { questions, targets, method, .. } => {
+            Step::SearchStart { questions, targets, method, has_context, .. } => {
                 let targets: Vec<&str> = targets.iter().map(Address::as_str).collect();
                 let questions: Vec<String> = questions.iter().map(|question| quote(question)).collect();
-                format!("{} search for {} below {}", method.name(), questions.join(", "), targets.join(", "))
+                let with = if *has_context { " with the words of the session" } else { "" };
+                let (questions, targets) = (questions.join(", "), targets.join(", "));
+                format!("{} search for {questions}{with} below {targets}", method.name())
             }
             Step::Directory { uri, score, children } => format!("visited    {score:.3} {uri} ({children})"),
             Step::Candidate { uri, own, score, .. } => format!("candidate  {score:.3} {uri} (own {own:.3})"),
