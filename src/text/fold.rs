@@ -11,6 +11,15 @@ use unicode_normalization::char::is_combining_mark;
 /// The version of `fold`.
 pub(crate) const FOLDING: i64 = 2;
 
+/// The bytes of a question, or of a text whose language is told by its first words, that are read: what is longer is
+/// pasted.
+const READ_BYTES: usize = 4 * 1024;
+
+/// Folds the beginning of a long text.
+pub(super) fn fold_beginning(text: &str) -> String {
+    fold(&text[..text.floor_char_boundary(READ_BYTES)])
+}
+
 /// Folds a text: compatibility decomposition (NFKD), lower case, without accents, points, vowel marks and characters
 /// that are not seen; and one letter, digit or mark for those that `plain` names.
 pub(crate) fn fold(text: &str) -> String {

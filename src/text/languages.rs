@@ -4,7 +4,7 @@
 //! languages. These are chosen among the store's languages, which it notes as texts are written: so in a store of
 //! English nothing is stemmed otherwise than in English, whatever a question looks like.
 
-use super::fold::fold;
+use super::fold::{fold, fold_beginning};
 use super::stop_words;
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
@@ -272,7 +272,7 @@ impl Languages {
     /// The languages that a text is in, by itself: English unless it has at least two stop words of another language in
     /// Latin letters, and more than of English; the others by their scripts.
     pub fn of_text(text: &str) -> Languages {
-        let counts = StopWordCounts::of(words(&fold(text)));
+        let counts = StopWordCounts::of(words(&fold_beginning(text)));
         let latin = Latin.languages();
         let (most, others) = (counts.most(latin), Languages(Languages::ALL.0 & !latin.0));
         if most < 2 || counts.of_language(ENGLISH) == most {
@@ -284,7 +284,7 @@ impl Languages {
 
     /// The languages that a text is in, by itself, as `of_text`; English unless another one in Latin letters is sure.
     pub fn surely_of(text: &str) -> Languages {
-        let counts = StopWordCounts::of(words(&fold(text)));
+        let counts = StopWordCounts::of(words(&fold_beginning(text)));
         let others = Languages(Languages::ALL.0 & !Latin.languages().0);
         match counts.sure(Latin.languages()) {
             Languages::NONE => others.or(Languages::ENGLISH),
@@ -349,8 +349,7 @@ pub(crate) struct ToldLanguages {
 impl ToldLanguages {
     /// Adds a text; its beginning counts.
     pub(crate) fn add(&mut self, text: &str) {
-        let end = (0..=TOLD_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-        let beginning = &text[..end.unwrap_or_default()];
+        let beginning = &text[..text.floor_char_boundary(TOLD_BYTES)];
         let folded = fold(beginning);
         let counts = StopWordCounts::of_whole(&folded);
         let told = counts.told(beginning, &folded);

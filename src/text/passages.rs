@@ -4,7 +4,7 @@
 //! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179 questions
 //! about long chats, the sentence of the answer reaches the model as often.
 
-use super::fold::fold;
+use super::fold::{fold, fold_beginning};
 use super::languages::{Languages, Stem};
 use super::terms;
 use std::collections::HashSet;
@@ -143,7 +143,7 @@ impl SoughtWords {
     /// Reads a question in some languages, of a long one the beginning.
     pub fn of(question: &str, languages: Languages) -> SoughtWords {
         let mut sought = SoughtWords { words: Vec::new(), pieces: Vec::new() };
-        for word in terms::words(&fold(question)).take(MAX_WORDS) {
+        for word in terms::words(&fold_beginning(question)).take(MAX_WORDS) {
             if word.contains(terms::is_unspaced) {
                 let pieces = terms::pieces(word).into_iter().map(str::to_owned);
                 let new: Vec<String> = pieces.filter(|piece| !sought.pieces.contains(piece)).collect();

@@ -1,7 +1,7 @@
 //! The positions of the words of a question in a text: whether neighbours are neighbours there too. An index
 //! by words does not tell it, so the texts of a few candidates are read.
 
-use super::fold::fold;
+use super::fold::{fold, fold_beginning};
 use super::languages::{Languages, Stem};
 use super::terms::words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub struct Phrasing {
 impl Phrasing {
     /// Reads a question in some languages, of a long one the beginning.
     pub fn of(question: &str, languages: Languages) -> Phrasing {
-        let folded = fold(question);
+        let folded = fold_beginning(question);
         let mut phrasing = Phrasing { stems: Vec::new(), pairs: BTreeSet::new(), content: BTreeSet::new() };
         let mut last = None;
         for word in words(&folded).take(MAX_WORDS) {

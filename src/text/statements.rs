@@ -94,8 +94,7 @@ pub fn statements(text: &str) -> Vec<Clause> {
 
 /// The part of a text that is read for its statements.
 pub fn beginning(text: &str) -> &str {
-    let end = (0..=MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or_default()]
+    &text[..text.floor_char_boundary(MAX_BYTES)]
 }
 
 /// Whether a clause of a text in some languages may be in that of a code: by its characters where that has no stemmer.

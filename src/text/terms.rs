@@ -379,7 +379,7 @@ fn beginning_of_question(question: &str) -> &str {
     if question.len() <= MAX_QUESTION_BYTES {
         return question;
     }
-    let end = (0..=MAX_QUESTION_BYTES).rev().find(|&at| question.is_char_boundary(at)).unwrap_or_default();
+    let end = question.floor_char_boundary(MAX_QUESTION_BYTES);
     let last_space = question[..end].rfind(char::is_whitespace);
     &question[..last_space.unwrap_or(end)]
 }

@@ -156,7 +156,7 @@ fn block_end(text: &str) -> usize {
     if text.len() <= BLOCK_BYTES {
         return text.len();
     }
-    let end = (0..=BLOCK_BYTES).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(BLOCK_BYTES);
+    let end = text.floor_char_boundary(BLOCK_BYTES);
     let mut lines = text[..end].rmatch_indices('\n').map(|(at, _)| at + 1);
     lines.find(|&at| text[at..].starts_with(char::is_alphanumeric)).unwrap_or(end)
 }
