@@ -137,6 +137,7 @@ mod rename;
 mod repair;
 mod request_shapes;
 mod reservoir;
+mod reservoir_graph;
 mod reservoir_recipes;
 mod robust;
 mod round_trips;
