@@ -34,7 +34,7 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
         programs
     );
     let own = files::settings(&settings).into_iter().chain(files::reservoir(&settings));
-    let own = own.chain(files::secrets(common, &settings));
+    let own = own.chain(files::variables(common, &settings)).chain(files::secrets(common, &settings));
     own.chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
 }
 

@@ -38,8 +38,8 @@ mod versions;
 mod write_plan;
 
 pub use api::{
-    Among, Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, Maintenance, Model, OpenMode, Records,
-    Removal, State, Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
+    Among, Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, MODEL_FACT, Maintenance, Model,
+    OpenMode, Records, Removal, State, Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
 };
 pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
 pub use copy::copy;

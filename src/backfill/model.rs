@@ -4,10 +4,7 @@ use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
 use crate::error::Result;
-use crate::store::Store;
-
-/// The fact that names the model by which a store is searched.
-pub(super) const MODEL: &str = "model";
+use crate::store::{MODEL_FACT, Store};
 
 /// The fact that names the model which the settings choose, once that has been announced.
 const ANNOUNCED: &str = "announced";
@@ -17,7 +14,7 @@ const LOCAL: &str = "local";
 
 /// The model that a store is searched by: the one it remembers, else that of most of its vectors.
 pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
-    if let Some(model) = store.fact(MODEL)? {
+    if let Some(model) = store.fact(MODEL_FACT)? {
         return Ok(Some(model));
     }
     Ok(store.models()?.into_iter().max_by_key(|model| model.vectors).map(|model| model.name))

@@ -1,12 +1,11 @@
 //! Vectors for the records that have none.
 
-use super::model::MODEL;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Record, RecordKind, Scopes, StoredRecord, kinds};
-use crate::store::{Select, Store, Unembedded, WriteOutcome, WriteRules};
+use crate::store::{MODEL_FACT, Select, Store, Unembedded, WriteOutcome, WriteRules};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Instant;
@@ -260,8 +259,8 @@ struct BatchOutcome {
 
 /// Writes vectors; the first ones of a store decide its model.
 fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embedding]) -> Result<BatchOutcome> {
-    if !model_known && !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL)?.is_none() {
-        store.set_fact(MODEL, Some(model))?;
+    if !model_known && !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL_FACT)?.is_none() {
+        store.set_fact(MODEL_FACT, Some(model))?;
     }
     let records: Vec<Record> = made.iter().cloned().map(Record::Embedding).collect();
     let mut outcome = BatchOutcome::default();

@@ -1,11 +1,11 @@
 //! Replay: embeds everything again, with another model or with the same one. An interrupted replay continues.
 
-use super::model::{MODEL, model_of};
+use super::model::model_of;
 use super::pending::{all, embeddable, named, vectors};
 use crate::embed::{BatchSizer, Embedder};
 use crate::error::{Error, Result};
 use crate::record::{Object, Position, Scopes, StoredRecord};
-use crate::store::{Select, Store};
+use crate::store::{MODEL_FACT, Select, Store};
 use std::time::Instant;
 
 /// The fact that holds the progress of a replay with the same model.
@@ -39,7 +39,7 @@ pub fn replay(
     match before {
         Some(before) if before != embedder.model() => {
             // Searches use the vectors of the previous model until the store changes its model.
-            store.set_fact(MODEL, Some(&before))?;
+            store.set_fact(MODEL_FACT, Some(&before))?;
             all(store, embedder, which, report, fault)?;
             return switch(store, embedder.model(), before, keep);
         }
@@ -59,7 +59,7 @@ fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Res
     if !keep {
         store.set_fact(REMOVED_MODEL, Some(&before))?;
     }
-    store.set_fact(MODEL, Some(model))?;
+    store.set_fact(MODEL_FACT, Some(model))?;
     store.set_fact(REPLAY, None)?;
     finish(store, Some(model))?;
     Ok(Replayed::Done)

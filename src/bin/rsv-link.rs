@@ -48,7 +48,8 @@ struct Args {
     /// Rebuild all synapses, not only those of new messages, within the reach of link.reach
     #[arg(long, conflicts_with = "Show")]
     rebuild: bool,
-    /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id
+    /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id, and have Reservoir's
+    /// vector index find all messages
     #[arg(long, conflicts_with_all = ["Show", "dry_run"])]
     adopt: bool,
     /// Require at least this similarity (cosine) for a synapse [default: link.threshold, else the model's own], or, for a

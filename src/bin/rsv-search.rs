@@ -440,7 +440,14 @@ impl Search<'_> {
         if rank == 0 {
             io.out.with(|out| self.format.write_miss(query, out))?;
             let is_for_person = io.stdout_is_tty() || io.prints_summaries();
-            if query.is_none() && request.options.limit > 0 && is_for_person {
+            let is_question = query.is_none() && request.options.limit > 0;
+            let names_none = is_question && !io.common.names_scope();
+            if names_none && matches!(self.format.style, HitStyle::Reservoir(_)) {
+                // Clients of Reservoir write to partitions that its search does not read unless they are named.
+                if let Some(note) = self.searcher.other_partitions(store, &request)? {
+                    io.note(note);
+                }
+            } else if is_question && is_for_person {
                 for note in self.searcher.nothing_found(store, &request, &self.everywhere)? {
                     io.note(note);
                 }

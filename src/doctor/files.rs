@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::record::Scopes;
 use crate::store::{self, Derived, ERASE_PENDING, Leftovers, OpenMode, Store};
 use rustix::fs::{Access, access, statvfs};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number of errors of a store that are reported.
 const MAX_REPORTED_ERRORS: u32 = 3;
@@ -55,6 +56,27 @@ pub(super) fn reservoir_text(settings: &Settings, file: &ReservoirFile) -> Strin
     let keys = settings.keys_of_reservoir().join(", ");
     let keys = if keys.is_empty() { "nothing" } else { &keys };
     format!("{keys} from {}", file.path.display())
+}
+
+/// Files beside those of the settings that hold variables, as other programs read them.
+pub(super) fn variables(common: &Common, settings: &Settings) -> Vec<Finding> {
+    let own = config::path(common).ok();
+    let reservoirs = settings.reservoir_file().map(|file| file.path.clone());
+    let directories: BTreeSet<PathBuf> = [own, reservoirs]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| path.parent().map(Path::to_owned))
+        .collect();
+    let files = directories.into_iter().map(|directory| directory.join(".env"));
+    let advice = |path: PathBuf| {
+        let load = format!("set -a; . {}; set +a", quoted(&path));
+        let error = Error::new(format!("{} is not read", path.display()));
+        Finding::advice(
+            "env",
+            &error.hint(format!("rsv-config set KEY VALUE, or load it in the shell: {load}")),
+        )
+    };
+    files.filter(|path| path.is_file()).map(advice).collect()
 }
 
 /// Whether a file that holds keys is for its owner alone; nothing where it holds none.

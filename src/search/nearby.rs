@@ -4,10 +4,14 @@ use crate::error::Result;
 use crate::record::{Scope, Scopes};
 use crate::store::{Select, Store};
 use crate::text::{Occur, Term};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The greatest number of hits in other scopes that are counted.
 const MAX_COUNTED: usize = 10_000;
+
+/// The greatest number of other partitions that are named.
+const MAX_NAMED: usize = 5;
 
 /// The sentences for a person for whom nothing was found in a selection. With `terms`, of a search by words, only
 /// messages that contain them count. `everywhere` is the command that finds those of other scopes.
@@ -42,6 +46,33 @@ pub fn nothing_found(
     let names: Vec<&Scope> = all.iter().map(|(scope, _)| scope).collect();
     let near = if there(&which.scopes) { None } else { nearest(&which.scopes, &names) };
     Ok(std::iter::once(first).chain(near).collect())
+}
+
+/// Says in which partitions somebody who named none would find something, and how much; of the most first. With `terms`,
+/// only messages that contain them count.
+pub(super) fn other_partitions(
+    store: &mut dyn Store,
+    which: &Select,
+    terms: Option<&[Term]>,
+) -> Result<Option<String>> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for (scope, count) in elsewhere(store, which, terms)? {
+        *counts.entry(scope.partition).or_default() += count;
+    }
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let Some((first, _)) = counts.first() else { return Ok(None) };
+    let noun = if terms.is_some() { "hit" } else { "message" };
+    let named = counts.iter().take(MAX_NAMED).map(|(partition, count)| {
+        let end = if *count == 1 { "" } else { "s" };
+        format!("{count} {noun}{end} in {partition}")
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if counts.len() > MAX_NAMED {
+        text += &format!(", and some in {} more partitions", counts.len() - MAX_NAMED);
+    }
+    let quoted = shlex::try_quote(first).unwrap_or_default();
+    Ok(Some(format!("{text}; to search there: -p {quoted}")))
 }
 
 /// The numbers of the messages that meet the conditions in other scopes.

@@ -224,6 +224,12 @@ impl<'a> Searcher<'a> {
         Ok(notes)
     }
 
+    /// For somebody who named no scope and found nothing: in which partitions there is something, and how much.
+    pub fn other_partitions(&self, store: &mut dyn Store, request: &Request) -> Result<Option<String>> {
+        let terms = self.is_by_all_words(request).then(|| Term::parse(request.question()));
+        nearby::other_partitions(store, &request.which, terms.as_deref())
+    }
+
     fn goes_by_meaning(&self, request: &Request) -> bool {
         request.is_by_meaning() && !self.must_use_words
     }

@@ -154,6 +154,9 @@ pub struct Unembedded {
     pub model_known: bool,
 }
 
+/// The fact that names the model by which the store is searched; without it, that is the model of most vectors.
+pub const MODEL_FACT: &str = "model";
+
 /// A model with vectors in the store.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Model {

@@ -5,7 +5,8 @@
 //! implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared reads, and `unadopted`
 //! reads messages of other programs. `rename` moves records, as `write` writes a batch: `removal` and `existing` read
 //! the records that exist, and
-//! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `reindex` brings words up to date.
+//! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `reindex` brings words up to date,
+//! `message_vectors` the vectors that messages hold.
 //! `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the writers' lock; `server` holds
 //! the connections, with `selection`,
 //! `changes`, `statements`, `record_node`, `values` and `error`.
@@ -20,6 +21,7 @@ mod fulltext;
 mod graph;
 mod links;
 mod lock;
+mod message_vectors;
 mod nearest;
 mod read;
 mod record_node;

@@ -144,6 +144,7 @@ mod rename;
 mod repair;
 mod request_shapes;
 mod reservoir;
+mod reservoir_graph;
 mod reservoir_recipes;
 mod retention;
 mod robust;

@@ -89,8 +89,15 @@ impl Graph {
 
     /// The rows of a statement.
     pub(crate) fn rows<T: DeserializeOwned>(&self, statement: &str) -> Vec<T> {
+        self.answer(statement, &[])
+    }
+
+    /// The rows of a statement with parameters.
+    pub(crate) fn answer<T: DeserializeOwned>(&self, statement: &str, params: &[(&str, BoltType)]) -> Vec<T> {
+        let query =
+            params.iter().fold(query(statement), |query, (name, value)| query.param(name, value.clone()));
         self.runtime.block_on(async {
-            let mut rows = self.driver.execute(query(statement)).await.unwrap();
+            let mut rows = self.driver.execute(query).await.unwrap();
             let mut all = Vec::new();
             while let Some(row) = rows.next().await.unwrap() {
                 all.push(row.to().unwrap());
@@ -787,7 +794,7 @@ fn letters(number: usize) -> String {
 }
 
 /// Conditions that must not occur in the graph.
-const WRONG: [(&str, &str); 7] = [
+const WRONG: [(&str, &str); 9] = [
     (
         "collections count their records",
         "MATCH (c:RsvCollection) WHERE c.documents <> CASE c.kind
@@ -828,5 +835,19 @@ const WRONG: [(&str, &str); 7] = [
     (
         "two messages have one synapse",
         "MATCH (a)-[l:SYNAPSE]->(b) WITH a, b, count(l) AS count WHERE count > 1 RETURN a.rsv_id AS text",
+    ),
+    (
+        "messages hold the vectors of one model, or of Reservoir",
+        "MATCH (s:RsvStore) WHERE s.message_model IS NOT NULL OPTIONAL MATCH (model:RsvModel {n: s.message_model})
+         MATCH (m:RsvMessage) OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name})
+         OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(own) WHERE NOT own:RsvVector
+         WITH m, coalesce(e.embedding, own.embedding, []) AS vector
+         WHERE any(at IN range(0, size(vector)) WHERE coalesce(m.embedding[at] <> vector[at], false))
+           OR size(m.embedding) <> size(vector) RETURN m.rsv_id AS text",
+    ),
+    (
+        "messages that hold no vectors hold none",
+        "MATCH (s:RsvStore) WHERE s.message_model IS NULL MATCH (m:RsvMessage) WHERE m.embedding <> []
+         AND NOT EXISTS { (m)-[:HAS_EMBEDDING]->(own) WHERE NOT own:RsvVector } RETURN m.rsv_id AS text",
     ),
 ];

@@ -27,11 +27,16 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new() -> Desk {
-        let desk = Desk { home: Home::with_model() };
-        std::fs::create_dir(desk.home.path("bin")).unwrap();
-        symlink(script("reservoir"), desk.home.path("bin/reservoir")).unwrap();
+        let desk = Desk::in_home(Home::with_model());
         desk.home.ingest(&[], &SEED.join("\n"));
         desk
+    }
+
+    /// A shell with `reservoir` in a home.
+    pub(crate) fn in_home(home: Home) -> Desk {
+        std::fs::create_dir(home.path("bin")).unwrap();
+        symlink(script("reservoir"), home.path("bin/reservoir")).unwrap();
+        Desk { home }
     }
 
     /// A command that the shell finds: a script of sh.
@@ -41,7 +46,7 @@ impl Desk {
     }
 
     /// bash, where it finds the tools, `reservoir`, and what this machine has.
-    fn shell(&self, words: &[&str]) -> Command {
+    pub(crate) fn shell(&self, words: &[&str]) -> Command {
         let tools = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display();
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{tools}:{path}", self.home.path("bin").display());
@@ -132,7 +137,10 @@ fn heading(line: &str) -> Option<(&str, &str)> {
 
 /// The page on the command line, line by line.
 const REFERENCE: &[(&str, Shape)] = &[
-    (r#"reservoir search "python programming" || test $? = 1"#, Shape::Nothing),
+    (
+        r#"reservoir search "python programming" 2> said || test $? = 1; cat said"#,
+        Shape::Text("rsv-search: 1 hit in alice; to search there: -p alice\n"),
+    ),
     (r#"reservoir search --partition alice "python programming""#, Shape::Found(1)),
     (r#"reservoir search --semantic "machine learning concepts""#, Shape::Hits(2)),
     (r#"reservoir search --partition alice --instance coding "neural networks""#, Shape::Found(1)),
@@ -203,6 +211,92 @@ fn the_command_lines_of_the_reference_run_and_print_what_they_should() {
 }
 
 #[test]
+fn a_search_by_meaning_without_a_model_is_one_by_words() {
+    let desk = Desk::in_home(Home::new());
+    let search = r#"reservoir search "Where do the tomatoes stand?" --semantic --link"#;
+    let ran = desk.run(search);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran}");
+    assert!(
+        ran.stderr.starts_with("rsv-search: searching by words: ") && ran.stderr.lines().count() == 1,
+        "{ran}"
+    );
+    desk.run(r#"echo "The tomatoes are by the wall." | reservoir ingest"#).ok();
+    let ran = desk.run(search);
+    assert!(ran.status == 0 && Shape::Found(1).of(&ran.stdout, &desk), "{ran}");
+    assert!(ran.stdout.ends_with("user: The tomatoes are by the wall.\n"), "{ran}");
+    assert!(
+        ran.stderr.starts_with("rsv-search: searching by words: ") && ran.stderr.lines().count() == 1,
+        "{ran}"
+    );
+    // The tool itself, and a user who asks for something else, get what they ask for.
+    let said = desk.run("rsv-search --semantic tomatoes").trouble();
+    assert!(said.contains("rsv-embed --fetch"), "{said}");
+    assert_eq!(desk.run(r#"reservoir search --semantic --fallback keyword "tomatoes owls""#).status, 1);
+}
+
+#[test]
+fn a_search_that_names_no_partition_says_where_there_is_something() {
+    let reply = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"By the wall, tomato by tomato."}}]}"#;
+    let provider = Fake::new([Answer::new(200, reply), Answer::new(200, reply)]);
+    let desk = Desk::in_home(Home::new().env("OLLAMA_BASE_URL", &provider.url()));
+    let mut proxy = Proxy::spawn(desk.shell(&["-c", "exec reservoir start --port 0"]));
+    for (path, question) in
+        [("alice/instance/app", "Where are my tomatoes?"), ("bob/instance/app", "And my tomato?")]
+    {
+        assert_eq!(
+            proxy.post(&format!("/partition/{path}/v1/chat/completions"), "", &asking(question)).0,
+            200
+        );
+    }
+    assert_eq!(proxy.end(), Some(0));
+    desk.run("echo 'A tomato of bob' | reservoir ingest -p bob").ok();
+    let said = |line: &str| {
+        let ran = desk.run(line);
+        assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{line}: {ran}");
+        ran.stderr
+    };
+    let wanted = "rsv-search: 3 hits in bob, 2 hits in alice; to search there: -p bob\n";
+    assert_eq!(said("reservoir search tomato"), wanted);
+    assert_eq!(said("reservoir search owl"), "");
+    for named in ["-q tomato", "-p carol tomato", "-i app tomato", "--all owl"] {
+        assert_eq!(said(&format!("reservoir search {named}")), "", "{named}");
+    }
+    assert_eq!(said("rsv-search tomato"), "", "only in Reservoir's format");
+    assert_eq!(desk.run("reservoir search -p bob tomato").ok().lines().count(), 3);
+    desk.run("echo 'A tomato for all' | reservoir ingest").ok();
+    let found = desk.run("reservoir search tomato");
+    assert!(
+        found.status == 0 && found.stderr.is_empty() && Shape::Found(1).of(&found.stdout, &desk),
+        "{found}"
+    );
+}
+
+#[test]
+fn doctor_names_a_file_of_variables_beside_the_settings() {
+    let home = Home::new();
+    let found = |home: &Home| -> Vec<String> {
+        let found = lines_of(&home.run("rsv-config", &["doctor"], "").stdout);
+        let of_variables = found.iter().filter(|line| line["check"] == "env");
+        of_variables.map(|line| format!("{}: {}: {}", line["state"], line["found"], line["remedy"])).collect()
+    };
+    assert_eq!(found(&home), [""; 0]);
+    home.write(".env", "OPENAI_API_KEY=sk-home");
+    assert_eq!(found(&home), [""; 0], "that is not beside the settings");
+    home.write(".config/rsv/.env", "OPENAI_API_KEY=sk-one");
+    home.write(".config/reservoir/.env", "OPENAI_API_KEY=sk-two");
+    home.write(".config/reservoir/reservoir.toml", "model = \"gpt-4\"\n");
+    let found = found(&home);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (found, directory) in found.iter().zip(["reservoir", "rsv"]) {
+        let path = home.path(&format!(".config/{directory}/.env")).display().to_string();
+        let wanted = format!(
+            r#""advice": "{path} is not read": "rsv-config set KEY VALUE, or load it in the shell: set -a; . '{path}'; set +a""#
+        );
+        assert_eq!(*found, wanted);
+    }
+}
+
+#[test]
 fn a_replay_links_what_it_embeds() {
     if !can_run_examples() {
         return;
@@ -226,10 +320,7 @@ fn a_replay_links_what_it_embeds() {
 fn start_also_listens_on_ollamas_port() {
     let reply = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Here."}}]}"#;
     let provider = Fake::new([Answer::new(200, reply)]);
-    let home = Home::new().env("OLLAMA_BASE_URL", &provider.url());
-    std::fs::create_dir(home.path("bin")).unwrap();
-    symlink(script("reservoir"), home.path("bin/reservoir")).unwrap();
-    let desk = Desk { home };
+    let desk = Desk::in_home(Home::new().env("OLLAMA_BASE_URL", &provider.url()));
     let mut proxy = Proxy::spawn(desk.shell(&["-c", "exec reservoir start --port 0"]));
     let path = "/v1/partition/p/instance/i/chat/completions";
     let (status, answer) = proxy.post(path, "", &asking("Where?"));
@@ -352,9 +443,7 @@ fn the_settings_file_of_reservoir_holds_where_rsv_has_no_value() {
 #[test]
 fn start_names_the_store_the_model_and_a_graph_that_is_not_used() {
     let said_by = |home: Home| {
-        std::fs::create_dir(home.path("bin")).unwrap();
-        symlink(script("reservoir"), home.path("bin/reservoir")).unwrap();
-        let desk = Desk { home };
+        let desk = Desk::in_home(home);
         let mut proxy = Proxy::spawn(desk.shell(&["-c", "exec reservoir start --port 0"]));
         let (said, status) = proxy.last_words();
         assert_eq!(status, Some(0), "{said}");

@@ -1,5 +1,6 @@
 //! Every statement that changes the graph, and those that read the existing records first.
 
+pub(super) mod message_vectors;
 pub(super) mod reindex;
 pub(super) mod repair;
 
@@ -69,7 +70,8 @@ pub(super) const WITHOUT_DIGESTS: usize = 1;
 pub(super) const OLDEST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN]];
+/// From the last step on, messages may hold vectors, which an earlier release would not keep up to date.
+pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[]];
 
 /// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;
@@ -284,12 +286,17 @@ pub(super) const MARK_DOUBLES: &str = "
 const ADD_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})
     CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties {late}
-    WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)";
+    WITH r, e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector){held}";
+/// Messages hold the vectors of this model (`neo4j/message_vectors.rs`).
+const HELD_BY_MESSAGE: &str = "
+    WITH r, row MATCH (:RsvStore {one: true, message_model: {model}})
+    CALL db.create.setNodeVectorProperty(r, 'embedding', row.vector)";
 const REMOVE_UNEMBEDDED_LABEL: &str = "REMOVE r:RsvLacks{model}";
-/// A message that Reservoir wrote has an embedding of Reservoir's already: Reservoir would count a second one as that
-/// of another message.
+/// A message that Reservoir wrote has an embedding node of Reservoir's already: Reservoir would count a second one as
+/// that of another message.
 const LABEL_FOR_RESERVOIR: &str = "
-    FOREACH (_ IN CASE WHEN size(r.embedding) > 0 THEN [] ELSE [1] END | SET e:Embedding{dim})";
+    FOREACH (_ IN CASE WHEN EXISTS { (r)-[:HAS_EMBEDDING]->(own) WHERE NOT own:RsvVector } THEN [] ELSE [1] END |
+      SET e:Embedding{dim})";
 /// One statement for each relation: if the type is a parameter, the server (5.26.0) caches the first value that it
 /// gets.
 const ADD_LINKS: &str = "
@@ -479,7 +486,9 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
     if late && of_message {
         afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));
     }
-    ADD_VECTORS.replace("{labels}", &(for_reservoir + &own)).replace("{late}", &afterwards)
+    let held = if of_message { for_model(HELD_BY_MESSAGE, model) } else { String::new() };
+    let labelled = ADD_VECTORS.replace("{labels}", &(for_reservoir + &own));
+    labelled.replace("{late}", &afterwards).replace("{held}", &held)
 }
 
 /// The statement that removes a link of a relation.

@@ -12,7 +12,7 @@ use super::statements::{self, for_model, selected};
 use super::values::Params;
 use super::write::run_over;
 use super::{
-    changes::{reindex, repair as changes},
+    changes::{message_vectors, reindex, repair as changes},
     schema, tallies,
 };
 use crate::record::{RecordKind, Scopes, StoredRecord, digest_number, kinds};
@@ -41,6 +41,7 @@ impl Neo4j {
         self.is_outdated = false;
         let counts = self.server.write(|transaction| {
             lock(transaction, 0)?;
+            transaction.run(message_vectors::BEGIN_AGAIN, Params::new())?;
             count_all(transaction)
         })?;
         for (number, what) in

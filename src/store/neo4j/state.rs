@@ -11,7 +11,7 @@ use super::unadopted::UnadoptedBatch;
 use super::values::{Params, Row};
 use crate::error::Error;
 use crate::record::{MESSAGE, Scope, Scopes, StoredRecord};
-use crate::store::api::{Among, Claim, Derived, Maintenance, State, Tallies};
+use crate::store::api::{Among, Claim, Derived, MODEL_FACT, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
@@ -36,7 +36,11 @@ impl State for Neo4j {
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
         let params = Params::new().with("name", name).with("value", value);
-        self.or_error("write to", self.server.write(|t| t.run(statement, params.clone())))
+        self.or_error("write to", self.server.write(|t| t.run(statement, params.clone())))?;
+        if name != MODEL_FACT {
+            return Ok(());
+        }
+        self.or_error("write to", self.update_message_vectors())
     }
 
     fn facts(&mut self, prefix: &str) -> Result<Vec<(String, String)>> {
@@ -132,7 +136,9 @@ impl Maintenance for Neo4j {
     }
 
     fn adopt(&mut self) -> Result<u64> {
-        self.or_error("write to", self.adopt_all())
+        let adopted = self.check_message_index().and_then(|()| self.adopt_all());
+        let adopted = adopted.and_then(|adopted| self.begin_message_vectors().map(|()| adopted));
+        self.or_error("write to", adopted)
     }
 
     fn unreadable(&mut self, most: usize) -> Result<(Vec<Error>, usize)> {

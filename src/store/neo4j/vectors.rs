@@ -133,7 +133,8 @@ impl Neo4j {
             }
             Ok(())
         })?;
-        self.drop_indexes(&[model])
+        self.drop_indexes(&[model])?;
+        self.update_message_vectors()
     }
 }
 

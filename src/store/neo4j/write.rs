@@ -86,6 +86,9 @@ impl Neo4j {
                 Ok(written)
             })?;
             self.drop_indexes(&removed_models)?;
+            if !removed_models.is_empty() {
+                self.update_message_vectors()?;
+            }
             if new.is_empty() {
                 return Ok(written);
             }
@@ -112,8 +115,8 @@ impl Neo4j {
         self.index_models()
     }
 
-    /// Makes the index of each model that has none yet. One of another dimension is of a model that is gone with its
-    /// whole graph.
+    /// Makes the index of each model that has none yet, and that of messages. One of another dimension is of a model
+    /// that is gone with its whole graph.
     pub(super) fn index_models(&self) -> DbResult<()> {
         let mut existing = HashMap::new();
         for row in self.server.rows(statements::VECTOR_INDEXES, Params::new())? {
@@ -128,7 +131,7 @@ impl Neo4j {
             }
             self.server.make(&for_model(changes::MAKE_VECTOR_INDEX, n), Params::new().with("dim", dim))?;
         }
-        Ok(())
+        self.update_message_vectors()
     }
 
     /// Drops the indexes of removed models.
