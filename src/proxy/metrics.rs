@@ -1,4 +1,4 @@
-//! What the proxy counts and times from its start on: atomic counters and short locks, of which a turn takes a dozen.
+//! The counts and times of the proxy since its start: atomic counters and short locks, of which a turn takes a dozen.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -26,7 +26,7 @@ type Label = [(&'static str, &'static str); 1];
 pub(super) enum TurnStep {
     /// It waits for earlier turns of its scope to be stored.
     Wait,
-    /// What needs no search is looked up.
+    /// The last messages and the recall of the same turn are looked up, without a search.
     LookUp,
     /// The question's vector is made.
     Embed,

@@ -81,7 +81,7 @@ impl DegradedPart {
     }
 }
 
-/// What waits, in the order of the ways through the proxy.
+/// The lengths of the queues, in the order of the ways through the proxy.
 pub(super) struct Queues {
     /// Turns that are under way, and those that wait to be stored.
     pub(super) turns: QueueCounts,

@@ -3,16 +3,16 @@
 
 use crate::record::RequestScope;
 
-/// What a caller may see.
+/// The part of the proxy's state that a caller may see.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Visibility {
     Everything,
-    /// What concerns the whole process, and of partitions this one alone.
+    /// The state of the whole process, and of partitions this one alone.
     Partition(String),
 }
 
-/// What a caller may see that the guard has admitted: whoever has the token, or whoever is on this machine if there is
-/// none, sees everything, unless the request itself names a partition. `named` is the scope in its address or its
+/// The part that a caller may see whom the guard has admitted: whoever has the token, or whoever is on this machine if
+/// there is none, sees everything, unless the request itself names a partition. `named` is the scope in its address or its
 /// headers.
 pub(super) fn visible_to(named: Option<&RequestScope>) -> Visibility {
     match named {

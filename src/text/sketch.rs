@@ -32,7 +32,7 @@ impl Sketch {
             return None;
         }
         let mut runs = BTreeSet::new();
-        // What is said twice is not the same as what is said once.
+        // The second time, a run is another one: a text that is said twice is not the same.
         let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
         let mut add = |last: &[u64; RUN]| {
             let hash = hash_of(last);

@@ -7,7 +7,7 @@ use crate::proxy::http::response::{
 };
 use crate::record::Account;
 
-/// What memory did for a turn.
+/// The account of a turn's enrichment, and its trace.
 pub(super) struct TurnReport {
     pub(super) account: Account,
     trace_id: String,

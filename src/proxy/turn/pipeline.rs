@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 
 /// The result of a turn whose answer comes whole.
 pub(super) struct TurnOutcome {
-    /// What memory did, if the turn came so far.
+    /// The report on its enrichment, if the turn came so far.
     pub(super) report: Option<TurnReport>,
     /// The provider's headers and the line of the answer.
     pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,

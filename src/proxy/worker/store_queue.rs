@@ -138,7 +138,7 @@ impl StoreQueue {
         self.backfill.wake_if_idle();
     }
 
-    /// What is under way, and what waits.
+    /// The numbers of turns under way and of those that wait, and the bytes of these.
     pub(in crate::proxy) fn counts(&self) -> QueueCounts {
         let state = self.state();
         QueueCounts { active: state.pending, waiting: state.waiting.len(), bytes: state.bytes }
