@@ -260,11 +260,11 @@ impl Ingest {
         // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
         let holds_from_now = draft.kind == &TITLE && draft.timestamp.is_none();
-        let vector_fault = draft.vector_fault.as_deref().map(|fault| misfits::error(fault, draft.kind));
-        if let Some(fault) = draft.vector_fault.as_ref().filter(|_| self.completion.options.import.is_none())
-        {
-            return Err(Error::new(fault));
-        }
+        let without_vector = match (&draft.vector_fault, &self.completion.options.import) {
+            (Some(fault), None) => return Err(Error::new(fault)),
+            (Some(fault), Some(_)) => Some(misfits::error(fault, draft.kind)),
+            (None, _) => None,
+        };
         let record = self.completion.complete(draft)?;
         if holds_from_now && self.completion.options.import.is_some() {
             if self.completion.options.admits(&record.scope) {
@@ -280,7 +280,7 @@ impl Ingest {
             self.add_checked(Some(place), vec![Record::Stored(record)], None, pair)?;
             if let Some(entry) = self.entries.last_mut() {
                 entry.ordered = ordered;
-                entry.without_vector = vector_fault;
+                entry.without_vector = without_vector;
             }
         }
         Ok(())
@@ -442,8 +442,8 @@ impl Ingest {
         let mut written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
         // The batch is durable, so that a failure may only leave copies.
-        let rules_and_time = (rules, self.completion.clock.now());
-        let _ = duplicates::remove(store, &records, &mut written, &mut self.known_keys, rules_and_time);
+        let now = self.completion.clock.now();
+        let _ = duplicates::remove(store, &records, &mut written, &mut self.known_keys, rules, now);
         self.write_titles(store)?;
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {

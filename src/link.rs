@@ -26,7 +26,7 @@ const PAIRED: &str = "paired";
 
 /// The RESPONDED_WITH links that are missing: an answer belongs to the turn before it in its trace, if that
 /// is a user's and neither is linked yet. `mark` is that of the existing records.
-pub fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result<Vec<Link>> {
+fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result<Vec<Link>> {
     let mut open: HashMap<(Scope, String), Option<String>> = HashMap::new();
     let mut pairs = Vec::new();
     let traces_since = store.fact(PAIRED)?.as_deref().and_then(Mark::parse);
@@ -93,7 +93,7 @@ pub fn dry_run(
 }
 
 /// Notes that no link of the records of a mark is missing, so that their traces are not read again.
-pub fn note_paired(store: &mut dyn Store, mark: Mark) -> Result<()> {
+fn note_paired(store: &mut dyn Store, mark: Mark) -> Result<()> {
     let mark = mark.to_string();
     if store.fact(PAIRED)?.as_ref() != Some(&mark) {
         store.set_fact(PAIRED, Some(&mark))?;

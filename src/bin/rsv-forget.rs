@@ -149,6 +149,7 @@ fn expire(args: &Args, settings: &Settings, io: &mut Io) -> Result<Outcome> {
     for expired in forget::expired(store, settings, &which, io.clock.now())? {
         ids.extend(forget::select(store, &expired)?);
     }
+    let which = Select { only: Some(ids.iter().cloned().collect()), ..which };
     forget(store, ids, &which, args, settings, io)
 }
 

@@ -436,6 +436,7 @@ fn commit(
     report: &mut ImportReport,
     io: &mut Io,
 ) -> Result<()> {
+    let is_verbose = io.diagnostics().is_verbose();
     for done in ingest.commit(store)? {
         report.add(&done);
         if let Err(error) = done.line {
@@ -444,9 +445,10 @@ fn commit(
         if let Some(note) = done.note {
             io.note(note);
         }
-        for id in &done.same_ids {
-            let place = done.place.iter().map(|place| format!("{place}: ")).next().unwrap_or_default();
-            io.detail(format_args!("{place}the store has the record {id} already"));
+        if let Some(place) = done.place.filter(|_| is_verbose) {
+            for id in &done.same_ids {
+                io.detail(format_args!("{place}: the store has the record {id} already"));
+            }
         }
     }
     Ok(())

@@ -90,6 +90,7 @@ impl Settings {
     /// Whether any partition has a retention.
     pub fn has_retention(&self) -> bool {
         let names = self.names("partitions");
+        // A partition without settings of its own has the retention of all.
         names.iter().map(String::as_str).chain([""]).any(|name| self.retention(name).is_some())
     }
 

@@ -33,7 +33,8 @@ pub(super) fn remove<'a>(
     records: &'a [Record],
     written: &mut [WriteOutcome],
     known: &mut KnownKeys,
-    (rules, now): (WriteRules, i64),
+    rules: WriteRules,
+    now: i64,
 ) -> Result<()> {
     let is_new = |(record, written): (&'a Record, &WriteOutcome)| {
         let record = record.stored().filter(|_| *written == WriteOutcome::New)?;

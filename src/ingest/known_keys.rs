@@ -25,6 +25,10 @@ impl KnownKeys {
         new: impl ExactSizeIterator<Item = &'a Fingerprint>,
     ) -> Result<Vec<bool>> {
         let all = vec![true; new.len()];
+        if self.keys.is_none() && self.asked + new.len() < MANY {
+            self.asked += new.len();
+            return Ok(all);
+        }
         let Some(version) = store.foreign_version()? else { return Ok(all) };
         match &mut self.keys {
             Some((keys, known)) if *known == version => Ok(new.map(|one| keys.check_and_add(one)).collect()),
@@ -33,12 +37,9 @@ impl KnownKeys {
                 Ok(all)
             }
             None => {
-                self.asked += new.len();
-                if self.asked >= MANY {
-                    let mut keys = KeyFilter::default();
-                    store.fingerprint_keys(&mut |key| keys.add(key))?;
-                    self.keys = Some((keys, version));
-                }
+                let mut keys = KeyFilter::default();
+                store.fingerprint_keys(&mut |key| keys.add(key))?;
+                self.keys = Some((keys, version));
                 Ok(all)
             }
         }

@@ -16,12 +16,12 @@ const MAX_CHAIN: usize = 64;
 
 /// The greatest number of messages for which the rule looks, and of later messages that it reads beside them.
 const MAX_OLDER: usize = 20;
-const MAX_LATER: usize = 20;
+const MAX_LATER: usize = 6;
 /// The most pairs of clauses that are compared.
 const MAX_COMPARISONS: usize = 20_000;
 /// The words by which later messages are looked up: of one message, and of all.
-const WORDS_OF_ONE: usize = 8;
-const MAX_WORDS: usize = 24;
+const WORDS_OF_ONE: usize = 6;
+const MAX_WORDS: usize = 12;
 
 /// The newer statements of records.
 #[derive(Default, Debug)]

@@ -212,7 +212,8 @@ pub trait State {
         Ok(facts.first().map(|(_, codes)| Languages::parse(codes)).unwrap_or_default())
     }
 
-    /// A number that is another one after another process has written; `None` if the store has none.
+    /// A number that changes when another connection than this one has written; `None` if the store has none. It can be
+    /// compared with those of this connection alone.
     fn foreign_version(&mut self) -> Result<Option<i64>> {
         Ok(None)
     }

@@ -76,6 +76,7 @@ fn push_run(run: &str, at: usize, tokens: &mut Vec<Token>) {
 /// The stems of the tokens that may name a subject, with the number of the token; in a script without spaces, each two
 /// characters.
 pub(super) fn content_words(tokens: &[Token], languages: Languages) -> Vec<(usize, String)> {
+    static CHAT: LazyLock<FxHashSet<&str>> = LazyLock::new(|| CHAT_WORDS.split(' ').collect());
     let mut words = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let Some(first) = token.text.chars().next() else { continue };
@@ -90,7 +91,7 @@ pub(super) fn content_words(tokens: &[Token], languages: Languages) -> Vec<(usiz
             continue;
         }
         let word = token.text.split('\'').next().unwrap_or_default();
-        if first.is_alphabetic() && is_telling(word, languages) && !CHAT_WORDS.contains(word) {
+        if first.is_alphabetic() && is_telling(word, languages) && !CHAT.contains(word) {
             words.push((at, languages.first_stem(word).into_owned()));
         }
     }
@@ -102,12 +103,9 @@ const FUNCTION_CHARACTERS: &str = "的了我你他她它们們是在有和也都
      周每人想要会會能可以现在现今天昨のをはがにでとも";
 
 /// Words in which people talk to an assistant.
-static CHAT_WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| CHAT_WORD_LIST.split(' ').collect());
-
-const CHAT_WORD_LIST: &str = "able actually also another because being best currently doing due ensure example explain feeling figure \
-    getting having help helpful hmm implement improve issue kinda lots practices problem project provide \
-    related show start started struggling stuck sure trying understand using without wondering work working \
-    worried";
+const CHAT_WORDS: &str = "able actually also another because being best currently doing due ensure example explain feeling \
+    figure getting having help helpful hmm implement improve issue kinda lots practices problem project provide related \
+    show start started struggling stuck sure trying understand using without wondering work working worried";
 
 const FILE_ENDINGS: &str = "py rs js ts go md txt toml yml yaml json html css sh c h cpp java csv pdf conf cfg ini sql rb php kt swift xlsx docx";
 

@@ -98,15 +98,11 @@ fn opens_question(sentence: &str) -> bool {
     let (Some(first), second) = (first_words.next(), first_words.next().unwrap_or_default()) else {
         return false;
     };
-    let is_first = |row: &&Openings| row.first.split_whitespace().any(|word| word == first);
+    let is_first = |row: &Openings| row.first.split_whitespace().any(|word| word == first);
     let is_second =
         |row: &Openings| row.second.is_empty() || row.second.split_whitespace().any(|word| word == second);
-    let mut rows = OPENINGS.iter().filter(is_first).peekable();
+    let mut rows = OPENINGS.iter().filter(|row| is_first(row) && is_second(row)).peekable();
     if is_clause || rows.peek().is_none() || words(&fold(sentence)).nth(MAX_WORDS).is_some() {
-        return false;
-    }
-    let mut rows = rows.filter(|row| is_second(row)).peekable();
-    if rows.peek().is_none() {
         return false;
     }
     let languages = Languages::of_text(sentence);

@@ -1,7 +1,7 @@
 //! Sketches of texts, which tell how nearly one text equals another.
 
 use super::fold::fold;
-use super::terms::is_unspaced;
+use super::terms::{self, is_unspaced};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -46,7 +46,8 @@ impl Sketch {
         let mut numbers = BTreeSet::new();
         let mut last: [u64; RUN] = [0; RUN];
         let mut words = 0;
-        for_each_word(text, &mut |word| {
+        let folded = fold(text);
+        for word in pieces(&folded) {
             let hash = hash_of(word);
             if word.contains(|c: char| c.is_numeric()) {
                 numbers.insert(hash);
@@ -57,7 +58,7 @@ impl Sketch {
             if words >= RUN {
                 add(&last);
             }
-        });
+        }
         match words {
             0 => return None,
             words if words < RUN => add(&last),
@@ -89,21 +90,12 @@ impl Sketch {
     }
 }
 
-/// Gives the folded words of a text; in a script without spaces, its characters.
-fn for_each_word(text: &str, give: &mut dyn FnMut(&str)) {
-    let is_word_character = |c: char| c.is_alphanumeric() && !is_unspaced(c);
-    for run in text.split(|c: char| !c.is_alphanumeric()) {
-        let mut rest = run;
-        while let Some(first) = rest.chars().next() {
-            let end = match rest.find(|c| !is_word_character(c)) {
-                Some(0) => first.len_utf8(),
-                Some(end) => end,
-                None => rest.len(),
-            };
-            give(&fold(&rest[..end]));
-            rest = &rest[end..];
-        }
-    }
+/// The words of folded text; in a script without spaces, each two characters.
+fn pieces(folded: &str) -> impl Iterator<Item = &str> {
+    terms::words(folded).flat_map(|word| match word.contains(is_unspaced) {
+        true => terms::pieces(word),
+        false => vec![word],
+    })
 }
 
 /// The same in each process.

@@ -148,6 +148,33 @@ fn keys_pin_a_message_and_keep_it_out_of_recall() {
 }
 
 #[test]
+fn a_key_corrects_a_message() {
+    for shell in browsing() {
+        let home = furnished(Home::new());
+        let Some(mut terminal) = browse(&home, shell, 80, "rsv-browse -p work server") else { return };
+        terminal.see("1/1");
+        terminal.press("\u{1b}c");
+        terminal.see("Say what is right instead");
+        // Nothing leaves the message as it is.
+        terminal.press("\r");
+        terminal.see("1/1");
+        assert!(!home.export().contains("CORRECTS"), "{shell}");
+        terminal.press("\u{1b}c");
+        terminal.see("Say what is right instead");
+        terminal.press("It is -- port 2222 of 'server'.\r");
+        terminal.see("2/2");
+        terminal.press("\u{3}");
+        terminal.see("ended 1");
+        let lines = lines_of(&home.export());
+        let correction =
+            lines.iter().find(|line| line["content"] == "It is -- port 2222 of 'server'.").unwrap();
+        assert_eq!((&correction["partition"], &correction["instance"]), (&json!("work"), &json!("work")));
+        let link = lines.iter().find(|line| line["rel"] == "CORRECTS").unwrap();
+        assert_eq!((&link["from"], &link["to"]), (&correction["id"], &json!("m3")), "{shell}");
+    }
+}
+
+#[test]
 fn a_program_for_the_clipboard_gets_the_text() {
     for shell in browsing() {
         let home = furnished(Home::new().env("WAYLAND_DISPLAY", "wayland-0"));

@@ -70,6 +70,22 @@ fn a_turn_is_stored_once_whichever_way_brings_it(home: Home) {
     });
 }
 
+#[test]
+fn copies_are_found_among_more_messages_than_a_batch_has() {
+    let home = Home::new();
+    let filler = |at: usize| {
+        let time = 1_600_000_000_000 + at * 1000;
+        format!(
+            r#"{{"kind":"message","id":"f{at}","trace_id":"f","partition":"filler","instance":"f","role":"user","content":"Filler {at}","timestamp":{time}}}"#
+        ) + "\n"
+    };
+    let fillers: String = (0..21_000).map(filler).collect();
+    let lines = [session().concat(), fillers, proxied().concat()].concat();
+    home.run("rsv-import", &[], lines).ok();
+    assert_eq!(messages(&home), session_alone());
+    assert_eq!(home.run("rsv-view", &["-p", "filler", "-n", "30000"], "").ok().lines().count(), 21_000);
+}
+
 on_each_store!(stores_that_exchange_exports_agree_on_copies);
 fn stores_that_exchange_exports_agree_on_copies(home: Home) {
     let other = Home::new();
