@@ -152,16 +152,17 @@ pub(super) const IDS: &str = "
     RETURN m.rsv_id AS id, m.timestamp AS timestamp";
 
 pub(super) const EMBEDDINGS: &str = "
-    MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector)
-    WHERE m:{kinds} AND {scope} AND e.n <= $upto AND {admitted}
-    WITH m, e ORDER BY m.rsv_id, e.model
+    MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e)
+    WHERE m:{kinds} AND {scope} AND {admitted} AND e.n <= $upto
+    WITH m, e WHERE e:RsvVector WITH m, e ORDER BY m.rsv_id, e.model
     RETURN m.rsv_id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra";
 
-/// The links between the records of a selection.
+/// The links between the records of a selection. The other end is judged once it is reached: a plan that was made for few
+/// records would look for both ends by their labels, and then for a link between any two.
 pub(super) const LINKS: &str = concat!(
-    "MATCH (m:RsvRecord)-[l]->(o:RsvRecord)
+    "MATCH (m:RsvRecord)-[l]->(o)
      WHERE NOT l:CHILD_OF AND m:{kinds} AND {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
-     AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
+     WITH m, l, o WHERE o:RsvRecord AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
     link!(),
     " AS link"
 );
