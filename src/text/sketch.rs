@@ -92,10 +92,8 @@ impl Sketch {
 
 /// The words of folded text; in a script without spaces, each two characters.
 fn pieces(folded: &str) -> impl Iterator<Item = &str> {
-    terms::words(folded).flat_map(|word| match word.contains(is_unspaced) {
-        true => terms::pieces(word),
-        false => vec![word],
-    })
+    terms::words(folded)
+        .flat_map(|word| if word.contains(is_unspaced) { terms::pieces(word) } else { vec![word] })
 }
 
 /// The same in each process.
