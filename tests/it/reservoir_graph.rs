@@ -239,6 +239,11 @@ fn messages_hold_the_vectors_of_one_model_once_a_graph_is_taken_over(home: Home)
     let found: Vec<Found> = home.graph().answer(&by_model, &params);
     assert_eq!((contents(&found), found[0].score), (vec!["p 5"], Some(1.0)));
     home.check();
+    // Nor does it become that of the messages when most vectors are of it.
+    let many: String = (6..40).map(|n| line("r", n, ("b", &[0.0, 1.0]))).collect();
+    home.run("rsv-import", &["-q"], many).ok();
+    assert_eq!(lengths(&home)[..4], ["3"; 4]);
+    home.run("rsv-forget", &["-q", "--everything", "-p", "r"], "").ok();
 
     // What is forgotten is found no more.
     home.run("rsv-forget", &["-q", "--all", "p4"], "").ok();
@@ -311,6 +316,13 @@ fn a_replay_changes_the_vectors_that_messages_hold(home: Home) {
     let said = home.run("rsv-link", &["-q", "--adopt"], "").trouble();
     home.graph().run("DROP INDEX mine");
     assert!(said.contains("DROP INDEX `mine`"), "{said}");
+    // So is one of its name on something else.
+    home.graph().run("CREATE INDEX messageEmbeddings FOR (n:Owl) ON (n.feathers)");
+    let said = home.run("rsv-link", &["-q", "--adopt"], "").trouble();
+    home.graph().run("DROP INDEX messageEmbeddings");
+    assert!(said.contains("has the name") && said.contains("DROP INDEX `messageEmbeddings`"), "{said}");
+    // And one for vectors of any length serves as it is.
+    home.graph().run("CREATE VECTOR INDEX messageEmbeddings FOR (m:MessageNode) ON (m.embedding)");
     home.run("rsv-link", &["-q", "--adopt"], "").ok();
     assert_eq!(similar(&home, "work", &vector_of(&home, "Owl number 2"))[0], "Owl number 2");
 }

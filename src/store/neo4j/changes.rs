@@ -70,7 +70,8 @@ pub(super) const WITHOUT_DIGESTS: usize = 1;
 pub(super) const OLDEST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-/// From the last step on, messages may hold vectors, which an earlier release would not keep up to date.
+/// The last of them changes nothing: from version 10 on messages may hold vectors, which an earlier release would not
+/// keep up to date.
 pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[]];
 
 /// The version of the schema; each store records its own.
@@ -91,6 +92,7 @@ pub(super) const SET_VERSION: &str = "
 pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
+pub(super) const SET_NEW_FACT: &str = "MERGE (f:RsvFact {name: $name}) ON CREATE SET f.value = $value";
 pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";

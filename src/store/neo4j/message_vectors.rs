@@ -11,7 +11,7 @@ use super::graph::Neo4j;
 use super::lock::lock;
 use super::server::Transaction;
 use super::statements::for_model;
-use super::values::Params;
+use super::values::{Params, Row};
 use crate::store::api::MODEL_FACT;
 
 /// The number of records whose messages get their vectors in one transaction.
@@ -21,10 +21,16 @@ const BATCH: i64 = 1000;
 const INDEXING_TIMEOUT: i64 = 300;
 
 impl Neo4j {
-    /// Has messages hold vectors from now on.
+    /// Has messages hold vectors from now on, of the model that most vectors are of unless the store has chosen one. It
+    /// keeps to that one: else a batch of vectors of another could change which the messages hold.
     pub(super) fn begin_message_vectors(&self) -> DbResult<()> {
+        let most = self.main_model()?;
         self.server.write(|transaction| {
             lock(transaction, 0)?;
+            if let Some(model) = &most {
+                let params = Params::new().with("name", MODEL_FACT).with("value", model.as_str());
+                transaction.run(changes::SET_NEW_FACT, params)?;
+            }
             transaction.run(statements::TURN_ON, Params::new())
         })?;
         self.update_message_vectors()
@@ -33,44 +39,54 @@ impl Neo4j {
     /// Has messages hold the vectors of the model by which the store is searched, if they hold any. After an
     /// interruption, the next call goes on.
     pub(super) fn update_message_vectors(&self) -> DbResult<()> {
-        let params = Params::new().with("fact", MODEL_FACT);
-        let Some(state) = self.server.row(statements::STATE, params)? else { return Ok(()) };
-        let (held, model): (i64, i64) = (state.get("held")?, state.get("model")?);
-        if let Some(dim) = state.get("dim")? {
-            self.index_messages(dim)?;
-        }
-        if held != model {
+        // Another process may choose another model before this one has the lock: then nothing is changed, and that
+        // choice is read.
+        let is_unfinished = loop {
+            let params = Params::new().with("fact", MODEL_FACT);
+            let Some(state) = self.server.row(statements::STATE, params)? else { return Ok(()) };
+            let (held, model): (i64, i64) = (state.get("held")?, state.get("model")?);
+            if let Some(dim) = state.get("dim")? {
+                self.index_messages(dim)?;
+            }
+            if held == model {
+                break state.get::<bool>("is_unfinished")?;
+            }
             self.server.write(|transaction| {
                 lock(transaction, 0)?;
-                transaction.run(statements::BEGIN, Params::new().with("model", model))
+                transaction.run(statements::BEGIN, Params::new().with("held", held).with("model", model))
             })?;
-        } else if !state.get::<bool>("is_unfinished")? {
-            return Ok(());
+        };
+        if is_unfinished {
+            while self.server.write(fill_next)? {}
         }
-        while self.server.write(fill_next)? {}
         Ok(())
     }
 
-    /// Errors if another vector index has the property, which can have only one.
+    /// Errors if another index has the name of the index of messages, or another vector index their property, which can
+    /// have only one.
     pub(super) fn check_message_index(&self) -> DbResult<()> {
-        let rows = self.server.rows(statements::INDEXES, Params::new())?;
-        let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect::<DbResult<_>>()?;
-        match names.into_iter().find(|name| name != statements::NAME) {
-            None => Ok(()),
-            Some(name) => Err(DbError::Invalid(format!(
-                "the vector index {name} has the property that {} needs; to remove it: DROP INDEX `{name}`",
+        let taken = |name: &str, what: &str| {
+            Err(DbError::Invalid(format!(
+                "the index {name} has the {what} that {} needs; to remove it: DROP INDEX `{name}`",
                 statements::NAME
-            ))),
+            )))
+        };
+        for index in self.message_indexes()? {
+            match index {
+                MessageIndex { is_of_messages: false, .. } => return taken(statements::NAME, "name"),
+                MessageIndex { name, .. } if name != statements::NAME => return taken(&name, "property"),
+                MessageIndex { .. } => {}
+            }
         }
+        Ok(())
     }
 
     /// Makes the index of messages for vectors of a dimension, in place of one for others; one that a user made of the
-    /// property stays. It exists before the vectors, since to build it from them costs far more.
+    /// name, the property, or vectors of any dimension stays. It exists before the vectors, since to build it from them
+    /// costs far more.
     fn index_messages(&self, dim: i64) -> DbResult<()> {
-        for row in self.server.rows(statements::INDEXES, Params::new())? {
-            if row.get::<String>("name")? != statements::NAME
-                || row.get::<bool>("is_of_messages")? && row.get::<i64>("dim")? == dim
-            {
+        for MessageIndex { name, is_of_messages, dim: own } in self.message_indexes()? {
+            if name != statements::NAME || !is_of_messages || own.is_none_or(|own| own == dim) {
                 return Ok(());
             }
             self.server.run(statements::DROP_INDEX, Params::new())?;
@@ -78,6 +94,26 @@ impl Neo4j {
         self.server.make(statements::MAKE_INDEX, Params::new().with("dim", dim))?;
         self.server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXING_TIMEOUT))
     }
+
+    fn message_indexes(&self) -> DbResult<Vec<MessageIndex>> {
+        let rows = self.server.rows(statements::INDEXES, Params::new())?;
+        let index = |row: &Row| {
+            Ok(MessageIndex {
+                name: row.get("name")?,
+                is_of_messages: row.get("is_of_messages")?,
+                dim: row.get("dim")?,
+            })
+        };
+        rows.iter().map(index).collect()
+    }
+}
+
+/// An index that has the name of the index of messages, or their property.
+struct MessageIndex {
+    name: String,
+    is_of_messages: bool,
+    /// The dimension of its vectors; none if they may have any.
+    dim: Option<i64>,
 }
 
 /// Gives the next messages their vectors; returns whether there may be more.

@@ -12,9 +12,11 @@ pub(in crate::store::neo4j) const STATE: &str = "
 /// Has messages hold vectors from now on, of no model yet.
 pub(in crate::store::neo4j) const TURN_ON: &str = "
     MATCH (store:RsvStore {one: true}) SET store.message_model = coalesce(store.message_model, 0)";
-/// Has new vectors of a model come into their messages too, and all messages wait for those that they have.
+/// Has new vectors of a model come into their messages too, and all messages wait for those that they have, if they
+/// hold those of an earlier model still.
 pub(in crate::store::neo4j) const BEGIN: &str = "
-    MATCH (store:RsvStore {one: true}) SET store.message_model = $model, store.message_after = -1";
+    MATCH (store:RsvStore {one: true}) WHERE store.message_model = $held
+    SET store.message_model = $model, store.message_after = -1";
 /// Has all messages wait for their vectors, if they hold any.
 pub(in crate::store::neo4j) const BEGIN_AGAIN: &str = "
     MATCH (store:RsvStore {one: true}) WHERE store.message_model IS NOT NULL SET store.message_after = -1";
@@ -35,11 +37,14 @@ pub(in crate::store::neo4j) const NOTE: &str =
     "MATCH (store:RsvStore {one: true}) SET store.message_after = $after";
 pub(in crate::store::neo4j) const END: &str = "MATCH (store:RsvStore {one: true}) REMOVE store.message_after";
 
-/// The vector indexes that have the name or the property of the index of messages.
+/// The indexes that have the name of the index of messages, and vector indexes that have its property.
 pub(in crate::store::neo4j) const INDEXES: &str = "
-    SHOW VECTOR INDEXES YIELD name, labelsOrTypes, properties, options
-    WHERE name = 'messageEmbeddings' OR labelsOrTypes = ['MessageNode'] AND properties = ['embedding']
-    RETURN name, labelsOrTypes = ['MessageNode'] AND properties = ['embedding'] AS is_of_messages,
+    SHOW INDEXES YIELD name, type, labelsOrTypes, properties, options
+    WHERE name = 'messageEmbeddings'
+      OR type = 'VECTOR' AND labelsOrTypes = ['MessageNode'] AND properties = ['embedding']
+    RETURN name,
+      coalesce(type = 'VECTOR' AND labelsOrTypes = ['MessageNode'] AND properties = ['embedding'], false)
+        AS is_of_messages,
       options.indexConfig.`vector.dimensions` AS dim";
 /// The name is that of Reservoir's documents.
 pub(in crate::store::neo4j) const NAME: &str = "messageEmbeddings";
