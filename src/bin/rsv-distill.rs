@@ -69,10 +69,11 @@ fn task(text: &str) -> std::result::Result<String, String> {
     if text.trim().is_empty() { Err("expected some text".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 

@@ -50,10 +50,11 @@ struct Args {
     filter: Filter,
 }
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 

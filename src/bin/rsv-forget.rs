@@ -69,10 +69,11 @@ const MAX_UNCONFIRMED: usize = 100;
 /// The number of ids that a note lists.
 const LISTED: usize = 10;
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 

@@ -81,10 +81,11 @@ const WATCHED: &str = "watched_files";
 /// The shortest time between two writes of it: it has all files, and what it lacks is only read again.
 const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 

@@ -33,10 +33,11 @@ struct Args {
     emit_request: bool,
 }
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 

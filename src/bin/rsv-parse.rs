@@ -58,10 +58,11 @@ fn format(name: &str) -> std::result::Result<Format, String> {
     Format::named(name).ok_or_else(|| format!("expected {}", Format::NAMES))
 }
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 
@@ -169,7 +170,10 @@ fn addresses(operands: &[Operand], to: &Address, by_default: bool) -> Result<Vec
 
 /// The command that reads a PDF: this tool, with the same settings.
 fn pdf_reader(io: &Io) -> Option<Vec<OsString>> {
-    let mut command: Vec<OsString> = vec![std::env::current_exe().ok()?.into()];
+    let own = std::env::current_exe().ok()?;
+    let is_all_tools = own.file_name().is_some_and(|name| name == "rsv");
+    let mut command: Vec<OsString> = vec![own.into()];
+    command.extend(is_all_tools.then(|| "parse".into()));
     command.extend(["--quiet", "--text", "--as", "pdf", "-"].map(OsString::from));
     if let Some(config) = &io.common.config {
         command.extend([OsString::from("--config"), config.into()]);

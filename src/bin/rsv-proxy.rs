@@ -15,6 +15,7 @@ use std::process::ExitCode;
 /// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth over
 /// 100 000 requests (`scripts/bench memory`); with this it does not.
 #[cfg(target_os = "linux")]
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -65,7 +66,7 @@ struct Args {
     command: Vec<OsString>,
 }
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 

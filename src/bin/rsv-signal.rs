@@ -154,10 +154,11 @@ impl Statement {
 /// The number of lines whose signals are stored together.
 const BATCH: usize = 10_000;
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 

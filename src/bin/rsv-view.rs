@@ -142,10 +142,11 @@ fn operand(text: &str) -> std::result::Result<Operand, String> {
         .map_err(|_| "expected a number, or an address such as viking://resources".to_owned())
 }
 
+#[cfg(not(feature = "multicall"))]
 #[global_allocator]
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 

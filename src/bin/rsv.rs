@@ -64,7 +64,7 @@ impl Failure {
     }
 }
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
     let shell = env::var("RSV_COMPLETIONS").ok().filter(|shell| !shell.is_empty());
     let ended = match shell {
@@ -126,10 +126,12 @@ fn become_tool(row: &Row, mut words: Vec<OsString>) -> Failure {
     for word in words[..options].iter_mut().filter(|word| row.word == "start" && *word == "-o") {
         *word = "--ollama".into();
     }
-    let beside =
-        env::current_exe().ok().map(|own| own.with_file_name(row.tool)).filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| row.tool.into());
-    let why = Command::new(&program).args(row.arguments).args(words).exec();
+    let own = env::current_exe().ok();
+    let beside = own.as_ref().map(|own| own.with_file_name(row.tool)).filter(|path| path.is_file());
+    // A package without links to all tools has them in this program.
+    let program = beside.or(own.filter(|_| cfg!(feature = "multicall")));
+    let program = program.unwrap_or_else(|| row.tool.into());
+    let why = Command::new(&program).arg0(row.tool).args(row.arguments).args(words).exec();
     let hint = match why.kind() {
         ErrorKind::NotFound => "install the tools with scripts/install, or put their directory into PATH",
         _ => "check the permissions of the file",
