@@ -91,10 +91,13 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     let rows = readme.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
     assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
     let overview = read("man/rsv.7");
-    let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr ")?.split(' ').next());
-    assert_eq!(listed.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
+    let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr "));
+    let listed: BTreeSet<String> = listed.map(|page| page.replace(' ', ".")).collect();
+    let mut wanted = names("man");
+    wanted.remove("rsv.7");
+    assert_eq!(listed, wanted);
     let others: Vec<String> = names("man").into_iter().filter(|page| !page.ends_with(".1")).collect();
-    let pages = "rsv-chat.7 rsv-config.5 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-tree.7 rsv.7";
+    let pages = "rsv-chat.7 rsv-config.5 rsv-http.7 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-tree.7 rsv-tutorial.7 rsv.7";
     assert_eq!(others.join(" "), pages);
 }
 
@@ -178,6 +181,18 @@ fn mandoc_reports_nothing() {
     assert!(reported.is_empty(), "{reported:#?}");
     // 2 is for warnings.
     assert!(matches!(lint.status.code(), Some(0 | 2)), "{}", lint.status);
+}
+
+#[test]
+fn the_page_of_the_proxy_has_three_pages() {
+    if !is_installed("mandoc") {
+        return report_unchecked("the length of rsv-proxy(1), for want of mandoc");
+    }
+    let page = root().join("man/rsv-proxy.1");
+    let printed = Command::new("mandoc").args(["-T", "ascii"]).arg(page).output().unwrap().stdout;
+    let lines = printed.iter().filter(|byte| **byte == b'\n').count();
+    // A printed page has 66 lines.
+    assert!((100..=3 * 66).contains(&lines), "{lines} lines");
 }
 
 /// Keeps: The documentation agrees with the tools.

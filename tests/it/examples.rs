@@ -281,6 +281,7 @@ fn preparation(name: &str, page: &str) -> String {
             let there = sources.replace("source", "test -f") + sources.lines().next().unwrap();
             install + &there + "\nrsv-ingest --quiet -p work 'The last commit.'\n"
         }
+        "rsv-tutorial.7" => "scripts/install > /dev/null\n".to_owned(),
         "rsv-install.7" => {
             let release = format!("rsv-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
             format!(

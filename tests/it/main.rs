@@ -169,6 +169,7 @@ mod titles;
 mod translation;
 mod tree_search;
 mod tree_steps;
+mod tutorial;
 mod two_machines;
 mod undo;
 mod usage_errors;
