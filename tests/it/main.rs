@@ -90,6 +90,7 @@ mod languages;
 mod levels;
 mod link;
 mod local_model;
+mod manual_html;
 mod mcp;
 mod mcp_batch;
 mod mcp_clients;
