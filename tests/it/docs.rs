@@ -184,7 +184,7 @@ fn mandoc_reports_nothing() {
 }
 
 #[test]
-fn the_page_of_the_proxy_has_three_pages() {
+fn the_page_of_the_proxy_takes_at_most_three_printed_pages() {
     if !is_installed("mandoc") {
         return report_unchecked("the length of rsv-proxy(1), for want of mandoc");
     }
