@@ -33,15 +33,15 @@ struct Args {
     /// The files, zip archives and folders to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Read this format, whatever the files look like; list prints the names
-    #[arg(long, value_name = "NAME")]
-    from: Option<String>,
     /// List the files of other programs in the home directory, with the commands that import them
     #[arg(long, conflicts_with = "files")]
     find: bool,
     /// Import what --find lists, after a question
     #[arg(long, requires = "find", conflicts_with_all = ["from", "watch", "history"])]
     import: bool,
+    /// Read this format, whatever the files look like; list prints the names
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
     /// List the imports that can be undone, with their numbers of records, and the commands that undo them
     #[arg(long, conflicts_with_all = ["files", "find"])]
     history: bool,

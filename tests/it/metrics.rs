@@ -339,8 +339,8 @@ fn the_manual_has_every_metric_and_no_other() {
     let proxy = Proxy::start(&home);
     say(&proxy, "s1", "Where are my tomatoes?");
     let scrape = Scrape::of(&proxy, "/metrics");
-    let page = read("man/rsv-proxy.1");
-    let metrics = section(&page, "DESCRIPTION").split("\n.Ss Metrics\n").nth(1).unwrap();
+    let page = read("man/rsv-http.7");
+    let metrics = section(&page, "EXTENDED DESCRIPTION").split("\n.Ss Metrics\n").nth(1).unwrap();
     let metrics = metrics.split("\n.Ss ").next().unwrap();
     let terms = metrics.lines().filter_map(|line| line.strip_prefix(".It "));
     let named: BTreeSet<String> = terms.flat_map(|term| term.split(" , ").map(str::to_owned)).collect();

@@ -26,8 +26,8 @@ struct MessageNode {
 /// The blocks of Cypher in rsv-reservoir(7): similar messages, the context, by another model, and the end.
 fn queries() -> [String; 4] {
     let page = read("man/rsv-reservoir.7");
-    let part =
-        section(&page, "DESCRIPTION").split(".Ss Queries").nth(1).unwrap().split("\n.Ss ").next().unwrap();
+    let part = section(&page, "EXTENDED DESCRIPTION").split(".Ss Queries").nth(1).unwrap();
+    let part = part.split("\n.Ss ").next().unwrap();
     let block = |block: &str| unescaped(block.split_once('\n').unwrap().1.split("\n.Ed").next().unwrap());
     let blocks: Vec<String> = part.split(".Bd -literal").skip(1).map(block).collect();
     blocks.try_into().unwrap()
