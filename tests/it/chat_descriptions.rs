@@ -2,7 +2,7 @@
 
 use crate::chat_uploads::{settled, upload};
 use crate::distill_model::{fenced, said};
-use crate::fake::{Answer, Fake};
+use crate::fake::{Answer, Fake, Wire};
 use crate::proxy::Proxy;
 use crate::support::{Home, lines_of, on_each_store, text, wait_for};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn describing(is_on_strike: &Arc<AtomicBool>) -> Fake {
     let is_on_strike = is_on_strike.clone();
     Fake::answering(move |seen| {
         if is_on_strike.load(Ordering::SeqCst) {
-            return Answer::new(400, r#"{"error":{"message":"the model is on strike"}}"#);
+            return Answer::new(503, r#"{"error":{"message":"the model is on strike"}}"#);
         }
         description(&title(seen.text()))
     })
@@ -134,25 +134,70 @@ fn an_upload_stays_as_it_is_where_the_provider_fails_and_is_described_later() {
 }
 
 #[test]
-fn answers_of_no_use_are_asked_for_three_times() {
-    let fake = Fake::answering(|seen| match title(seen.text()).as_str() {
-        "Spring" => said("I cannot help with that."),
-        other => description(other),
-    });
-    let home = by_model(&Home::new(), &fake);
+fn a_document_that_fails_is_tried_three_times_and_holds_up_no_other() {
+    let refusal = Answer::new(400, r#"{"error":{"message":"that is too long"}}"#);
+    for useless in [said("I cannot help with that."), refusal] {
+        let fake = Fake::answering(move |seen| match title(seen.text()).as_str() {
+            "Spring" => useless.clone(),
+            other => description(other),
+        });
+        let home = by_model(&Home::new(), &fake);
+        let proxy = Proxy::start(&home);
+        let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
+        settled(&proxy, "", &doc_id);
+        let about_spring = || fake.seen().iter().filter(|seen| title(seen.text()) == "Spring").count();
+        wait_for("three attempts, and no more reason", || {
+            about_spring() == 3 && health(&proxy)["degraded"] == json!([])
+        });
+        let made = made_by(&home, "default");
+        assert!(
+            made.contains(&("Spring".into(), "rule".into()))
+                && made.contains(&("Autumn".into(), "llama3.2".into()))
+        );
+        assert_eq!(about_spring(), 3);
+    }
+}
+
+/// A provider that describes each document, and does not say how many tokens that took.
+fn without_usage() -> Fake {
+    Fake::answering(|seen| {
+        let mut answer = description(&title(seen.text()));
+        let mut body: Value = serde_json::from_slice(&answer.body).unwrap();
+        body["usage"] = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
+        answer.body = body.to_string().into_bytes();
+        answer
+    })
+}
+
+#[test]
+fn a_document_that_takes_more_tokens_than_a_day_has_holds_up_no_other() {
+    let fake = without_usage();
+    let home = by_model(&Home::new(), &fake).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
+    let mut proxy = Proxy::start(&home);
+    upload(&proxy, "", "almanac.md", &almanac());
+    wait_for("the directory", || made_by(&home, "default").contains(&("Almanac".into(), "llama3.2".into())));
+    upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
+    wait_for("another document", || made_by(&home, "default").contains(&("Peas".into(), "llama3.2".into())));
+    assert_eq!((fake.seen().len(), &health(&proxy)["degraded"]), (2, &json!([])));
+    // They are estimated where the provider says that there were none.
+    wait_for("the tokens", || spent(&proxy).parse::<u64>().unwrap() > 500);
+    let (said, status) = proxy.last_words();
+    assert_eq!((said.matches("documents.tokens_per_day is 1900").count(), status), (2, Some(0)), "{said}");
+}
+
+#[test]
+fn what_an_answer_may_have_cost_that_never_came_counts() {
+    let wire = Wire::new();
+    let home = Home::new().at(NOW).env("RSV_OLLAMA_BASE_URL", &wire.url());
+    let home = home.env("RSV_DOCUMENTS_DESCRIBE", "model").env("RSV_DOCUMENTS_MODEL", "llama3.2");
+    let home = home.env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
     let proxy = Proxy::start(&home);
-    let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
-    settled(&proxy, "", &doc_id);
-    let about_spring = || fake.seen().iter().filter(|seen| title(seen.text()) == "Spring").count();
-    wait_for("three attempts, and no more reason", || {
-        about_spring() == 3 && health(&proxy)["degraded"] == json!([])
-    });
-    let made = made_by(&home, "default");
-    assert!(
-        made.contains(&("Spring".into(), "rule".into()))
-            && made.contains(&("Autumn".into(), "llama3.2".into()))
-    );
-    assert_eq!(about_spring(), 3);
+    upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
+    let call = wire.accept();
+    proxy.kill();
+    call.hung_up();
+    let proxy = Proxy::start(&home);
+    wait_for("the reason", || health(&proxy)["degraded"].to_string().contains("tokens of the day are spent"));
 }
 
 #[test]
@@ -161,10 +206,13 @@ fn the_tokens_of_a_day_bound_the_descriptions_also_of_the_next_proxy() {
     let limit = (2 * TOKENS + 100).to_string();
     let home = by_model(&Home::new(), &fake).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", &limit);
     let is_spent = |proxy: &Proxy| {
-        wait_for("the reason in /health", || {
-            let degraded = health(proxy)["degraded"].clone();
-            degraded[0]["reason"] == json!(format!("the {limit} tokens of the day are spent"))
-        });
+        // All partitions share them.
+        for path in ["/health", "/partition/other/health"] {
+            wait_for("the reason in /health", || {
+                let health: Value = serde_json::from_str(&proxy.get(path).1).unwrap();
+                health["degraded"][0]["reason"] == json!(format!("the {limit} tokens of the day are spent"))
+            });
+        }
     };
     let mut proxy = Proxy::start(&home);
     let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
