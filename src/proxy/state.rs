@@ -158,8 +158,8 @@ impl ProxyParts {
         }
     }
 
-    /// Reads the store, and judges the embedder. Errors if the store cannot be read in time, in which an earlier report
-    /// may still read it.
+    /// Reads the store, and judges the embedder. Errors if that fails or takes too long, as it does while the read of an
+    /// earlier report hangs.
     async fn read_store(&self) -> Result<Option<Degraded>> {
         let (config, unavailable) = (self.config.clone(), self.embedder.unavailable());
         let read = async {
@@ -175,7 +175,7 @@ impl ProxyParts {
         tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(late)
     }
 
-    /// The parts that work only in part, in the order of `Part::ALL`, with what a caller may see of the reasons.
+    /// The parts that work only in part, in the order of `Part::ALL`, with the reasons for a caller.
     async fn degraded(&self, visibility: &Visibility) -> Vec<DegradedPart> {
         let (store, embedder) = match self.read_store().await {
             Ok(embedder) => (Ok(()), embedder),

@@ -48,8 +48,8 @@ fn describing(is_on_strike: &Arc<AtomicBool>) -> Fake {
     })
 }
 
-fn by_model(home: &Home, fake: &Fake) -> Home {
-    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_RETRIES", "0");
+fn by_model(home: &Home, url: &str) -> Home {
+    let home = home.env("RSV_OLLAMA_BASE_URL", url).env("RSV_RETRIES", "0");
     home.env("RSV_DOCUMENTS_DESCRIBE", "model").env("RSV_DOCUMENTS_MODEL", "llama3.2")
 }
 
@@ -76,7 +76,7 @@ fn spent(proxy: &Proxy) -> String {
 on_each_store!(an_upload_is_described_by_the_model_each_document_after_its_sections);
 fn an_upload_is_described_by_the_model_each_document_after_its_sections(home: Home) {
     let fake = describing(&Arc::default());
-    let home = by_model(&home, &fake);
+    let home = by_model(&home, &fake.url());
     let proxy = Proxy::start(&home);
     let ann = "X-User-Id: ann\r\n";
     let doc_id = text(&upload(&proxy, ann, "almanac.md", &almanac())["doc_id"]);
@@ -106,7 +106,7 @@ fn without_the_setting_no_model_is_asked() {
     settled(&proxy, "", &doc_id);
     assert_eq!(proxy.end(), Some(0));
     assert!(fake.seen().is_empty() && are_made_by(&home, "default", "rule"));
-    let home = by_model(&home, &fake);
+    let home = by_model(&home, &fake.url());
     let _proxy = Proxy::start(&home);
     wait_for("descriptions", || are_made_by(&home, "default", "llama3.2"));
     assert_eq!(fake.seen().len(), 3);
@@ -116,7 +116,7 @@ fn without_the_setting_no_model_is_asked() {
 fn an_upload_stays_as_it_is_where_the_provider_fails_and_is_described_later() {
     let is_on_strike = Arc::new(AtomicBool::new(true));
     let fake = describing(&is_on_strike);
-    let home = by_model(&Home::new(), &fake);
+    let home = by_model(&Home::new(), &fake.url());
     let proxy = Proxy::start(&home);
     let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
     assert_eq!(settled(&proxy, "", &doc_id)["state"], "ready");
@@ -141,7 +141,7 @@ fn a_document_that_fails_is_tried_three_times_and_holds_up_no_other() {
             "Spring" => useless.clone(),
             other => description(other),
         });
-        let home = by_model(&Home::new(), &fake);
+        let home = by_model(&Home::new(), &fake.url());
         let proxy = Proxy::start(&home);
         let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
         settled(&proxy, "", &doc_id);
@@ -172,7 +172,7 @@ fn without_usage() -> Fake {
 #[test]
 fn a_document_that_takes_more_tokens_than_a_day_has_holds_up_no_other() {
     let fake = without_usage();
-    let home = by_model(&Home::new(), &fake).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
+    let home = by_model(&Home::new(), &fake.url()).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
     let mut proxy = Proxy::start(&home);
     upload(&proxy, "", "almanac.md", &almanac());
     wait_for("the directory", || made_by(&home, "default").contains(&("Almanac".into(), "llama3.2".into())));
@@ -188,9 +188,7 @@ fn a_document_that_takes_more_tokens_than_a_day_has_holds_up_no_other() {
 #[test]
 fn what_an_answer_may_have_cost_that_never_came_counts() {
     let wire = Wire::new();
-    let home = Home::new().at(NOW).env("RSV_OLLAMA_BASE_URL", &wire.url());
-    let home = home.env("RSV_DOCUMENTS_DESCRIBE", "model").env("RSV_DOCUMENTS_MODEL", "llama3.2");
-    let home = home.env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
+    let home = by_model(&Home::new(), &wire.url()).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
     let proxy = Proxy::start(&home);
     upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
     let call = wire.accept();
@@ -201,10 +199,25 @@ fn what_an_answer_may_have_cost_that_never_came_counts() {
 }
 
 #[test]
+fn a_description_that_is_being_made_when_the_proxy_ends_is_stored() {
+    let wire = Wire::new();
+    let home = by_model(&Home::new(), &wire.url());
+    let mut proxy = Proxy::start(&home);
+    upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
+    let mut call = wire.accept();
+    proxy.terminate();
+    let body = description("Peas").body;
+    let head = format!("Content-Type: application/json\r\nContent-Length: {}", body.len());
+    call.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{}", String::from_utf8(body).unwrap()));
+    assert_eq!(proxy.wait(), Some(0));
+    assert!(are_made_by(&home, "default", "llama3.2"));
+}
+
+#[test]
 fn the_tokens_of_a_day_bound_the_descriptions_also_of_the_next_proxy() {
     let fake = describing(&Arc::default());
     let limit = (2 * TOKENS + 100).to_string();
-    let home = by_model(&Home::new(), &fake).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", &limit);
+    let home = by_model(&Home::new(), &fake.url()).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", &limit);
     let is_spent = |proxy: &Proxy| {
         // All partitions share them.
         for path in ["/health", "/partition/other/health"] {

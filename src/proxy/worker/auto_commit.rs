@@ -112,7 +112,7 @@ impl AutoCommit {
         self.state().waiting.len()
     }
 
-    /// Why sessions could not be committed by the model, and not at all, as far as a caller may see it.
+    /// Why sessions could not be committed by the model, and why not at all: of each the reason for a caller.
     pub(in crate::proxy) fn failures(&self, visibility: &Visibility) -> Vec<FailureReason> {
         [self.commits.model_failure(visibility), self.failures.last(visibility)]
             .into_iter()

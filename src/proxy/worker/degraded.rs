@@ -108,7 +108,7 @@ impl<K: Ord> Failures<K> {
         self.lock().remove(about);
     }
 
-    /// Forgets why the work on all failed that is not to be kept.
+    /// Forgets the failures of all for which this does not hold.
     pub(super) fn retain(&self, mut is_kept: impl FnMut(&K) -> bool) {
         self.lock().retain(|about, _| is_kept(about));
     }

@@ -118,7 +118,7 @@ impl DescribeJobs {
         self.state().waiting.len()
     }
 
-    /// Why documents are not described at present, if they should be, as far as a caller may see it.
+    /// Why documents are not described at present, if some should be: the reason for a caller.
     pub(in crate::proxy) fn failure(&self, visibility: &Visibility) -> Option<FailureReason> {
         self.failures.last(visibility)
     }

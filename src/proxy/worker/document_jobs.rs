@@ -93,7 +93,7 @@ impl DocumentJobs {
         self.unfinished.load(Ordering::Relaxed)
     }
 
-    /// Why documents cannot be stored at present, if some cannot, as far as a caller may see it.
+    /// Why documents cannot be stored at present, if some cannot: the reason for a caller.
     pub(in crate::proxy) fn failure(&self, visibility: &Visibility) -> Option<FailureReason> {
         self.failures.last(visibility)
     }
