@@ -24,7 +24,7 @@ pub use by_rule::by_rule;
 pub use commit_by_model::{commit_by_model, commit_request};
 pub use commit_by_rule::commit_by_rule;
 pub use conversation::Conversation;
-pub use document::{DescribedDocument, StaleDocument};
+pub use document::StaleDocument;
 pub use document_queue::{DistilledDocument, DocumentQueue};
 pub use patterns::Patterns;
 pub use session::{Session, SessionOutcome};

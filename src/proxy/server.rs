@@ -224,7 +224,9 @@ impl Proxy {
         let idle_timeout = config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT);
         let parts = ProxyParts {
             config: config.clone(),
+            blocking: blocking.clone(),
             stores: stores.clone(),
+            may_read: Arc::new(Semaphore::new(1)),
             queue: queue.clone(),
             embedder: embedder.clone(),
             backfill: backfill.clone(),
@@ -296,8 +298,7 @@ impl Server {
     /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
     /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
-        self.describe_jobs.finish();
-        let lost = self.queue.finish().await;
+        let (lost, ()) = tokio::join!(self.queue.finish(), self.describe_jobs.finish());
         if !self.backfill.finish().await {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
