@@ -24,7 +24,7 @@ use std::process::{Command, ExitCode};
 #[command(arg_required_else_help = false)]
 struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
@@ -117,7 +117,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    match args.action {
+    let Some(action) = args.action else { return summarize(io) };
+    match action {
         Action::Get { key, show_origin } => get(&Key::parse(&key)?, show_origin, io),
         Action::Set { key, value } => set(&Key::parse(&key)?, value, io),
         Action::Unset { key } => unset(&Key::parse(&key)?, io),
@@ -214,6 +215,21 @@ fn list(set: bool, io: &mut Io) -> Result<Outcome> {
     for (row, setting) in rows.iter().zip(shown) {
         let line = format!("{:key$}  {:value$}  {:layer$}  {}\n", row[0], row[1], row[2], setting.doc());
         io.out.write(line.as_bytes())?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints the settings that are set, and says where they stand and how they are changed.
+fn summarize(io: &mut Io) -> Result<Outcome> {
+    list(true, io)?;
+    io.out.flush()?;
+    let path = config::path(&io.common)?;
+    let state = if path.exists() { "" } else { ", which is not written yet" };
+    io.note(format_args!("the settings file is {}{state}", path.display()));
+    if state.is_empty() {
+        io.note("to change a setting, run: rsv-config set KEY VALUE; to see all: rsv-config list");
+    } else {
+        io.note("to write it, run: rsv-config init; to see every setting: rsv-config list");
     }
     Ok(Outcome::Yes)
 }

@@ -66,7 +66,7 @@ struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
     /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i names one
-    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts", "all"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts"])]
     id: Option<String>,
     /// With --id: print this many messages before and after it as well
     #[arg(
@@ -88,10 +88,10 @@ struct Args {
     #[arg(short, long, conflicts_with_all = ["id", "until"])]
     follow: bool,
     /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all"])]
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow"])]
     scopes: bool,
     /// Print the sessions of the store, or of -p, instead of messages, by the time of their last messages
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all", "scopes"])]
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "scopes"])]
     sessions: bool,
     /// Print the messages of the session -p and -i that no archive covers, after its last archive, for rsv-distill --commit;
     /// exit with 1 if there are none
