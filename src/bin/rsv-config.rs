@@ -13,6 +13,7 @@ use rsv::picture::Activity;
 use rsv::project::Projects;
 use rsv::provider::{Providers, Refusal};
 use rsv::store::{self, OpenMode, Rename};
+use rsv::text::counted;
 use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
@@ -287,8 +288,9 @@ fn rename(from: String, to: String, io: &mut Io) -> Result<Outcome> {
     config::rename_partition(&io.common, from, to)?;
     Projects::open(settings.places().data.as_deref())?.rename(from, to)?;
     store.end_rename(&rename)?;
-    let records = if count == 1 { "record" } else { "records" };
-    io.summary(format_args!("{count} {records} of the partition {from} are in {to} now"));
+    let records = counted(count as u64, "record");
+    let are = if count == 1 { "is" } else { "are" };
+    io.summary(format_args!("{records} of the partition {from} {are} in {to} now"));
     Ok(Outcome::Yes)
 }
 

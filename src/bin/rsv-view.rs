@@ -13,9 +13,9 @@ use rsv::record::{
 };
 use rsv::search::{self, ScopeSource};
 use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
+use rsv::text::counted_verb;
 use rsv::tree;
 use rsv::view::{self, Heads, ReservoirLines};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -35,8 +35,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Print the last messages of a scope, oldest first
 ///
 /// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
-/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. A memory is a row: its confidence, its uses, its signals
-/// (for and against), its outcome and its title.
+/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. A memory has three lines
+/// there: its title; its confidence, its uses, its signals (for and against) and its outcome; and a line of its text.
 #[derive(clap::Args)]
 struct Args {
     /// The number of messages to print, or the address (viking://...) of a directory, whose children are listed, or of
@@ -379,14 +379,12 @@ fn print_records(
     layout: Option<&Layout>,
     io: &mut Io,
 ) -> Result<Outcome> {
-    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
-    let evidence = if layout.is_some() { memory::evidence(store, &ids)? } else { BTreeMap::new() };
     let heads = search::heads(store, &records, layout)?;
     for record in &records {
         match layout {
-            Some(_) if record.kind == &MEMORY => {
-                let evidence = evidence.get(&record.id).copied().unwrap_or_default();
-                io.out.write(memory::row(record, &evidence).as_bytes())?;
+            Some(layout) if record.kind == &MEMORY => {
+                let entry = memory::entries(store, std::slice::from_ref(record), layout)?;
+                io.out.write(entry.as_bytes())?;
             }
             Some(layout) => io.out.write(view::record(record, &heads, layout).as_bytes())?,
             None => io.out.with(|out| {
@@ -575,7 +573,8 @@ fn print_uncommitted(store: &mut dyn Store, layout: Option<&Layout>, io: &mut Io
         }
     }
     if more > 0 {
-        io.note(format_args!("{more} more messages wait for the next commit"));
+        let more = counted_verb(more as u64, "more message", ["waits", "wait"]);
+        io.note(format_args!("{more} for the next commit"));
     }
     Ok(Outcome::Yes)
 }

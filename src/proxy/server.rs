@@ -306,7 +306,11 @@ impl Server {
         self.stores.close();
         match lost {
             0 => Ok(()),
-            lost => Err(Error::new(format!("{lost} turns that were answered are not stored"))),
+            lost => Err(Error::new(if lost == 1 {
+                "1 turn that was answered is not stored".to_owned()
+            } else {
+                format!("{lost} turns that were answered are not stored")
+            })),
         }
     }
 }

@@ -72,7 +72,7 @@ fn a_healthy_setup_has_no_trouble() {
         assert!(is_ok(check), "{check}: {lines:?}");
     }
     assert_eq!(found(&home, "model").1, MODEL);
-    assert!(found(&home, "store").1.ends_with("store.db, 1 messages"));
+    assert!(found(&home, "store").1.ends_with("store.db, 1 message"));
 }
 
 #[test]

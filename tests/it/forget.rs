@@ -273,7 +273,7 @@ fn a_terminal_does_not_get_the_secrets_that_are_forgotten(home: Home) {
     home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
     let (seen, status) =
         Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
-    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
+    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 record removed"), "{seen}");
     assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
 }
 
@@ -540,7 +540,7 @@ fn a_reader_delays_the_end_and_is_told() {
     other.run("rsv-forget", &["n8"], "").ok();
     let reported = home.run("rsv-import", &[], other.export()).trouble();
     assert!(
-        reported.contains("1 records were forgotten elsewhere")
+        reported.contains("1 record was forgotten elsewhere")
             && reported.contains("still in the store's log"),
         "{reported}"
     );
