@@ -1,7 +1,7 @@
 //! rsv-distill: makes memories of sessions, and abstracts and overviews of documents.
 
 use clap::builder::NonEmptyStringValueParser;
-use rsv::cli::{self, BadLines, Common, Io, Layout, Outcome};
+use rsv::cli::{self, BadLines, Common, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::distill::{
     self, Conversation, DistilledDocument, DocumentQueue, LATEST, Patterns, Session, SessionOutcome,
@@ -13,6 +13,7 @@ use rsv::lines::{LocatedObject, Reader};
 use rsv::memory::{self, PriorRule};
 use rsv::record::{DOCUMENT, Line, MEMORY, MESSAGE, Object, Scopes};
 use rsv::redact::Redactor;
+use rsv::search;
 use rsv::store::{self, OpenMode, Select, Store};
 use rsv::structured::Method;
 use std::collections::BTreeMap;
@@ -177,35 +178,37 @@ fn distil_stored(
             ingest.add_object("the session", line)?;
         }
     }
-    let layout = io.stdout_is_tty().then(|| io.layout());
+    let mut ids = Vec::new();
     for stored in ingest.commit(&mut *store)? {
         match stored.line {
-            Ok(line) if layout.is_none() => io.out.write(&line)?,
-            Ok(line) => show(&line, layout.as_ref(), &mut *store, settings, io)?,
+            Ok(line) if io.stdout_is_tty() => ids.extend(Object::parse_bytes(&line)?.text("id")?),
+            Ok(line) => io.out.write(&line)?,
             Err(error) => io.fault(&error),
         }
+        if let Some(note) = stored.note {
+            io.note(note);
+        }
     }
+    show(&ids, &mut *store, settings, io)?;
     for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
         io.note(note);
     }
     Ok(Outcome::Yes)
 }
 
-/// Prints a memory that was stored as text; a link is not shown.
-fn show(
-    line: &[u8],
-    layout: Option<&Layout>,
-    store: &mut dyn Store,
-    settings: &Settings,
-    io: &mut Io,
-) -> Result<()> {
-    let id = Object::parse_bytes(line)?.text("id")?.unwrap_or_default();
-    let mut stored = store.get(&[&id], &Select::records(vec![&MEMORY], Scopes::All))?;
-    memory::derive(store, &mut stored, PriorRule::from_settings(settings))?;
-    match layout {
-        Some(layout) => io.out.write(memory::entries(store, &stored, layout)?.as_bytes()),
-        None => Ok(()),
+/// Prints memories of the store for people.
+fn show(ids: &[String], store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<()> {
+    let layout = io.layout();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut memories = store.get(&ids, &Select::records(vec![&MEMORY], Scopes::All))?;
+    memory::derive(store, &mut memories, PriorRule::from_settings(settings))?;
+    let evidence = memory::evidence(store, &ids)?;
+    let heads = search::heads(store, &memories, Some(&layout))?;
+    for memory in &memories {
+        let evidence = evidence.get(&memory.id).copied().unwrap_or_default();
+        io.out.write(memory::entry(memory, &evidence, &heads, &layout).as_bytes())?;
     }
+    Ok(())
 }
 
 /// An input line by its type.

@@ -16,6 +16,7 @@ use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
 use rsv::text::counted_verb;
 use rsv::tree;
 use rsv::view::{self, Heads, ReservoirLines};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -379,12 +380,14 @@ fn print_records(
     layout: Option<&Layout>,
     io: &mut Io,
 ) -> Result<Outcome> {
+    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    let evidence = if layout.is_some() { memory::evidence(store, &ids)? } else { BTreeMap::new() };
     let heads = search::heads(store, &records, layout)?;
     for record in &records {
         match layout {
             Some(layout) if record.kind == &MEMORY => {
-                let entry = memory::entries(store, std::slice::from_ref(record), layout)?;
-                io.out.write(entry.as_bytes())?;
+                let evidence = evidence.get(&record.id).copied().unwrap_or_default();
+                io.out.write(memory::entry(record, &evidence, &heads, layout).as_bytes())?;
             }
             Some(layout) => io.out.write(view::record(record, &heads, layout).as_bytes())?,
             None => io.out.with(|out| {

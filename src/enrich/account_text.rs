@@ -170,7 +170,10 @@ impl AccountText<'_> {
         }
         if !account.dropped.is_empty() {
             let count = messages(account.dropped.len(), "");
-            lines.push(format!("dropped from the request, which was too long: {count} ({dropped} tokens)"));
+            lines.push(format!(
+                "dropped from the request, which was too long: {count} ({})",
+                text::counted(dropped, "token")
+            ));
         }
         if let Some(why) = &account.degraded {
             lines.push(format!("memory worked only in part: {}", visible(why).replace('\n', " ")));
@@ -181,7 +184,7 @@ impl AccountText<'_> {
         }
         if account.cut {
             let read = account.prompt_tokens.unwrap_or_default();
-            lines.push(format!("the provider read only {read} tokens"));
+            lines.push(format!("the provider read only {}", text::counted(read, "token")));
         }
         lines
     }

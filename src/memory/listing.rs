@@ -5,7 +5,7 @@ use super::derived::{ACTIVE, ARCHIVED, confidence_of, derive, is_active};
 use crate::cli::Layout;
 use crate::error::Result;
 use crate::record::{MEMORY, SignalType, StoredRecord};
-use crate::store::{self, Select, Store};
+use crate::store::{Select, Store};
 use crate::view::{self, Heads};
 use std::collections::BTreeMap;
 
@@ -56,26 +56,20 @@ pub fn last(
     }
 }
 
-/// Memories for people, three lines each: the short id, the time and the title; the row of `standing`; and the first line
-/// of the text that is no heading and says more than the title.
-pub fn entries(store: &mut dyn Store, memories: &[StoredRecord], layout: &Layout) -> Result<String> {
-    let ids: Vec<&str> = memories.iter().map(|memory| memory.id.as_str()).collect();
-    let evidence = evidence(store, &ids)?;
-    let heads = Heads { short_ids: store::short_ids(store, ids)?, ..Heads::default() };
-    let mut text = String::new();
-    for memory in memories {
-        let evidence = evidence.get(&memory.id).copied().unwrap_or_default();
-        let title = view::visible(&memory.member_text("title")).replace('\n', " ");
-        text.push_str(&heads.titled(memory, &title, layout));
-        text.push_str(&format!("    {}\n", standing(memory, &evidence)));
-        let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
-        let is_new = |line: &&str| !title.contains(line.rsplit(": ").next().unwrap_or(line).trim());
-        let line = memory.text.lines().filter(is_text).find(is_new);
-        let line = line.or_else(|| memory.text.lines().find(is_text));
-        let excerpt = view::excerpt(line.unwrap_or_default(), layout.width.saturating_sub(6));
-        text.push_str(&format!("    {excerpt}\n"));
-    }
-    Ok(text)
+/// A memory for people on three lines: its short id, time and title; the row of `standing`; and the first line of its
+/// text that is no heading and says more than the title.
+pub fn entry(memory: &StoredRecord, evidence: &Evidence, heads: &Heads, layout: &Layout) -> String {
+    let title = view::visible(&memory.member_text("title")).replace('\n', " ");
+    let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+    let known = title.to_lowercase();
+    let is_new = |line: &&str| {
+        !known.contains(line.rsplit(": ").next().unwrap_or(line).trim().to_lowercase().as_str())
+    };
+    let line = memory.text.lines().filter(is_text).find(is_new);
+    let line = line.or_else(|| memory.text.lines().find(is_text)).unwrap_or_default();
+    let excerpt = view::excerpt(line, layout.width.saturating_sub(6));
+    let (head, standing) = (heads.titled(memory, &title, layout), standing(memory, evidence));
+    format!("{head}    {standing}\n    {excerpt}\n")
 }
 
 /// A memory as a row for people: `0.82  3 uses  explicit 2:0  outcome 1:0  success  Run the tests first`.

@@ -215,9 +215,15 @@ fn a_terminal_is_not_read_as_input() {
     let home = Home::new();
     for tool in readers().into_iter().filter(|tool| tool != "rsv-ask") {
         let Some((seen, status)) = on_terminal(&home, &tool, "") else { return };
+        let help = home.run(&tool, &["--help"], "").ok();
+        let usage = help.lines().find(|line| line.starts_with("Usage: ")).unwrap();
+        let operand = match usage.split(['[', ']']).nth(3).unwrap() {
+            "FILE" => "name a file".to_owned(),
+            name => format!("give {name} as an argument"),
+        };
         let wanted = format!(
             "{tool}: error: standard input is a terminal, and there is nothing to read\n\
-             {tool}: hint: pipe something in, name a file, or see '{tool} --help'\n"
+             {tool}: hint: pipe something in, {operand}, or see '{tool} --help'\n"
         );
         assert_eq!((seen, status), (wanted, 2));
     }

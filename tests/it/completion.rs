@@ -233,7 +233,7 @@ fn fish_completes() {
         ("rsv-view -p ", &["code", "garden", ODD, "work"][..]),
         ("rsv-view -p gar", &["garden"]),
         ("rsv-view --partition=\"my", &["--partition=my \"own\": it's $x"]),
-        ("rsv-view -p garden -i ", &["bench", "shed"]),
+        ("rsv-view -p garden -i ", &["bench\tbeans", "shed\ttomatoes"]),
         ("rsv-view --store 'other store.db' -p e", &["elsewhere"]),
         ("rsv-config get reservoir_p", &["reservoir_port\tthe port that rsv-proxy listens on"]),
         ("rsv-import some", &["some dir/"]),

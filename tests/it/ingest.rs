@@ -731,7 +731,7 @@ fn a_pipe_that_ends_at_a_terminal_says_what_was_stored() {
     let home = Home::new();
     home.write("lines", "{\"id\":\"m\",\"role\":\"user\",\"content\":\"An owl.\",\"partition\":\"p\"}\n");
     let Some(terminal) = Terminal::run(&home, 80, "cat lines | rsv-ingest") else { return };
-    assert_eq!(terminal.end(), ("stored in p/p as user, id m\r\n".to_owned(), 0));
+    assert_eq!(terminal.end(), ("stored in p/p as user, id m\n".to_owned(), 0));
     let Some(terminal) = Terminal::run(&home, 80, "cat lines | rsv-ingest --format jsonl") else { return };
     assert!(terminal.end().0.starts_with("{\"kind\":\"message\",\"id\":\"m\""));
 }

@@ -245,7 +245,8 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     home.write(".local/share/rsv/rsv.db", "");
     let path = format!("PATH={}:$PATH", home.path(".local/bin").display());
     let source = format!("source {}", home.path(".local/lib/rsv/rsv.bash").display());
-    home.write(".bashrc", &format!("alias ll='ls -l'\n{path}\n{source}\n# reservsv\n"));
+    let secret = "export RSV_PROXY_TOKEN=sk-canary";
+    home.write(".bashrc", &format!("alias ll='ls -l'\n{path}\n{source}\n# reservsv\n{secret}\n"));
     let server = "      \"command\": \"/home/me/.local/bin/rsv-mcp\"";
     home.write(
         ".claude.json",
@@ -258,7 +259,7 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     assert_eq!(
         left,
         format!(
-            "left: {}\nleft: {shell}:2:{path}\nleft: {shell}:3:{source}\nleft: {client}:3:    \"rsv\": {{\nleft: {client}:4:{server}\n",
+            "left: {}\nleft: {shell}:2:{path}\nleft: {shell}:3:{source}\nleft: {shell}:5\nleft: {client}:3:    \"rsv\": {{\nleft: {client}:4:{server}\n",
             file(".local/share/rsv")
         )
     );
