@@ -204,8 +204,9 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     backfill::settle(&mut *store, settings, &io.diagnostics())?;
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(remaining, before) = done {
+        let until = if remaining == 1 { "it does" } else { "they do" };
         io.note(format_args!(
-            "{} no vector of {} yet; until then, searches use {before}",
+            "{} no vector of {} yet; until {until}, searches use {before}",
             counted_verb(remaining, "record", ["has", "have"]),
             embedder.model()
         ));

@@ -357,7 +357,9 @@ on_each_store!(forgotten_records_are_kept_out_until_they_may_return);
 /// Keeps: A forgotten record does not return.
 fn forgotten_records_are_kept_out_until_they_may_return(home: Home) {
     let kept_out = |count: usize| {
-        format!("{count} records were forgotten and are kept out, unless with --allow-return\n")
+        let records =
+            if count == 1 { "record was forgotten and is" } else { "records were forgotten and are" };
+        format!("{count} {records} kept out, unless with --allow-return\n")
     };
     let home = with_conversation(home);
     let before = home.export();
