@@ -52,7 +52,8 @@ struct Args {
     #[arg(long, value_name = "TAG,...", value_delimiter = ',', requires = "outcome")]
     tags: Vec<String>,
     /// Name the session of the messages [default: the trace or the instance that they have in common]; without --task,
-    /// or without input, take the messages of this session of -p, or of the latest, from the store, and store its memories
+    /// or without input, take the messages of this session of -p, or of the latest, from the store, and store its
+    /// memories
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
     session: Option<String>,
     /// Let this model write: 0 to 3 memories of each session, which are made by rule where it fails, and the abstract and
