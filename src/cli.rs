@@ -9,6 +9,7 @@ mod hidden;
 mod invocation;
 mod io;
 mod main;
+mod missing_file;
 mod out;
 mod pager;
 mod progress;
@@ -25,6 +26,7 @@ pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters}
 pub use flags::{Common, Filter, Printing, SEVERAL_PARTITIONS, kind, role, time};
 pub use io::{Diagnostics, Io, Source, read_text, to_stderr, yes_or_no};
 pub use main::{Outcome, command, main};
+pub use missing_file::hint_for_missing;
 pub use out::Out;
 pub use progress::Progress;
 pub use silence::{SlowTask, report_lock_wait, report_migration};

@@ -17,6 +17,7 @@ mod line;
 mod patterns;
 mod session;
 mod sources;
+mod stored_session;
 mod uncommitted;
 
 pub use by_model::{by_model, request};
@@ -29,4 +30,5 @@ pub use document_queue::{DistilledDocument, DocumentQueue};
 pub use patterns::Patterns;
 pub use session::{Session, SessionOutcome};
 pub use sources::with_links;
+pub use stored_session::{LATEST, stored_session};
 pub use uncommitted::UncommittedSession;

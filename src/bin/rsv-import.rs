@@ -14,6 +14,7 @@ use rsv::project::Projects;
 use rsv::record::time;
 use rsv::redact::Redactor;
 use rsv::store::{self, Import, OpenMode, Store};
+use rsv::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -177,8 +178,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.dry_run {
         let total = report.total();
         io.note(format_args!(
-            "{} records can be imported; nothing was written",
-            total.read() - total.refused
+            "{} can be imported; nothing was written",
+            counted((total.read() - total.refused) as u64, "record")
         ));
     } else if report.has_new_records() {
         io.summary(format_args!("to undo this import, run: {}", undo_command(&import.id)));
@@ -315,8 +316,7 @@ fn nothing_found(places: &HomePlaces) -> String {
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
     let files: usize = found.iter().map(|found| found.files).sum();
-    let unit = if files == 1 { "file" } else { "files" };
-    io.confirm(&format!("Import {files} {unit}?"))?.ok_or_else(|| {
+    io.confirm(&format!("Import {}?", counted(files as u64, "file")))?.ok_or_else(|| {
         Error::new("cannot ask whether to import: there is no terminal")
             .hint("run the commands that --find prints")
     })
@@ -467,6 +467,6 @@ fn link(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<()> {
         Ok(())
     })?;
     drop(bar);
-    io.detail(format_args!("{made} links made"));
+    io.detail(format_args!("{} made", counted(made, "link")));
     Ok(())
 }

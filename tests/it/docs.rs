@@ -168,6 +168,28 @@ fn cross_references_name_existing_pages() {
 }
 
 #[test]
+fn the_page_of_the_suite_names_every_page() {
+    let overview = read("man/rsv.7");
+    let named = section(&overview, "SEE ALSO");
+    for page in names("man").into_iter().filter(|page| page != "rsv.7") {
+        let (name, number) = page.rsplit_once('.').unwrap();
+        assert!(named.contains(&format!(".Xr {name} {number}")), "{page}");
+    }
+}
+
+#[test]
+fn troff_reports_nothing() {
+    if !is_installed("groff") {
+        return report_unchecked("what troff says of the manual, for want of groff");
+    }
+    for page in names("man") {
+        let mut troff = Command::new("groff");
+        troff.args(["-K", "utf8", "-mandoc", "-Tutf8", "-ww", "-z"]).arg(root().join("man").join(page));
+        assert_eq!(String::from_utf8_lossy(&troff.output().unwrap().stderr), "");
+    }
+}
+
+#[test]
 fn mandoc_reports_nothing() {
     if !is_installed("mandoc") {
         return report_unchecked("the manual's lint, for want of mandoc");
