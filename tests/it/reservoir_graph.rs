@@ -321,8 +321,10 @@ fn a_replay_changes_the_vectors_that_messages_hold(home: Home) {
     let said = home.run("rsv-link", &["-q", "--adopt"], "").trouble();
     home.graph().run("DROP INDEX messageEmbeddings");
     assert!(said.contains("has the name") && said.contains("DROP INDEX `messageEmbeddings`"), "{said}");
-    // And one for vectors of any length serves as it is.
+    // And one for vectors of any length serves as it is, also while other models come.
     home.graph().run("CREATE VECTOR INDEX messageEmbeddings FOR (m:MessageNode) ON (m.embedding)");
     home.run("rsv-link", &["-q", "--adopt"], "").ok();
+    home.run("rsv-import", &["-q"], line("work", 1, ("another", &[1.0, 0.0]))).ok();
     assert_eq!(similar(&home, "work", &vector_of(&home, "Owl number 2"))[0], "Owl number 2");
+    home.graph().run("DROP INDEX messageEmbeddings");
 }
