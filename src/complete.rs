@@ -5,13 +5,14 @@ use crate::cli::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 use crate::config::{self, EnvironmentPaths, Key, Settings};
 use crate::record::{Object, Role, Scope};
 use crate::{embed, store, view};
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 /// The arguments that have candidates.
 pub static VALUES: ValueCompleters = &[
     ("partition", |given| partitions(given, stored_scopes(given))),
     ("old", |given| sorted(stored_scopes(given).into_iter().map(|scope| scope.partition).collect())),
-    ("instance", |given| titled(given, instances(given, stored_scopes(given)))),
+    ("instance", |given| instances(given, stored_scopes(given))),
     ("role", |_| Role::ALL.map(|role| word(role.name())).into()),
     ("recall", |_| choices("enrich.recall")),
     ("placement", |_| choices("enrich.placement")),
@@ -22,10 +23,8 @@ pub static VALUES: ValueCompleters = &[
 ];
 
 /// The same for tools that open no store: rsv-view reads it for them, so that they need not link a database.
-pub static VALUES_WITHOUT_STORE: ValueCompleters = &[
-    ("partition", |given| partitions(given, viewed_scopes(given))),
-    ("instance", |given| instances(given, viewed_scopes(given))),
-];
+pub static VALUES_WITHOUT_STORE: ValueCompleters =
+    &[("partition", |given| partitions(given, viewed_scopes(given))), ("instance", viewed_instances)];
 
 fn word(value: impl Into<String>) -> Candidate {
     Candidate { value: value.into(), about: None }
@@ -46,17 +45,41 @@ fn viewed_scopes(given: &PartialCommand) -> Vec<Scope> {
     let Some(programs) = EnvironmentPaths::find().program else { return Vec::new() };
     let mut view = Command::new(programs.join("rsv-view"));
     view.args(["--scopes", "--format", "jsonl"]).env_remove(SHELL_VARIABLE);
-    view.stdin(Stdio::null()).stderr(Stdio::null());
-    let store = given.common.store.iter().map(|store| format!("--store={store}"));
-    view.args(store)
-        .args(given.common.config.iter().flat_map(|file| ["--config".as_ref(), file.as_os_str()]));
-    let listed = view.output().map(|output| output.stdout).unwrap_or_default();
+    let listed = output(view.args(store_flags(given)));
     let scope = |line: &str| {
         let object: Object = serde_json::from_str(line).ok()?;
         let text = |name| object.text(name).ok().flatten();
         Some(Scope { partition: text("partition")?, instance: text("instance")? })
     };
-    String::from_utf8_lossy(&listed).lines().filter_map(scope).collect()
+    listed.lines().filter_map(scope).collect()
+}
+
+/// The instances with their titles, as the rsv-view beside this tool completes them for fish.
+fn viewed_instances(given: &PartialCommand) -> Vec<Candidate> {
+    let Some(programs) = EnvironmentPaths::find().program else { return Vec::new() };
+    let mut view = Command::new(programs.join("rsv-view"));
+    view.env(SHELL_VARIABLE, "fish").args(["--", "rsv-view"]).args(store_flags(given));
+    view.args(given.common.partition.iter().map(|partition| format!("--partition={partition}")));
+    view.args(given.common.scope.iter().map(|scope| format!("--scope={scope}")));
+    let listed = output(view.args(["--instance", ""]));
+    let candidate = |line: &str| match line.split_once('\t') {
+        Some((value, about)) => Candidate { value: value.to_owned(), about: Some(about.to_owned().into()) },
+        None => word(line),
+    };
+    listed.lines().map(candidate).collect()
+}
+
+/// The flags that name the store.
+fn store_flags(given: &PartialCommand) -> Vec<OsString> {
+    let store = given.common.store.iter().map(|store| format!("--store={store}").into());
+    let config = given.common.config.iter().flat_map(|file| ["--config".into(), file.into()]);
+    store.chain(config).collect()
+}
+
+/// The output of a command that asks nobody.
+fn output(command: &mut Command) -> String {
+    let ran = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    ran.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
 }
 
 /// The partitions that the store holds, and those that the settings name.
@@ -67,21 +90,16 @@ fn partitions(given: &PartialCommand, stored: Vec<Scope>) -> Vec<Candidate> {
     sorted(names)
 }
 
-/// The instances of the given partition.
+/// The instances of the given partition, or of that of the project, with their titles.
 fn instances(given: &PartialCommand, stored: Vec<Scope>) -> Vec<Candidate> {
-    let partition = given.common.partition.as_deref().unwrap_or("default");
-    sorted(
-        stored.into_iter().filter(|scope| scope.partition == partition).map(|scope| scope.instance).collect(),
-    )
-}
-
-/// Instances with their titles.
-fn titled(given: &PartialCommand, mut instances: Vec<Candidate>) -> Vec<Candidate> {
-    let partition = given.common.partition.as_deref().unwrap_or("default");
-    let place = settings(given).and_then(|settings| settings.store().ok());
-    for (scope, title) in place.map(|place| store::peek_titles(&place)).unwrap_or_default() {
-        let named = |one: &&mut Candidate| scope.partition == partition && one.value == scope.instance;
-        if let Some(instance) = instances.iter_mut().find(named) {
+    let Some(settings) = settings(given) else { return Vec::new() };
+    let partition = config::partition_without_writing(&settings, &given.common);
+    let partition = partition.unwrap_or_else(|| "default".to_owned());
+    let here = stored.into_iter().filter(|scope| scope.partition == partition);
+    let mut instances = sorted(here.map(|scope| scope.instance).collect());
+    let titles = settings.store().map(|place| store::peek_titles(&place, &partition)).unwrap_or_default();
+    for (scope, title) in titles.into_iter().filter(|(_, title)| !title.is_empty()) {
+        if let Some(instance) = instances.iter_mut().find(|one| one.value == scope.instance) {
             instance.about = Some(view::visible(&title).into());
         }
     }

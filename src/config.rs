@@ -70,6 +70,17 @@ fn choose_partition(settings: &Settings, common: &mut Common) -> Result<()> {
     Ok(())
 }
 
+/// The partition of the flags, or of the project if the settings say so, for a completion; `None` for the default.
+pub fn partition_without_writing(settings: &Settings, common: &Common) -> Option<String> {
+    let how = common.scope.clone().or_else(|| settings.text("scope"));
+    if common.partition.is_some() || how.as_deref() != Some("auto") {
+        return common.partition.clone();
+    }
+    let directory = environment::working_directory().ok()?;
+    let projects = Projects::open(settings.places().data.as_deref()).ok()?;
+    projects.without_writing().partition(&directory).ok()
+}
+
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is
 /// `--config`, else `RSV_CONFIG`, else in the XDG config directory, where Reservoir's is read too. Errors name the
 /// place of a wrong value.

@@ -11,6 +11,7 @@ mod timeout;
 
 pub use finding::Finding;
 pub use installed::TOOLS;
+pub use network::cannot_listen;
 pub use start::start_notes;
 pub use status::Status;
 

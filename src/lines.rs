@@ -1,14 +1,16 @@
 //! Reads the lines of inputs: `reader.rs` cuts an input into JSON objects, `text_lines.rs` into lines of
 //! text, each with its place, and `feed.rs` reads ahead in a thread. `sniff.rs` recognizes input that is
-//! neither. `record` decides what a line says.
+//! neither, `stray_text.rs` text in front of records. `record` decides what a line says.
 
 mod feed;
 mod located_line;
 mod reader;
 mod sniff;
+mod stray_text;
 mod text_lines;
 
 pub use feed::{Feed, FeedEvent, ObjectSource};
 pub use located_line::{LineContent, LocatedLine};
 pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
 pub use sniff::{binary_format, describe};
+pub use stray_text::records_after_text;

@@ -13,6 +13,6 @@ pub use derived::{
     confidence_of, decimal, derive, derive_for_export, derive_times, derive_untimed, is_active, is_trusted,
     weights_of,
 };
-pub use listing::{State, evidence, last, row};
+pub use listing::{State, entry, evidence, last, row};
 pub use signals::{NewSignal, store_signals};
 pub use stats::{Stats, stats};

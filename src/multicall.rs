@@ -6,13 +6,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-// Where it is linked, it is the system's allocator: rsv-proxy says why it is wanted there.
-#[cfg(target_os = "linux")]
-use tikv_jemallocator as _;
-
-#[global_allocator]
-static ALLOCATOR: ::rsv::cli::ReportingAllocator = ::rsv::cli::ReportingAllocator;
-
 /// Makes the modules of the tools, and the table of their names.
 macro_rules! tools {
     ($($module:ident $name:literal $path:literal)*) => {

@@ -23,6 +23,7 @@ use crate::cli;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::record::{Content, Object, StoredRecord, kind_named};
+use crate::text::counted_verb;
 use json::CutSecrets;
 use rules::Rules;
 use std::borrow::Cow;
@@ -269,7 +270,7 @@ impl Redactor {
     pub fn take_note(&self) -> Option<String> {
         let counts = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
         let total: usize = counts.values().sum();
-        let secrets = if total == 1 { "1 secret was" } else { &format!("{total} secrets were") };
+        let secrets = counted_verb(total as u64, "secret", ["was", "were"]);
         let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         (total > 0).then(|| format!("{secrets} redacted before storing: {}", kinds.join(", ")))
     }

@@ -5,11 +5,12 @@
 //! tells a question from a statement. `passages.rs` chooses what is quoted of a long text. `trigrams.rs` says in a
 //! moment that a text cannot hold a word; `occurrences.rs` says where it does. `phrasing.rs` compares the words and
 //! neighbours of a question with those of texts; `topic.rs` has the words that a text is about.
-//! `sketch.rs` tells how nearly two texts are equal.
+//! `counted.rs` writes a number with its noun. `sketch.rs` tells how nearly two texts are equal.
 //! `statements.rs` reads what a text states, clause by clause: its `values.rs`, and the phrases of `cues.txt` that tell a
 //! change.
 
 mod clause_tokens;
+mod counted;
 mod cues;
 mod dates;
 pub(crate) mod fold;
@@ -26,6 +27,7 @@ mod topic;
 mod trigrams;
 mod values;
 
+pub use counted::{counted, counted_verb};
 pub use dates::Dates;
 pub use languages::Languages;
 pub use occurrences::occurrences;

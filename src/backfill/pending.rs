@@ -6,6 +6,7 @@ use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Record, RecordKind, Scopes, StoredRecord, kinds};
 use crate::store::{MODEL_FACT, Select, Store, Unembedded, WriteOutcome, WriteRules};
+use crate::text;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Instant;
@@ -152,12 +153,7 @@ fn counted(count: u64, kinds: &[&RecordKind]) -> String {
         [kind] => kind.name,
         _ => "record",
     };
-    if count == 1 { format!("1 {name}") } else { format!("{count} {}", plural(name)) }
-}
-
-/// The plural of the name of a kind.
-fn plural(name: &str) -> String {
-    name.strip_suffix('y').map_or_else(|| format!("{name}s"), |stem| format!("{stem}ies"))
+    text::counted(count, name)
 }
 
 /// Embeds every record of a selection that has no vector. `report` gets how many are done, and of how many.

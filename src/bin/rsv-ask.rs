@@ -32,10 +32,6 @@ struct Args {
     trace: Option<String>,
 }
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
@@ -67,6 +63,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// The words, and what standard input adds to them.
 fn question(words: &[String], limit: usize, io: &Io) -> Result<String> {
     let mut question = words.join(" ");
+    if question.is_empty() && io.stdin_is_tty() {
+        return Err(no_question("there is no question, and standard input is a terminal"));
+    }
     if question.is_empty() || !io.stdin_is_tty() {
         let piped = io.text(limit)?;
         let piped = piped.trim_end_matches('\n');
@@ -76,9 +75,13 @@ fn question(words: &[String], limit: usize, io: &Io) -> Result<String> {
         question.push_str(piped);
     }
     if question.trim().is_empty() {
-        return Err(Error::new("there is no question").hint("give it as words, or pipe it in"));
+        return Err(no_question("there is no question"));
     }
     Ok(question)
+}
+
+fn no_question(error: &str) -> Error {
+    Error::new(error).hint("give it as words, as in rsv-ask \"Where are my tomatoes?\", or pipe it in")
 }
 
 fn request(question: &str, model: Option<&str>) -> Object {

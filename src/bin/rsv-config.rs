@@ -13,6 +13,7 @@ use rsv::picture::Activity;
 use rsv::project::Projects;
 use rsv::provider::{Providers, Refusal};
 use rsv::store::{self, OpenMode, Rename};
+use rsv::text::counted;
 use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
@@ -24,7 +25,7 @@ use std::process::{Command, ExitCode};
 #[command(arg_required_else_help = false)]
 struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
@@ -109,16 +110,13 @@ struct Init {
     force: bool,
 }
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    match args.action {
+    let Some(action) = args.action else { return summarize(io) };
+    match action {
         Action::Get { key, show_origin } => get(&Key::parse(&key)?, show_origin, io),
         Action::Set { key, value } => set(&Key::parse(&key)?, value, io),
         Action::Unset { key } => unset(&Key::parse(&key)?, io),
@@ -219,6 +217,21 @@ fn list(set: bool, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
+/// Prints the settings that are set, and says where they stand and how they are changed.
+fn summarize(io: &mut Io) -> Result<Outcome> {
+    list(true, io)?;
+    io.out.flush()?;
+    let path = config::path(&io.common)?;
+    let state = if path.exists() { "" } else { ", which is not written yet" };
+    io.note(format_args!("the settings file is {}{state}", path.display()));
+    if state.is_empty() {
+        io.note("to change a setting, run: rsv-config set KEY VALUE; to see all: rsv-config list");
+    } else {
+        io.note("to write it, run: rsv-config init; to see every setting: rsv-config list");
+    }
+    Ok(Outcome::Yes)
+}
+
 /// Has the file changed by the user's editor, through the shell, since its command may hold flags.
 fn edit(io: &mut Io) -> Result<Outcome> {
     let path = config::make(&io.common)?;
@@ -272,8 +285,9 @@ fn rename(from: String, to: String, io: &mut Io) -> Result<Outcome> {
     config::rename_partition(&io.common, from, to)?;
     Projects::open(settings.places().data.as_deref())?.rename(from, to)?;
     store.end_rename(&rename)?;
-    let records = if count == 1 { "record" } else { "records" };
-    io.summary(format_args!("{count} {records} of the partition {from} are in {to} now"));
+    let records = counted(count as u64, "record");
+    let are = if count == 1 { "is" } else { "are" };
+    io.summary(format_args!("{records} of the partition {from} {are} in {to} now"));
     Ok(Outcome::Yes)
 }
 

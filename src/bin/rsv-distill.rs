@@ -4,13 +4,17 @@ use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, BadLines, Common, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::distill::{
-    self, Conversation, DistilledDocument, DocumentQueue, Patterns, Session, SessionOutcome, StaleDocument,
-    UncommittedSession,
+    self, Conversation, DistilledDocument, DocumentQueue, LATEST, Patterns, Session, SessionOutcome,
+    StaleDocument, UncommittedSession,
 };
 use rsv::error::{Error, Result};
+use rsv::ingest::{Ingest, Options};
 use rsv::lines::{LocatedObject, Reader};
-use rsv::record::{DOCUMENT, Line, MESSAGE, Object};
+use rsv::memory::{self, PriorRule};
+use rsv::record::{DOCUMENT, Line, MEMORY, MESSAGE, Object, Scopes};
 use rsv::redact::Redactor;
+use rsv::search;
+use rsv::store::{self, OpenMode, Select, Store};
 use rsv::structured::Method;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -24,7 +28,8 @@ use std::process::ExitCode;
 /// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or both
 /// (partial). With --outcome and --task, the messages among the lines are one session. With --model, a model writes the
 /// memories, and the abstracts and overviews of the documents that 'rsv-view --stale' prints. Other lines are passed on.
-/// No store is opened.
+/// With --outcome and --session alone, the messages are those of the store, which gets the memories too; no store is
+/// opened otherwise.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
@@ -38,15 +43,17 @@ struct Args {
     #[arg(long, value_name = "FILE", requires = "commit")]
     patterns: Option<PathBuf>,
     /// Distil messages too, of a session with this outcome: success, failure or partial
-    #[arg(long, value_name = "OUTCOME", value_parser = outcome, requires = "task")]
+    #[arg(long, value_name = "OUTCOME", value_parser = outcome)]
     outcome: Option<SessionOutcome>,
-    /// Say what the session of the messages was about
+    /// Say what the session of the messages was about [default, of a session in the store: its title]
     #[arg(long, value_name = "TEXT", value_parser = task, requires = "outcome")]
     task: Option<String>,
     /// Give the memories of the messages these tags
     #[arg(long, value_name = "TAG,...", value_delimiter = ',', requires = "outcome")]
     tags: Vec<String>,
-    /// Name the session of the messages [default: the trace or the instance that they have in common]
+    /// Name the session of the messages [default: the trace or the instance that they have in common]; without --task,
+    /// or without input, take the messages of this session of -p, or of the latest, from the store, and store its
+    /// memories
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
     session: Option<String>,
     /// Let this model write: 0 to 3 memories of each session, which are made by rule where it fails, and the abstract and
@@ -69,12 +76,8 @@ fn task(text: &str) -> std::result::Result<String, String> {
     if text.trim().is_empty() { Err("expected some text".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
@@ -82,6 +85,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Redactor::for_tool(&settings)?;
     io.common.scope()?;
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
+    if let Some(name) = args.session.as_deref().filter(|name| reads_store(name, &args, io)) {
+        return distil_stored(name, &args, &settings, &method, io);
+    }
+    if args.outcome.is_some() && args.task.is_none() {
+        return Err(Error::new("--outcome needs the task of the session, or a session of the store")
+            .hint("give --task TEXT, or --session latest"));
+    }
     if args.commit {
         return commit(&args, &settings, &method, io);
     }
@@ -127,6 +137,78 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
+/// Whether a session is that of the store: its messages are in no input.
+fn reads_store(name: &str, args: &Args, io: &Io) -> bool {
+    args.files.is_empty() && (name == LATEST || args.task.is_none() || io.stdin_is_tty())
+}
+
+/// Makes memories of a session of the store, stores them, and prints them: as text for people, as lines for programs.
+fn distil_stored(
+    name: &str,
+    args: &Args,
+    settings: &Settings,
+    method: &Method,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let Some(outcome) = args.outcome else {
+        return Err(Error::new("how the session ended is not known").hint("give --outcome"));
+    };
+    let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
+    let (found, conversation) = distill::stored_session(&mut *store, &io.common.to_read(false)?, name)?;
+    let task = args.task.as_deref().unwrap_or(&found.title);
+    if task.trim().is_empty() {
+        return Err(
+            Error::new(format!("{} has no question", found.scope)).hint("say what it was about with --task")
+        );
+    }
+    let session = conversation.into_session(outcome, task, &args.tags, Some(&found.scope.instance));
+    let Some(memories) = memories(&session, &found.scope, method, io)? else { return Ok(Outcome::Yes) };
+    let options = Options {
+        partition: Some(found.scope.partition.clone()),
+        instance: Some(found.scope.instance.clone()),
+        max_line: Some(settings.max_line()),
+        redactor: Redactor::for_tool(settings)?,
+        ..Options::default()
+    };
+    let mut ingest = Ingest::new(options, io.clock);
+    for memory in memories {
+        for line in distill::with_links(&session, memory)? {
+            ingest.add_object("the session", line)?;
+        }
+    }
+    let mut ids = Vec::new();
+    for stored in ingest.commit(&mut *store)? {
+        match stored.line {
+            Ok(line) if io.stdout_is_tty() => ids.extend(Object::parse_bytes(&line)?.text("id")?),
+            Ok(line) => io.out.write(&line)?,
+            Err(error) => io.fault(&error),
+        }
+        if let Some(note) = stored.note {
+            io.note(note);
+        }
+    }
+    show(&ids, &mut *store, settings, io)?;
+    for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
+        io.note(note);
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints memories of the store for people.
+fn show(ids: &[String], store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<()> {
+    let layout = io.layout();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut memories = store.get(&ids, &Select::records(vec![&MEMORY], Scopes::All))?;
+    memory::derive(store, &mut memories, PriorRule::from_settings(settings))?;
+    let evidence = memory::evidence(store, &ids)?;
+    let heads = search::heads(store, &memories, Some(&layout))?;
+    for memory in &memories {
+        let evidence = evidence.get(&memory.id).copied().unwrap_or_default();
+        io.out.write(memory::entry(memory, &evidence, &heads, &layout).as_bytes())?;
+    }
+    Ok(())
+}
+
 /// An input line by its type.
 enum Taken {
     Session(Session),
@@ -169,14 +251,29 @@ fn read(
 /// Prints the memories of a session, each with the links to its messages. `place` is where the session was read.
 fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut Io) -> Result<()> {
     set_default_scope(&mut session, &io.common);
-    let now = io.clock.now();
-    let memories = match method {
-        Method::EmitRequests(recipient) => {
-            print(&distill::request(&session).body(recipient), io)?;
-            return io.out.flush();
+    for memory in memories(&session, place, method, io)?.into_iter().flatten() {
+        for line in distill::with_links(&session, memory)? {
+            print(&line, io)?;
         }
-        Method::ByRule => distill::by_rule(&session, now),
-        Method::ByModel(model) => match distill::by_model(&session, model, now) {
+    }
+    io.out.flush()
+}
+
+/// The memories of a session; `None` if the request to a model was printed instead.
+fn memories(
+    session: &Session,
+    place: &dyn Display,
+    method: &Method,
+    io: &mut Io,
+) -> Result<Option<Vec<Object>>> {
+    let now = io.clock.now();
+    Ok(Some(match method {
+        Method::EmitRequests(recipient) => {
+            print(&distill::request(session).body(recipient), io)?;
+            return io.out.flush().map(|()| None);
+        }
+        Method::ByRule => distill::by_rule(session, now),
+        Method::ByModel(model) => match distill::by_model(session, model, now) {
             Ok(memories) => {
                 if memories.is_empty() {
                     io.note(format_args!("{place}: the model found nothing to learn"));
@@ -186,16 +283,10 @@ fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut I
             Err(error) => {
                 let hint = error.remedy().map_or(String::new(), |hint| format!(" ({hint})"));
                 io.note(format_args!("{place}: distilled by rule: {error}{hint}"));
-                distill::by_rule(&session, now)
+                distill::by_rule(session, now)
             }
         },
-    };
-    for memory in memories {
-        for line in distill::with_links(&session, memory)? {
-            print(&line, io)?;
-        }
-    }
-    io.out.flush()
+    }))
 }
 
 /// Asks a model to describe a document, or prints the request.

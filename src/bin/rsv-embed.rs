@@ -9,6 +9,7 @@ use rsv::lines::{Feed, FeedEvent, LocatedObject, SourceLocation};
 use rsv::link::synapse::{self, Plan};
 use rsv::record::{Object, Scopes};
 use rsv::store::{self, Derived, OpenMode, Store};
+use rsv::text::counted_verb;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,10 +67,6 @@ struct Task {
     #[arg(long)]
     models: bool,
 }
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -204,8 +201,10 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     backfill::settle(&mut *store, settings, &io.diagnostics())?;
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(remaining, before) = done {
+        let until = if remaining == 1 { "it does" } else { "they do" };
         io.note(format_args!(
-            "{remaining} records have no vector of {} yet; until they do, searches use {before}",
+            "{} no vector of {} yet; until {until}, searches use {before}",
+            counted_verb(remaining, "record", ["has", "have"]),
             embedder.model()
         ));
     }

@@ -12,6 +12,7 @@ use rsv::record::{
 use rsv::redact::Redactor;
 use rsv::search;
 use rsv::store::{self, OpenMode, Removal, Select, Store};
+use rsv::text::{counted, counted_verb};
 use rsv::tree;
 use rsv::view::{self, Heads};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,10 +69,6 @@ const MAX_UNCONFIRMED: usize = 100;
 
 /// The number of ids that a note lists.
 const LISTED: usize = 10;
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -209,7 +206,7 @@ fn undo(id: &str, args: &Args, settings: &Settings, io: &mut Io) -> Result<Outco
     let import = forget::import_named(&all, id)?;
     let records = store::records_of(store, import, &all)?;
     for (by, count) in &records.shared {
-        let records = if *count == 1 { "1 record stays".to_owned() } else { format!("{count} records stay") };
+        let records = counted_verb(*count as u64, "record", ["stays", "stay"]);
         io.note(match by {
             Some(by) => format!("{records}, which the import {by} brought too"),
             None => format!("{records}, which came in otherwise too, as by a proxy or a hook"),
@@ -324,7 +321,7 @@ fn list(ids: &BTreeSet<String>) -> String {
 /// Asks at the terminal, naming the scopes if everything in them is selected. Errors unless the answer is yes; without a
 /// terminal, if there are many records.
 fn confirm(count: usize, whole: Option<&Scopes>, io: &Io) -> Result<()> {
-    let records = if count == 1 { "1 record" } else { &format!("{count} records") };
+    let records = counted(count as u64, "record");
     let of = match whole {
         None => String::new(),
         Some(Scopes::All) => " of the whole store".to_owned(),
@@ -335,7 +332,7 @@ fn confirm(count: usize, whole: Option<&Scopes>, io: &Io) -> Result<()> {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new("nothing was removed")),
         None if count <= MAX_UNCONFIRMED => Ok(()),
-        None => Err(Error::new(format!("{count} records would be removed"))
+        None => Err(Error::new(format!("{records} would be removed"))
             .hint("look at them with --dry-run, and remove them with --yes")),
     }
 }
@@ -376,7 +373,8 @@ fn heads(store: &mut dyn Store, ids: &BTreeSet<String>, for_people: bool) -> Res
 fn report_foreign(remaining: &BTreeSet<String>, ids: &BTreeSet<String>, io: &mut Io) {
     let count = remaining.intersection(ids).count();
     if count > 0 {
-        let error = Error::new(format!("{count} messages of Reservoir stay in the graph"));
+        let messages = counted_verb(count as u64, "message", ["of Reservoir stays", "of Reservoir stay"]);
+        let error = Error::new(format!("{messages} in the graph"));
         io.fault(&error.hint("run 'rsv-link --adopt', then rsv-forget again"));
     }
 }
@@ -389,7 +387,7 @@ fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, state: TombstoneState, 
         TombstoneState::Forgotten => store.forget(&ids, now)?,
         _ => store.remove(Removal::Records(&ids, state), now)?,
     };
-    let summary = format!("{removed} records removed");
+    let summary = format!("{} removed", counted(removed, "record"));
     if io.stdout_is_tty() {
         io.note(summary)
     } else {

@@ -43,10 +43,6 @@ struct Args {
 /// The number of events of an answer that are buffered before it is its turn to be printed.
 const AHEAD: usize = 1024;
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }

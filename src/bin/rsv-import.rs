@@ -14,6 +14,7 @@ use rsv::project::Projects;
 use rsv::record::time;
 use rsv::redact::Redactor;
 use rsv::store::{self, Import, OpenMode, Store};
+use rsv::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,15 +34,15 @@ struct Args {
     /// The files, zip archives and folders to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Read this format, whatever the files look like; list prints the names
-    #[arg(long, value_name = "NAME")]
-    from: Option<String>,
     /// List the files of other programs in the home directory, with the commands that import them
     #[arg(long, conflicts_with = "files")]
     find: bool,
     /// Import what --find lists, after a question
     #[arg(long, requires = "find", conflicts_with_all = ["from", "watch", "history"])]
     import: bool,
+    /// Read this format, whatever the files look like; list prints the names
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
     /// List the imports that can be undone, with their numbers of records, and the commands that undo them
     #[arg(long, conflicts_with_all = ["files", "find"])]
     history: bool,
@@ -80,10 +81,6 @@ const WATCHED: &str = "watched_files";
 
 /// The shortest time between two writes of it: it has all files, and what it lacks is only read again.
 const SAVE_INTERVAL: Duration = Duration::from_secs(600);
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -178,8 +175,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.dry_run {
         let total = report.total();
         io.note(format_args!(
-            "{} records can be imported; nothing was written",
-            total.read() - total.refused
+            "{} can be imported; nothing was written",
+            counted((total.read() - total.refused) as u64, "record")
         ));
     } else if report.has_new_records() {
         io.summary(format_args!("to undo this import, run: {}", undo_command(&import.id)));
@@ -316,8 +313,7 @@ fn nothing_found(places: &HomePlaces) -> String {
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
     let files: usize = found.iter().map(|found| found.files).sum();
-    let unit = if files == 1 { "file" } else { "files" };
-    io.confirm(&format!("Import {files} {unit}?"))?.ok_or_else(|| {
+    io.confirm(&format!("Import {}?", counted(files as u64, "file")))?.ok_or_else(|| {
         Error::new("cannot ask whether to import: there is no terminal")
             .hint("run the commands that --find prints")
     })
@@ -468,6 +464,6 @@ fn link(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<()> {
         Ok(())
     })?;
     drop(bar);
-    io.detail(format_args!("{made} links made"));
+    io.detail(format_args!("{} made", counted(made, "link")));
     Ok(())
 }

@@ -6,10 +6,11 @@ use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget;
 use rsv::ingest::{self, Gathered, Ingest, Mirrored, NewMemory, Options};
-use rsv::lines::{Feed, LocatedLine};
+use rsv::lines::{self, Feed, LocatedLine};
 use rsv::record::Role;
 use rsv::redact::Redactor;
 use rsv::store::{self, OpenMode, Store};
+use rsv::text::counted;
 use rsv::view::{self, ReservoirLines};
 use serde::de::IgnoredAny;
 use std::path::Path;
@@ -62,15 +63,10 @@ struct Args {
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
-    /// Print in this format: jsonl, json (one array), text or reservoir [default: text for a single text on a terminal,
-    /// else jsonl]
+    /// Print in this format: jsonl, json (one array), text or reservoir [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir"], hide_possible_values = true)]
     format: Option<String>,
 }
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -100,6 +96,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if format == Some("json") {
         io.out.begin_array();
     }
+    let format = Format::named(format.unwrap_or(if io.stdout_is_tty() { "text" } else { "jsonl" }), io);
     let memory = args.title.as_deref().map(|title| NewMemory {
         title,
         outcome: args.outcome.as_deref().unwrap_or_default(),
@@ -117,8 +114,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         if let Some(id) = &args.corrects {
             ingest.add_correction(id, &mut *store)?;
         }
-        let default = if io.stdout_is_tty() { "text" } else { "jsonl" };
-        let format = Format::named(format.unwrap_or(default), io);
         let done = commit(&mut ingest, &mut *store, format, &mut BadLines::default(), io)?;
         if let Some(note) = ingest.redaction_note() {
             io.note(note);
@@ -141,8 +136,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     match &*first {
         b"{" | b"[{" => {
             let feed = Feed::lines(vec![("<stdin>".to_owned(), input)], limit, ingest.redaction())?;
-            let format = Format::named(format.unwrap_or_default(), io);
-            lines(feed, &mut ingest, &mut *open()?, (format, args.mirror), io)
+            store_lines(feed, &mut ingest, &mut *open()?, (format, args.mirror), io)
         }
         _ if args.mirror => Err(ingest::no_tree()),
         _ => {
@@ -154,6 +148,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             if first.starts_with(b"[") && serde_json::from_str::<IgnoredAny>(&text).is_ok() {
                 return Err(Error::new("<stdin>: is a JSON array without objects")
                     .hint("a message is an object: man 5 rsv-record; --role user stores the array as text"));
+            }
+            if let Some(error) = lines::records_after_text("<stdin>", &text, limit) {
+                return Err(error);
             }
             one_text(&text, io)
         }
@@ -172,7 +169,7 @@ fn refuse_file(text: &str) -> Result<()> {
 }
 
 /// Stores lines as they arrive; a pause in the input commits the batch.
-fn lines(
+fn store_lines(
     mut feed: Feed<LocatedLine>,
     ingest: &mut Ingest,
     store: &mut dyn Store,
@@ -188,7 +185,9 @@ fn lines(
             bad_lines.end(io);
             if mirror {
                 match ingest.mirror(store)? {
-                    Mirrored::Removed(count) => io.detail(format_args!("{count} documents taken away")),
+                    Mirrored::Removed(count) => {
+                        io.detail(format_args!("{} taken away", counted(count, "document")))
+                    }
                     Mirrored::Refused(why) => io.fault(&why),
                 }
             }
@@ -197,9 +196,9 @@ fn lines(
             }
             let (created, archived) = ingest.consolidated();
             if created > 0 {
-                let memories = if created == 1 { "memory" } else { "memories" };
+                let memories = counted(created as u64, "memory");
                 let seconds = begin.elapsed().as_secs_f64();
-                io.note(format_args!("created {created} {memories}, archived {archived}, in {seconds:.1} s"));
+                io.note(format_args!("created {memories}, archived {archived}, in {seconds:.1} s"));
             }
             if ingest.has_removed() {
                 forget::erase(store)?;

@@ -15,6 +15,7 @@ use rsv::record::{
 };
 use rsv::search::{self, Contradiction};
 use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome, WriteRules, WriteSource};
+use rsv::text::{counted, counted_verb};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -159,10 +160,6 @@ struct Show {
     format: Option<String>,
 }
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
@@ -264,7 +261,7 @@ fn make(
         for error in store::unreadable(store)? {
             io.fault(&error);
         }
-        io.detail(format_args!("took over {adopted} messages"));
+        io.detail(format_args!("took over {}", counted(adopted, "message")));
     }
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
@@ -336,18 +333,18 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
         out.write((totals(&sums).to_json() + "\n").as_bytes())?;
     }
     io.out.flush()?;
-    let mut note = format!("examined {}", counted(sums.examined, "memory", "memories"));
-    note.push_str(&format!(", found {}", counted(sums.clusters, "cluster", "clusters")));
+    let mut note = format!("examined {}", counted(sums.examined as u64, "memory"));
+    note.push_str(&format!(", found {}", counted(sums.clusters as u64, "cluster")));
     if sums.clusters > 0 {
-        note.push_str(&format!(" of {}", counted(sums.clustered, "memory", "memories")));
+        note.push_str(&format!(" of {}", counted(sums.clustered as u64, "memory")));
     }
     if sums.passed_over > 0 {
-        let partitions = counted(sums.passed_over, "partition", "partitions");
+        let partitions = counted(sums.passed_over as u64, "partition");
         note.push_str(&format!(", passed over {partitions} consolidated within the window"));
     }
     io.note(format_args!("{note}, in {:.1} s", begin.elapsed().as_secs_f64()));
     if sums.unembedded > 0 {
-        let memories = counted(sums.unembedded, "memory has", "memories have");
+        let memories = counted_verb(sums.unembedded as u64, "memory", ["has", "have"]);
         let text = format!("{memories} no vector and cannot be compared");
         match not_embedded {
             Some(why) => io.fault(&why.at(text)),
@@ -445,11 +442,6 @@ fn near(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<Outco
     }
     bad_lines.end(io);
     Ok(Outcome::Yes)
-}
-
-/// A number with its noun.
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {

@@ -25,10 +25,6 @@ struct Args {
     projects: Option<String>,
 }
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

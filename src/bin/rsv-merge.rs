@@ -9,6 +9,7 @@ use rsv::merge::{self, Cluster};
 use rsv::record::{Commit, Object};
 use rsv::redact::Redactor;
 use rsv::structured::Method;
+use rsv::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,10 +33,6 @@ struct Args {
     #[arg(long, requires = "model")]
     emit_request: bool,
 }
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
@@ -74,9 +71,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     bad_lines.end(io);
     let (done, seconds) = (sums.done, begin.elapsed().as_secs_f64());
     if done + sums.failed > 0 {
-        let clusters = if done == 1 { "cluster" } else { "clusters" };
+        let clusters = counted(done as u64, "cluster");
         let verb = if args.emit_request { "printed requests for" } else { "merged" };
-        io.note(format_args!("{verb} {done} {clusters}, {} failed, in {seconds:.1} s", sums.failed));
+        io.note(format_args!("{verb} {clusters}, {} failed, in {seconds:.1} s", sums.failed));
     }
     Ok(Outcome::Yes)
 }

@@ -6,6 +6,7 @@ use rsv::error::{Context, Error, Result};
 use rsv::http::Client;
 use rsv::parse::{self, Format, GivenScope, Known, Operand, Options, Output, Parser, UnreadKind};
 use rsv::record::Address;
+use rsv::text::counted_verb;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -57,10 +58,6 @@ struct Args {
 fn format(name: &str) -> std::result::Result<Format, String> {
     Format::named(name).ok_or_else(|| format!("expected {}", Format::NAMES))
 }
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
@@ -228,7 +225,7 @@ impl Printer<'_> {
             return;
         }
         let kinds: Vec<String> = self.skipped.iter().map(|(kind, count)| kind.count(*count)).collect();
-        let files = if count == 1 { "1 file was" } else { &format!("{count} files were") };
+        let files = counted_verb(count as u64, "file", ["was", "were"]);
         let io = &*self.io;
         let note = format!("{files} not read: {}; -v names each", kinds.join(", "));
         self.progress.suspend(|| io.note(note));

@@ -15,9 +15,7 @@ use std::process::ExitCode;
 /// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth over
 /// 100 000 requests (`scripts/bench memory`); with this it does not.
 #[cfg(target_os = "linux")]
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+use tikv_jemallocator as _;
 
 /// The options of jemalloc, which looks up this symbol: no more arenas than event loops, small thread caches, and pages
 /// that were unused for half a second are returned to the system.

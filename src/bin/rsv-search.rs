@@ -190,10 +190,6 @@ fn score(text: &str) -> std::result::Result<f64, String> {
     number.ok_or_else(|| "expected a number".to_owned())
 }
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

@@ -154,10 +154,6 @@ impl Statement {
 /// The number of lines whose signals are stored together.
 const BATCH: usize = 10_000;
 
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
-
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

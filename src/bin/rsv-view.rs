@@ -13,6 +13,7 @@ use rsv::record::{
 };
 use rsv::search::{self, ScopeSource};
 use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
+use rsv::text::counted_verb;
 use rsv::tree;
 use rsv::view::{self, Heads, ReservoirLines};
 use std::collections::BTreeMap;
@@ -35,8 +36,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Print the last messages of a scope, oldest first
 ///
 /// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
-/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. A memory is a row: its confidence, its uses, its signals
-/// (for and against), its outcome and its title.
+/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. A memory has three
+/// lines there: its title; its confidence, its uses, its signals (for and against) and its outcome; and a line of its
+/// text.
 #[derive(clap::Args)]
 struct Args {
     /// The number of messages to print, or the address (viking://...) of a directory, whose children are listed, or of
@@ -66,7 +68,7 @@ struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
     /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i names one
-    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts", "all"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts"])]
     id: Option<String>,
     /// With --id: print this many messages before and after it as well
     #[arg(
@@ -88,10 +90,10 @@ struct Args {
     #[arg(short, long, conflicts_with_all = ["id", "until"])]
     follow: bool,
     /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all"])]
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow"])]
     scopes: bool,
     /// Print the sessions of the store, or of -p, instead of messages, by the time of their last messages
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all", "scopes"])]
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "scopes"])]
     sessions: bool,
     /// Print the messages of the session -p and -i that no archive covers, after its last archive, for rsv-distill --commit;
     /// exit with 1 if there are none
@@ -141,10 +143,6 @@ fn operand(text: &str) -> std::result::Result<Operand, String> {
         .map(Operand::Count)
         .map_err(|_| "expected a number, or an address such as viking://resources".to_owned())
 }
-
-#[cfg(not(feature = "multicall"))]
-#[global_allocator]
-static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 pub(crate) fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -385,9 +383,9 @@ fn print_records(
     let heads = search::heads(store, &records, layout)?;
     for record in &records {
         match layout {
-            Some(_) if record.kind == &MEMORY => {
+            Some(layout) if record.kind == &MEMORY => {
                 let evidence = evidence.get(&record.id).copied().unwrap_or_default();
-                io.out.write(memory::row(record, &evidence).as_bytes())?;
+                io.out.write(memory::entry(record, &evidence, &heads, layout).as_bytes())?;
             }
             Some(layout) => io.out.write(view::record(record, &heads, layout).as_bytes())?,
             None => io.out.with(|out| {
@@ -576,7 +574,8 @@ fn print_uncommitted(store: &mut dyn Store, layout: Option<&Layout>, io: &mut Io
         }
     }
     if more > 0 {
-        io.note(format_args!("{more} more messages wait for the next commit"));
+        let more = counted_verb(more as u64, "more message", ["waits", "wait"]);
+        io.note(format_args!("{more} for the next commit"));
     }
     Ok(Outcome::Yes)
 }

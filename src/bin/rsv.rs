@@ -129,7 +129,7 @@ fn become_tool(row: &Row, mut words: Vec<OsString>) -> Failure {
     let own = env::current_exe().ok();
     let beside = own.as_ref().map(|own| own.with_file_name(row.tool)).filter(|path| path.is_file());
     // A package without links to all tools has them in this program.
-    let program = beside.or(own.filter(|_| cfg!(feature = "multicall")));
+    let program = beside.or(own.filter(|_| env!("CARGO_BIN_NAME") == "rsv-multicall"));
     let program = program.unwrap_or_else(|| row.tool.into());
     let why = Command::new(&program).arg0(row.tool).args(row.arguments).args(words).exec();
     let hint = match why.kind() {

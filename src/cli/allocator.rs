@@ -6,7 +6,10 @@ use std::sync::OnceLock;
 
 /// The system's allocator. A request that fails ends the process with exit status 2.
 // The hook of the standard library for this is not stable; without it the process aborts.
-pub struct ReportingAllocator;
+struct ReportingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: ReportingAllocator = ReportingAllocator;
 
 static TOOL: OnceLock<String> = OnceLock::new();
 

@@ -23,6 +23,17 @@ impl Invocation {
         Invocation { command, words: words.collect() }
     }
 
+    /// How the tool gets its input, for a hint.
+    pub(super) fn inputs(&self) -> String {
+        let operand = self.command.get_positionals().next();
+        let operand = operand.and_then(|operand| operand.get_value_names()).and_then(<[_]>::first);
+        match operand.map(|name| name.as_str()) {
+            Some("FILE") => "pipe something in, name a file".to_owned(),
+            Some(name) => format!("pipe something in, give {name} as an argument"),
+            None => "pipe something in".to_owned(),
+        }
+    }
+
     /// The same command for all scopes, quoted for a shell. `question`, which came by standard input, follows as a word;
     /// if it is long, there is only the flag to add.
     pub(super) fn for_all_scopes(&self, question: Option<&str>) -> String {

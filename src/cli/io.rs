@@ -4,6 +4,7 @@ use super::clock::zone;
 use super::flags::{Common, Printing};
 use super::hidden::on_one_line;
 use super::invocation::Invocation;
+use super::missing_file::hint_for_missing;
 use super::out::Out;
 use super::progress::Progress;
 use super::stderr;
@@ -275,7 +276,7 @@ impl Io {
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
         if self.stdin_is_tty() {
             return Err(Error::new("standard input is a terminal, and there is nothing to read")
-                .hint(format!("pipe something in, name a file, or see '{} --help'", self.diagnostics.tool)));
+                .hint(format!("{}, or see '{} --help'", self.invocation.inputs(), self.diagnostics.tool)));
         }
         Ok(Box::new(io::stdin()))
     }
@@ -318,13 +319,11 @@ impl Io {
             return Ok(("<stdin>".to_owned(), self.stdin()?));
         }
         let name = path.display().to_string();
-        let file =
-            File::open(path).map_err(|e| match Error::new(format!("cannot open {name}")).because(&e) {
-                error if e.kind() == ErrorKind::NotFound => {
-                    error.hint("operands are names of files; pipe text in")
-                }
-                error => error,
-            })?;
+        let file = File::open(path).map_err(|e| {
+            let error = Error::new(format!("cannot open {name}")).because(&e);
+            let hint = (e.kind() == ErrorKind::NotFound).then(|| hint_for_missing(path)).flatten();
+            hint.into_iter().fold(error, Error::hint)
+        })?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
             return Err(
                 Error::new(format!("cannot read {name}: is a directory")).hint("name the files in it")

@@ -12,7 +12,7 @@ use super::stderr;
 use crate::error::{Error, Result};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches, Id};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Id};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -183,11 +183,13 @@ fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
     if command.find_subcommand(bare).is_some() {
         format!("without dashes: {tool} {bare}")
-    } else if is_flag && ["key", "token", "secret", "password"].iter().any(|secret| bare.contains(secret)) {
+    } else if is_flag && names_secret(bare) {
         "other users can see a command line; use a variable or the settings file: see 'man 5 rsv-config'"
             .into()
     } else if let (ErrorKind::MissingRequiredArgument, Some(usage)) = (error.kind(), usage) {
         format!("{}; see '{tool} --help'", usage.replace("[OPTIONS] ", ""))
+    } else if let Some(flag) = flag_with_value(command, bare).filter(|_| is_flag) {
+        format!("did you mean '--{flag} {bare}'? see '{tool} --help'")
     } else if let Some(near) = word(ContextKind::SuggestedArg).or(word(ContextKind::SuggestedSubcommand)) {
         format!("did you mean '{near}'? see '{tool} --help'")
     } else if is_flag && bare.parse::<f64>().is_ok() {
@@ -201,4 +203,16 @@ fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     } else {
         format!("see '{tool} --help'")
     }
+}
+
+/// Whether a flag, such as `--api-key`, would hold a secret.
+fn names_secret(flag: &str) -> bool {
+    let last = flag.rsplit(['-', '_']).next().unwrap_or_default();
+    ["key", "apikey", "token", "secret", "password"].contains(&last)
+}
+
+/// The flag of a tool that has this word among its values.
+fn flag_with_value<'a>(command: &'a Command, word: &str) -> Option<&'a str> {
+    let has_value = |arg: &&Arg| arg.get_possible_values().iter().any(|value| value.get_name() == word);
+    command.get_arguments().find(has_value).and_then(Arg::get_long)
 }

@@ -144,7 +144,7 @@ pub(super) static ROWS: &[SettingRow] = &[
 
     row("documents.describe", &["RSV_DOCUMENTS_DESCRIBE"], Choice(&["rule", "model"]), Some("rule"), "the writer of the abstracts and overviews of uploaded documents: rule (rsv-parse alone) or model (rsv-proxy also has documents.model write them, in the background)"),
     row("documents.model", &["RSV_DOCUMENTS_MODEL"], Text, None, "the model that describes uploaded documents; unset, that of the setting model"),
-    row("documents.tokens_per_day", &["RSV_DOCUMENTS_TOKENS_PER_DAY"], TOKEN_COUNT, Some("100000"), "the maximum number of tokens, of requests and answers, that rsv-proxy spends on describing documents in a day (UTC)"),
+    row("documents.tokens_per_day", &["RSV_DOCUMENTS_TOKENS_PER_DAY"], TOKEN_COUNT, Some("100000"), "the maximum number of tokens, of requests and answers, that rsv-proxy spends on describing documents in a day (UTC); one answer may exceed it"),
 
     row("session.auto", &["RSV_SESSION_AUTO"], Boolean, Some("false"), "whether rsv-proxy commits the sessions of all turns by itself, instead of those of the chat backend alone"),
     row("session.commit_turns", &["RSV_SESSION_COMMIT_TURNS"], Integer(0, 1_000_000), Some("10"), "the number of uncommitted turns at which rsv-proxy commits a session; 0 for never"),

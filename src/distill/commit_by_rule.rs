@@ -7,6 +7,7 @@ use super::uncommitted::{MAX_TURN_CHARS, SessionMessage, UncommittedSession};
 use crate::error::Result;
 use crate::record::{BY_RULE, Object, Role, time};
 use crate::text;
+use crate::text::counted;
 use std::collections::BTreeSet;
 
 /// The number of first and of last turns in an overview.
@@ -77,10 +78,10 @@ fn overview(session: &UncommittedSession, [first, last]: &[Vec<&SessionMessage>;
     let count = |role| session.messages.iter().filter(|message| message.role == role).count();
     let begin = session.messages.first().map_or(0, |message| message.timestamp);
     let counts = format!(
-        "{} messages, {} of the user and {} answers, from {} to {}.",
-        session.messages.len(),
+        "{}, {} of the user and {}, from {} to {}.",
+        counted(session.messages.len() as u64, "message"),
         count(Role::User),
-        count(Role::Assistant),
+        counted(count(Role::Assistant) as u64, "answer"),
         time::rfc3339(begin),
         time::rfc3339(session.ended_at()),
     );

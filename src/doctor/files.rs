@@ -10,6 +10,7 @@ use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::record::Scopes;
 use crate::store::{self, Derived, ERASE_PENDING, Leftovers, OpenMode, Store};
+use crate::text::{counted, counted_verb};
 use rustix::fs::{Access, access, statvfs};
 use std::collections::BTreeSet;
 use std::fs;
@@ -148,7 +149,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     match checked {
         Ok((faults, scopes)) if faults.is_empty() => {
             let messages: u64 = scopes.iter().map(|(_, messages)| messages).sum();
-            Ok((format!("{}, {messages} messages", place.address), store))
+            Ok((format!("{}, {}", place.address, counted(messages, "message")), store))
         }
         failed => {
             // The files that it leaves beside the store are moved too.
@@ -344,7 +345,7 @@ fn check_vectors(
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
-    let text = format!("{unembedded} messages have no vector");
+    let text = format!("{} no vector", counted_verb(unembedded, "message", ["has", "have"]));
     // The next search embeds up to this number.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
         Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))

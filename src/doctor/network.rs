@@ -11,6 +11,8 @@ use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
 /// No list of models is longer, in bytes.
@@ -45,7 +47,7 @@ pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let bound = TcpListener::bind((host.as_str(), port)).await;
     let Err(why) = bound else { return Ok(format!("not running; {host}:{port} is free")) };
-    if why.kind() != std::io::ErrorKind::AddrInUse {
+    if why.kind() != io::ErrorKind::AddrInUse {
         return Err(Error::new(format!("rsv-proxy cannot listen on {host}:{port}"))
             .because(why)
             .hint("rsv-config set reservoir_host 127.0.0.1"));
@@ -75,12 +77,30 @@ pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     }
 }
 
+/// The error of listening on an address, which names the program that uses the port.
+pub fn cannot_listen(address: SocketAddr, why: &io::Error) -> Error {
+    let (error, port) = (Error::new(format!("cannot listen on {address}")), address.port());
+    if why.kind() != io::ErrorKind::AddrInUse {
+        return error.because(why).hint("choose another address with --listen, or another port with --port");
+    }
+    match listening_process(port) {
+        Some(owner) => error
+            .because(format_args!("address already in use by {owner}"))
+            .hint("stop that program, or choose another port with --port"),
+        None => error.because(why).hint(format!(
+            "'sudo lsof -nP -iTCP:{port} -sTCP:LISTEN' names the program that uses it; or choose another port with --port"
+        )),
+    }
+}
+
 /// The process that listens on a port, if the system shows it.
 fn port_owner(port: u16) -> String {
-    let other = "another program".to_owned();
-    #[cfg(target_os = "linux")]
-    let other = listening_process(port).unwrap_or(other);
-    other
+    listening_process(port).unwrap_or_else(|| "another program".to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn listening_process(_: u16) -> Option<String> {
+    None
 }
 
 /// The process that has a listening socket of this port, if it is one that we may look into.
@@ -126,8 +146,8 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
         .map(|(target, state)| Finding::from_result(target.name(), state))
         .collect();
     if !reached && found.iter().all(Finding::is_good) {
-        let error = Error::new("no provider can be reached");
-        found.push(Finding::trouble(
+        let error = Error::new("no provider is set up; only asking a model needs one");
+        found.push(Finding::advice(
             "providers",
             &error.hint("start Ollama, or give the key of a provider: rsv-config set openai_api_key -"),
         ));

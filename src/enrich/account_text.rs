@@ -2,6 +2,7 @@
 
 use crate::cli::{Layout, Style};
 use crate::record::{Account, Considered, Reach, RecalledPart, Scope, StoredRecord};
+use crate::text;
 use crate::view::{self, visible};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -80,11 +81,11 @@ impl AccountText<'_> {
                     format!("{with} and {count} {sort}")
                 }),
         };
-        let with = [(memories.len(), "memory", "memories"), (documents.len(), "document", "documents")]
+        let with = [(memories.len(), "memory"), (documents.len(), "document")]
             .into_iter()
-            .filter(|(count, ..)| *count > 0)
-            .fold(with, |with, (count, one, several)| {
-                let counted = format!("{count} {}", if count == 1 { one } else { several });
+            .filter(|(count, _)| *count > 0)
+            .fold(with, |with, (count, noun)| {
+                let counted = text::counted(count as u64, noun);
                 if with == "without memory" {
                     format!("with {counted}")
                 } else {
@@ -113,7 +114,7 @@ impl AccountText<'_> {
             let files: String =
                 part.files.iter().map(|state| format!(", {}", visible(&state.to_string()))).collect();
             let extent = format!("{extent}{superseded}{files}");
-            format!("{why}: {} ({} tokens{extent})", self.excerpt_of(&part.id), part.tokens)
+            format!("{why}: {} ({}{extent})", self.excerpt_of(&part.id), text::counted(part.tokens, "token"))
         };
         let related = self.account.recalled.iter().map(|part| match part.hop {
             _ if part.pinned => line(part, "pinned"),
@@ -123,7 +124,7 @@ impl AccountText<'_> {
         let memories = self.account.memories.iter().map(|part| line(part, "memory"));
         let documents = self.account.documents.iter().map(|part| {
             let uri = part.document.as_ref().map_or(part.id.as_str(), |document| &document.uri);
-            format!("document: {} ({} tokens)", visible(uri), part.tokens)
+            format!("document: {} ({})", visible(uri), text::counted(part.tokens, "token"))
         });
         let recent = self.account.recent.iter().map(|part| line(part, "recent"));
         memories.chain(documents).chain(related).chain(recent).collect()
@@ -169,7 +170,10 @@ impl AccountText<'_> {
         }
         if !account.dropped.is_empty() {
             let count = messages(account.dropped.len(), "");
-            lines.push(format!("dropped from the request, which was too long: {count} ({dropped} tokens)"));
+            lines.push(format!(
+                "dropped from the request, which was too long: {count} ({})",
+                text::counted(dropped, "token")
+            ));
         }
         if let Some(why) = &account.degraded {
             lines.push(format!("memory worked only in part: {}", visible(why).replace('\n', " ")));
@@ -180,7 +184,7 @@ impl AccountText<'_> {
         }
         if account.cut {
             let read = account.prompt_tokens.unwrap_or_default();
-            lines.push(format!("the provider read only {read} tokens"));
+            lines.push(format!("the provider read only {}", text::counted(read, "token")));
         }
         lines
     }
@@ -200,5 +204,5 @@ impl AccountText<'_> {
 
 /// `1 related message`, `3 related messages`.
 fn messages(count: usize, which: &str) -> String {
-    format!("{count} {which}message{}", if count == 1 { "" } else { "s" })
+    text::counted(count as u64, &format!("{which}message"))
 }

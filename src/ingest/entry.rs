@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::lines::SourceLocation;
 use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
 use crate::store::{Store, WriteOutcome};
+use crate::text::counted_verb;
 use std::collections::{HashMap, HashSet};
 
 /// A line of a batch and the records that it stands for.
@@ -123,13 +124,15 @@ impl Forgetting {
 
     /// A note for the user; none if tombstones had no effect.
     pub(super) fn note(&self) -> Option<String> {
-        let kept_out = self.kept_out.len();
+        let forgotten = |count| counted_verb(count, "record", ["was forgotten", "were forgotten"]);
+        let are = |count| if count == 1 { "is" } else { "are" };
+        let (kept_out, removed) = (self.kept_out.len() as u64, self.removed);
         let parts = [
             (kept_out > 0).then(|| {
-                format!("{kept_out} records were forgotten and are kept out, unless with --allow-return")
+                let records = forgotten(kept_out);
+                format!("{records} and {} kept out, unless with --allow-return", are(kept_out))
             }),
-            (self.removed > 0)
-                .then(|| format!("{} records were forgotten elsewhere and are removed", self.removed)),
+            (removed > 0).then(|| format!("{} elsewhere and {} removed", forgotten(removed), are(removed))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))

@@ -2,6 +2,7 @@
 
 use super::entry::{IngestedLine, RecordCounts};
 use crate::record::{Scope, quote};
+use crate::text::counted;
 use std::collections::BTreeMap;
 
 /// The number of records of an import, by scope and outcome.
@@ -100,8 +101,7 @@ fn in_words(counts: RecordCounts) -> String {
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, outcome)| format!("{count} {outcome}")).collect();
-    let records = if counts.read() == 1 { "record" } else { "records" };
-    format!("{} {records}: {}", counts.read(), parts.join(", "))
+    format!("{}: {}", counted(counts.read() as u64, "record"), parts.join(", "))
 }
 
 fn as_members(counts: RecordCounts) -> String {

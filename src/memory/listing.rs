@@ -2,10 +2,11 @@
 
 use super::confidence::{Evidence, PriorRule};
 use super::derived::{ACTIVE, ARCHIVED, confidence_of, derive, is_active};
+use crate::cli::Layout;
 use crate::error::Result;
 use crate::record::{MEMORY, SignalType, StoredRecord};
 use crate::store::{Select, Store};
-use crate::view;
+use crate::view::{self, Heads};
 use std::collections::BTreeMap;
 
 /// The selection of memories by their state.
@@ -55,16 +56,37 @@ pub fn last(
     }
 }
 
+/// A memory for people on three lines: its short id, time and title; the row of `standing`; and the first line of its
+/// text that is no heading and says more than the title.
+pub fn entry(memory: &StoredRecord, evidence: &Evidence, heads: &Heads, layout: &Layout) -> String {
+    let title = view::visible(&memory.member_text("title")).replace('\n', " ");
+    let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+    let known = title.to_lowercase();
+    let is_new = |line: &&str| {
+        !known.contains(line.rsplit(": ").next().unwrap_or(line).trim().to_lowercase().as_str())
+    };
+    let line = memory.text.lines().filter(is_text).find(is_new);
+    let line = line.or_else(|| memory.text.lines().find(is_text)).unwrap_or_default();
+    let excerpt = view::excerpt(line, layout.width.saturating_sub(6));
+    let (head, standing) = (heads.titled(memory, &title, layout), standing(memory, evidence));
+    format!("{head}    {standing}\n    {excerpt}\n")
+}
+
 /// A memory as a row for people: `0.82  3 uses  explicit 2:0  outcome 1:0  success  Run the tests first`.
-/// Signals are counted as those for and those against it.
 pub fn row(memory: &StoredRecord, evidence: &Evidence) -> String {
-    let mut row = format!("{:.2}  {:>3} uses", confidence_of(memory), evidence.uses);
+    let title = view::visible(&memory.member_text("title")).replace('\n', " ");
+    format!("{}  {title}\n", standing(memory, evidence))
+}
+
+/// The confidence of a memory, its uses, its signals, as those for and those against it, and its outcome.
+fn standing(memory: &StoredRecord, evidence: &Evidence) -> String {
+    let uses = if evidence.uses == 1 { "use " } else { "uses" };
+    let mut row = format!("{:.2}  {:>3} {uses}", confidence_of(memory), evidence.uses);
     for (signal_type, [positive, negative]) in SignalType::ALL.into_iter().zip(evidence.counts) {
         row.push_str(&format!("  {} {positive}:{negative}", signal_type.name()));
     }
-    let (outcome, title) = (memory.member_text("outcome"), view::visible(&memory.member_text("title")));
     let archived = if is_active(memory) { "" } else { "  archived" };
-    format!("{row}  {:<7}{archived}  {}\n", outcome, title.replace('\n', " "))
+    format!("{row}  {:<7}{archived}", memory.member_text("outcome"))
 }
 
 /// The sums of the signals about some memories, by their ids; memories without signals are left out.

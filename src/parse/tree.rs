@@ -9,6 +9,7 @@ use super::pool::{Pending, Pool};
 use super::reason::{Reason, UnreadKind};
 use super::unpack::{Unpacked, Unread};
 use super::walk::{self, Step, Walker};
+use crate::cli::hint_for_missing;
 use crate::error::{Error, Result};
 use crate::http::Client;
 use crate::record::Address;
@@ -284,6 +285,8 @@ impl<'a> Tree<'a> {
     /// Reports what is not read. In a directory or an archive there may be files of any kind.
     fn report(&mut self, source: &str, reason: &Reason, is_inside: bool) -> Result<()> {
         let error = Error::new(format!("cannot read {source}: {reason}"));
+        let missing = hint_for_missing(Path::new(source)).filter(|_| !is_inside && !source.contains("://"));
+        let error = missing.into_iter().fold(error, Error::hint);
         (self.sink)(match reason {
             Reason::Kind(kind, _) if is_inside && !self.parser.options.strict => {
                 Output::Skipped(*kind, error)

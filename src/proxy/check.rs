@@ -2,7 +2,7 @@
 
 use super::server::Proxy;
 use crate::doctor::{self, Finding};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::net::SocketAddr;
 
 impl Proxy {
@@ -20,8 +20,6 @@ impl Proxy {
         self.may_listen(address)?;
         self.upstream.check_not_own(address)?;
         let bound = tokio::net::TcpListener::bind(address).await;
-        bound.map(|_| format!("http://{address}")).map_err(|e| {
-            Error::new(format!("cannot listen on {address}")).because(e).hint("choose another with --port")
-        })
+        bound.map(|_| format!("http://{address}")).map_err(|why| doctor::cannot_listen(address, &why))
     }
 }

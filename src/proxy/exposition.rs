@@ -31,7 +31,7 @@ impl MetricsApi {
 
     /// Writes what a caller may see.
     pub(super) async fn write(&self, visibility: &Visibility) -> HttpResponse {
-        let state = self.parts.state().await;
+        let state = self.parts.state(visibility).await;
         let mut registry = Registry::default();
         self.parts.config.metrics.register(&mut registry);
         self.register_turns(&mut registry, visibility);

@@ -24,7 +24,7 @@ impl HealthApi {
 
     /// 200, or 503 if the store cannot be read or written. Providers are named, not asked.
     pub(super) async fn report(&self, visibility: &Visibility) -> HttpResponse {
-        let state = self.parts.state().await;
+        let state = self.parts.state(visibility).await;
         let (status, word) = match state.degraded(Part::Store) {
             None => (StatusCode::OK, "ok"),
             Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "degraded"),

@@ -60,8 +60,8 @@ impl Router {
         // It reports its errors itself.
         let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
-        let parsed = self.parse(&head);
-        let scope = parsed.as_ref().ok().map(|(named, _)| named.scope.clone());
+        let parsed = named_scope(&head);
+        let scope = parsed.as_ref().ok().map(|(named, _)| self.scope_of(named.as_ref()).scope);
         let is_ollama = match &parsed {
             Ok((_, Route::Unknown)) | Err(_) => Route::is_ollama_path(head.uri.path()),
             Ok((_, route)) => route.is_ollama(),
@@ -70,7 +70,7 @@ impl Router {
         let mut response = match (self.guard.response(&head), parsed) {
             (Some(response), _) => response,
             (None, Err(error)) => response::bad_request(&error),
-            (None, Ok((scope, route))) => self.dispatch(scope, route, &head, body).await,
+            (None, Ok((named, route))) => self.dispatch(named, route, &head, body).await,
         };
         if is_ollama {
             response = response::for_ollama(response);
@@ -84,20 +84,20 @@ impl Router {
         response
     }
 
-    /// The route of a request and its scope: that of its address, which its user was given; else that of its headers;
-    /// else the proxy's own.
-    fn parse(&self, head: &Parts) -> Result<(RequestScope, Route)> {
-        let (named, route) = named_scope(head)?;
-        Ok((named.unwrap_or_else(|| self.scope.clone()), route))
+    /// The scope of a request: that of its address, which its user was given; else that of its headers; else the
+    /// proxy's own. `named` is the first of these two that there is.
+    fn scope_of(&self, named: Option<&RequestScope>) -> RequestScope {
+        named.unwrap_or(&self.scope).clone()
     }
 
     async fn dispatch(
         &self,
-        scope: RequestScope,
+        named: Option<RequestScope>,
         route: Route,
         head: &Parts,
         body: Incoming,
     ) -> HttpResponse {
+        let scope = self.scope_of(named.as_ref());
         let answered = match (route, &head.method) {
             (Route::Chat, &Method::POST) => self.chat(Api::Chat, scope, head, body).await,
             (Route::Messages, &Method::POST) => self.chat(Api::Messages, scope, head, body).await,
@@ -130,6 +130,12 @@ impl Router {
             ) => Ok(response::wrong_method("POST")),
             (Route::Other(name), _) => self.relay(&name, head, body).await,
             (Route::Ollama(name), _) => self.relay_to_ollama(&name, head, body).await,
+            (Route::Health, &Method::GET | &Method::HEAD) => {
+                Ok(self.health.report(&visible_to(named.as_ref())).await)
+            }
+            (Route::Metrics, &Method::GET | &Method::HEAD) => {
+                Ok(self.metrics.write(&visible_to(named.as_ref())).await)
+            }
             (route, &Method::GET | &Method::HEAD) => Ok(self.look_up(scope, route, head).await),
             (Route::Unknown, _) => Ok(not_found(head)),
             _ => Ok(response::wrong_method("GET, HEAD")),
@@ -144,14 +150,6 @@ impl Router {
             Route::Command(command, count) => {
                 let query = head.uri.query().unwrap_or_default();
                 self.commands.run(scope, command, count, query).await
-            }
-            Route::Health | Route::Metrics => {
-                let named = named_scope(head).ok().and_then(|(named, _)| named);
-                let visibility = visible_to(named.as_ref());
-                match route {
-                    Route::Health => self.health.report(&visibility).await,
-                    _ => self.metrics.write(&visibility).await,
-                }
             }
             Route::ChatPage => self.chat_page.response().unwrap_or_else(|| not_found(head)),
             Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),

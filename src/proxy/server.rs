@@ -19,6 +19,7 @@ use super::worker::{
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
+use crate::doctor;
 use crate::enrich::ClientProject;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
@@ -145,9 +146,8 @@ impl Proxy {
             // This error names the owner of the port, which the error of listening does not.
             self.upstream.check_not_own(address)?;
         }
-        let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
-        let hint = "'rsv-config doctor' shows which program uses it; or choose another port with --port";
-        let listener = listener.map_err(|e| e.hint(hint))?;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|why| doctor::cannot_listen(address, &why))?;
         let mut signals = StopSignals::new()?;
         let bound = listener.local_addr().context("cannot determine the address")?;
         self.upstream.check_not_own(bound)?;
@@ -224,7 +224,9 @@ impl Proxy {
         let idle_timeout = config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT);
         let parts = ProxyParts {
             config: config.clone(),
+            blocking: blocking.clone(),
             stores: stores.clone(),
+            may_read: Arc::new(Semaphore::new(1)),
             queue: queue.clone(),
             embedder: embedder.clone(),
             backfill: backfill.clone(),
@@ -296,8 +298,7 @@ impl Server {
     /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
     /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
-        self.describe_jobs.finish();
-        let lost = self.queue.finish().await;
+        let (lost, ()) = tokio::join!(self.queue.finish(), self.describe_jobs.finish());
         if !self.backfill.finish().await {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
@@ -306,7 +307,11 @@ impl Server {
         self.stores.close();
         match lost {
             0 => Ok(()),
-            lost => Err(Error::new(format!("{lost} turns that were answered are not stored"))),
+            lost => Err(Error::new(if lost == 1 {
+                "1 turn that was answered is not stored".to_owned()
+            } else {
+                format!("{lost} turns that were answered are not stored")
+            })),
         }
     }
 }

@@ -4,16 +4,26 @@ use super::config::ProxyConfig;
 use super::http::ConnectionLimits;
 use super::visibility::Visibility;
 use super::worker::{
-    AutoCommit, Backfill, ClockWatch, DescribeJobs, DocumentJobs, FailureReason, QueueCounts, SharedEmbedder,
-    StorePool, StoreQueue, degraded,
+    AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, FailureReason, QueueCounts,
+    SharedEmbedder, StorePool, StoreQueue, degraded,
 };
+use crate::enrich::Degraded;
+use crate::error::{Error, Result};
+use crate::store::Store;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
+
+/// The longest time for which a report waits for the store.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The parts of a proxy whose state is reported.
 pub(super) struct ProxyParts {
     pub(super) config: Arc<ProxyConfig>,
+    pub(super) blocking: BlockingPool,
     pub(super) stores: Arc<StorePool>,
+    /// A permit for the one read of the store that reports may have in flight.
+    pub(super) may_read: Arc<Semaphore>,
     pub(super) queue: Arc<StoreQueue>,
     pub(super) embedder: Arc<SharedEmbedder>,
     pub(super) backfill: Arc<Backfill>,
@@ -72,11 +82,7 @@ pub(super) struct DegradedPart {
 impl DegradedPart {
     /// The reason that a caller may see.
     pub(super) fn reason(&self, visibility: &Visibility) -> &str {
-        let is_visible = |reason: &&FailureReason| match &reason.partition {
-            Some(partition) => visibility.includes(partition),
-            None => true,
-        };
-        let seen = self.reasons.iter().rev().find(is_visible);
+        let seen = self.reasons.iter().rev().find(|reason| reason.is_visible(visibility));
         seen.map_or("it fails in another partition", |reason| &reason.text)
     }
 }
@@ -130,11 +136,13 @@ impl ProxyState {
 }
 
 impl ProxyParts {
-    /// The present state. The store is read; providers are not asked.
-    pub(super) async fn state(&self) -> ProxyState {
+    /// The present state, for a caller. The store is read; providers are not asked.
+    pub(super) async fn state(&self, visibility: &Visibility) -> ProxyState {
         let ProxyParts { config, limits, .. } = self;
+        let process = self.blocking.spawn(|| (resident_bytes(), open_descriptors())).await;
+        let (resident_bytes, open_descriptors) = process.unwrap_or_default();
         ProxyState {
-            degraded: self.degraded().await,
+            degraded: self.degraded(visibility).await,
             queues: Queues {
                 turns: self.queue.counts(),
                 reads: self.stores.waiting(),
@@ -144,18 +152,32 @@ impl ProxyParts {
             },
             connections: usize::try_from(config.metrics.connections()).unwrap_or(0),
             provider_requests: limits.answers.saturating_sub(self.provider_permits.available_permits()),
-            resident_bytes: resident_bytes(),
-            open_descriptors: open_descriptors(),
+            resident_bytes,
+            open_descriptors,
             last_store: config.metrics.last_store(),
         }
     }
 
-    /// The parts that work only in part, in the order of `Part::ALL`.
-    async fn degraded(&self) -> Vec<DegradedPart> {
+    /// Reads the store, and judges the embedder. Errors if that fails or takes too long, as it does while the read of an
+    /// earlier report hangs.
+    async fn read_store(&self) -> Result<Option<Degraded>> {
         let (config, unavailable) = (self.config.clone(), self.embedder.unavailable());
-        let read =
-            self.stores.read(move |store| degraded::judge_embedder(unavailable, store, &config.settings));
-        let (store, embedder) = match read.await {
+        let read = async {
+            let permit = self.may_read.clone().acquire_owned().await;
+            let judge = move |store: &mut dyn Store| {
+                let _permit = permit;
+                degraded::judge_embedder(unavailable, store, &config.settings)
+            };
+            self.stores.read(judge).await
+        };
+        let late =
+            |_| Err(Error::new(format!("the store has not answered within {} s", READ_TIMEOUT.as_secs())));
+        tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(late)
+    }
+
+    /// The parts that work only in part, in the order of `Part::ALL`, with the reasons for a caller.
+    async fn degraded(&self, visibility: &Visibility) -> Vec<DegradedPart> {
+        let (store, embedder) = match self.read_store().await {
             Ok(embedder) => (Ok(()), embedder),
             Err(error) => (Err(error), None),
         };
@@ -172,9 +194,9 @@ impl ProxyParts {
                     one(outage.or_else(|| embedder.as_ref().map(|reason| reason.to_string())))
                 }
                 Part::Backfill => one(self.backfill.failure()),
-                Part::Commits => self.auto_commit.failures(),
-                Part::Documents => self.document_jobs.failure().into_iter().collect(),
-                Part::Descriptions => self.describe_jobs.failure().into_iter().collect(),
+                Part::Commits => self.auto_commit.failures(visibility),
+                Part::Documents => self.document_jobs.failure(visibility).into_iter().collect(),
+                Part::Descriptions => self.describe_jobs.failure(visibility).into_iter().collect(),
                 Part::Clock => one(self.clock.check().err().map(|error| error.to_string())),
             }
         };

@@ -4,7 +4,7 @@
 use crate::record::RequestScope;
 
 /// The part of the proxy's state that a caller may see.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(PartialEq, Debug)]
 pub(super) enum Visibility {
     Everything,
     /// The state of the whole process, and of partitions this one alone.

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::record::{Scope, Scopes};
 use crate::store::{Select, Store};
-use crate::text::{Occur, Term};
+use crate::text::{Occur, Term, counted};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -63,13 +63,14 @@ pub(super) fn other_partitions(
     counts.sort_by_key(|(_, count)| Reverse(*count));
     let Some((first, _)) = counts.first() else { return Ok(None) };
     let noun = if terms.is_some() { "hit" } else { "message" };
-    let named = counts.iter().take(MAX_NAMED).map(|(partition, count)| {
-        let end = if *count == 1 { "" } else { "s" };
-        format!("{count} {noun}{end} in {partition}")
-    });
+    let named = counts
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(partition, count)| format!("{} in {partition}", counted(*count, noun)));
     let mut text = named.collect::<Vec<_>>().join(", ");
     if counts.len() > MAX_NAMED {
-        text += &format!(", and some in {} more partitions", counts.len() - MAX_NAMED);
+        let more = counted((counts.len() - MAX_NAMED) as u64, "more partition");
+        text += &format!(", and some in {more}");
     }
     let quoted = shlex::try_quote(first).unwrap_or_default();
     Ok(Some(format!("{text}; to search there: -p {quoted}")))

@@ -1,6 +1,7 @@
 //! The damage of a store of which what can be read was read.
 
 use crate::error::Error;
+use crate::text::counted;
 
 /// The damage of a store.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +49,8 @@ impl From<Damage> for Error {
             }
         };
         Error::new(format!(
-            "{address} is damaged: {unusable}{records} records could be read, {lost}{unscoped}"
+            "{address} is damaged: {unusable}{} could be read, {lost}{unscoped}",
+            counted(records, "record")
         ))
         .hint("restore a backup, or see how to replace the file: rsv-config doctor --store STORE")
     }

@@ -19,10 +19,10 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
     }
 }
 
-/// The titles of instances, under the same condition.
-pub fn peek_titles(place: &StoreLocation) -> Vec<(Scope, String)> {
+/// The titles of the instances of a partition, under the same condition.
+pub fn peek_titles(place: &StoreLocation, partition: &str) -> Vec<(Scope, String)> {
     match place.address.split_once(':') {
-        Some(("sqlite", path)) => sqlite::peek_titles(path.as_ref()),
+        Some(("sqlite", path)) => sqlite::peek_titles(path.as_ref(), partition),
         _ => Vec::new(),
     }
 }

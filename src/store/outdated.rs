@@ -1,13 +1,14 @@
 //! Records whose words are in the index of a store as an earlier release wrote them.
 
 use crate::cli::report_migration;
+use crate::text::counted_verb;
 
 /// The command that indexes them anew at once.
 pub const UPDATE_WORDS: &str = "rsv-embed --pending";
 
 /// `3 records are indexed as by an earlier release`.
 pub fn outdated_text(records: u64) -> String {
-    let records = if records == 1 { "1 record is".to_owned() } else { format!("{records} records are") };
+    let records = counted_verb(records, "record", ["is", "are"]);
     format!("{records} indexed as by an earlier release")
 }
 

@@ -72,12 +72,12 @@ pub(super) fn peek_scopes(path: &Path) -> Vec<Scope> {
     peek(path, api::state::peek_scopes)
 }
 
-/// The titles of instances in a file, if they can be read at once.
-pub(super) fn peek_titles(path: &Path) -> Vec<(Scope, String)> {
-    peek(path, api::state::peek_titles)
+/// The titles of the instances of a partition in a file, if they can be read at once.
+pub(super) fn peek_titles(path: &Path, partition: &str) -> Vec<(Scope, String)> {
+    peek(path, |connection| api::state::peek_titles(connection, partition))
 }
 
-fn peek<T>(path: &Path, read: fn(&Connection) -> rusqlite::Result<Vec<T>>) -> Vec<T> {
+fn peek<T>(path: &Path, read: impl Fn(&Connection) -> rusqlite::Result<Vec<T>>) -> Vec<T> {
     let read = || -> rusqlite::Result<Vec<T>> {
         // With write access SQLite would make a missing file.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

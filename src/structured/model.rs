@@ -26,10 +26,14 @@ pub struct CountedAnswer {
     pub tokens: u64,
 }
 
-/// The tokens of a request and its answer, if the provider says how many these are.
+/// The statuses by which a provider refuses a request for what it is.
+const REFUSED: [u16; 3] = [400, 413, 422];
+
+/// The tokens of a request and its answer, if the provider says how many these are; 0 says nothing.
 fn reported_tokens(response: &Object) -> Option<u64> {
     let usage = response.object("usage").ok().flatten()?;
-    let count = |member: &str| u64::try_from(usage.integer(member).ok().flatten()?).ok();
+    let count =
+        |member: &str| u64::try_from(usage.integer(member).ok().flatten()?).ok().filter(|count| *count > 0);
     count("total_tokens")
         .or_else(|| Some(count("prompt_tokens")?.saturating_add(count("completion_tokens")?)))
 }
@@ -54,14 +58,20 @@ impl Model {
         self.ask_counted(request)?.text
     }
 
-    /// As `ask`, with the tokens that it took. Errors if the provider gives no answer.
+    /// As `ask`, with the tokens that it took; a request that the provider refuses for what it is took none. Errors if
+    /// the provider gives no answer.
     pub fn ask_counted(&self, request: &Request) -> Result<CountedAnswer> {
         let caller = Caller::default();
         let answered = http::run(async {
-            let answer = self.forwarder.whole(request.body(&self.recipient), &caller, &self.clock).await;
-            answer.map_err(|failure| failure.error())
+            Ok(self.forwarder.whole(request.body(&self.recipient), &caller, &self.clock).await)
         });
-        let (response, _) = answered?;
+        let response = match answered? {
+            Ok((response, _)) => response,
+            Err(failure) if REFUSED.contains(&failure.status) => {
+                return Ok(CountedAnswer { text: Err(failure.error()), tokens: 0 });
+            }
+            Err(failure) => return Err(failure.error()),
+        };
         let text = text(&response);
         let counted = reported_tokens(&response);
         let estimated =

@@ -27,6 +27,12 @@ pub struct Heads {
 }
 
 impl Heads {
+    /// A record's short id, time and scope, and a title, as a line of their own.
+    pub fn titled(&self, record: &StoredRecord, title: &str, layout: &Layout) -> String {
+        let (head, _) = self.head("", record, (title, Some(Style::Green)), layout);
+        head.strip_suffix(':').unwrap_or(&head).to_owned() + "\n"
+    }
+
     /// The head after `lead`, painted, with its width in columns: `5744a1c 2026-11-21 07:03 garden/desk “Tomatoes” user:`.
     /// It is no wider than the terminal: the title is shortened first, then the instance, then the date.
     pub(super) fn head(

@@ -96,7 +96,7 @@ fn what_is_backed_up_comes_back_to_the_byte(home: Home) {
     home.run("rsv-ingest", &["--store", "restored.db", "Hello"], "").ok();
     let said = restore(&home, &["--store", "restored.db", &file]).trouble();
     let wanted =
-        "rsv-restore: error: the store has 1 records that the backup has not, or has in an older version\n";
+        "rsv-restore: error: the store has 1 record that the backup has not, or has in an older version\n";
     assert!(said.starts_with(wanted), "{said}");
     restore(&home, &["-q", "--merge", "--store", "restored.db", &file]).ok();
 }
@@ -247,14 +247,14 @@ fn only_what_is_older_is_restored_over_unless_it_is_said(home: Home) {
     let over = ["-q", "--store", "over.db", &file];
     home.run("rsv-import", &["-q", "--store", "over.db"], older).ok();
     let message = restore(&home, &over).trouble();
-    assert!(message.contains("the store has 1 records that the backup has not"), "{message}");
+    assert!(message.contains("the store has 1 record that the backup has not"), "{message}");
     restore(&home, &["-q", "--merge", "--store", "over.db", &file]).ok();
     assert_eq!(home.run("rsv-export", &["--vectors", "--store", "over.db"], "").ok(), exported);
     // Once it has all, nothing is in the way.
     restore(&home, &over).ok();
     // A later version is.
     home.run("rsv-ingest", &["-q", "-p", "p", "--store", "over.db"], document("Third")).ok();
-    assert!(restore(&home, &over).trouble().contains("has 1 records that the backup has not"));
+    assert!(restore(&home, &over).trouble().contains("has 1 record that the backup has not"));
 }
 
 #[test]
@@ -439,4 +439,26 @@ fn a_backup_for_a_recipient_of_age_is_read_with_the_identity_alone() {
     let failed = backup(&home, &["--recipient", "age1nobody", BACKUPS]);
     assert!(failed.status == 2 && failed.stderr.contains("the backup cannot be encrypted"), "{failed}");
     assert_eq!(names(&home), all);
+}
+
+#[test]
+fn a_directory_stands_for_its_last_backup() {
+    let home = Home::new();
+    home.run("rsv-ingest", &["An owl."], "").ok();
+    let said = backup(&home, &[BACKUPS]);
+    assert!(said.status == 0 && said.stderr.contains(": 1 line, "), "{said}");
+    home.run("rsv-ingest", &["An eagle owl."], "").ok();
+    next_second(&home);
+    backup(&home, &["-q", BACKUPS]).ok();
+    restore(&home, &["-q", "--store", "restored.db", BACKUPS]).ok();
+    assert_eq!(home.run("rsv-export", &["--store", "restored.db"], "").ok(), home.export());
+    std::fs::create_dir(home.path("empty")).unwrap();
+    for (ran, error, hint) in [
+        (restore(&home, &["empty"]), "there is no backup in empty", "that rsv-backup writes into"),
+        (restore(&home, &[]), "no backup is named", "the directory of backups"),
+        (backup(&home, &[]), "no directory is named", "rsv-backup DIR, such as"),
+    ] {
+        let said = ran.trouble();
+        assert!(said.contains(&format!("error: {error}")) && said.contains(hint), "{said}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::chat_uploads::{settled, upload};
 use crate::distill_model::{fenced, said};
-use crate::fake::{Answer, Fake};
+use crate::fake::{Answer, Fake, Wire};
 use crate::proxy::Proxy;
 use crate::support::{Home, lines_of, on_each_store, text, wait_for};
 use serde_json::{Value, json};
@@ -42,14 +42,14 @@ fn describing(is_on_strike: &Arc<AtomicBool>) -> Fake {
     let is_on_strike = is_on_strike.clone();
     Fake::answering(move |seen| {
         if is_on_strike.load(Ordering::SeqCst) {
-            return Answer::new(400, r#"{"error":{"message":"the model is on strike"}}"#);
+            return Answer::new(503, r#"{"error":{"message":"the model is on strike"}}"#);
         }
         description(&title(seen.text()))
     })
 }
 
-fn by_model(home: &Home, fake: &Fake) -> Home {
-    let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_RETRIES", "0");
+fn by_model(home: &Home, url: &str) -> Home {
+    let home = home.env("RSV_OLLAMA_BASE_URL", url).env("RSV_RETRIES", "0");
     home.env("RSV_DOCUMENTS_DESCRIBE", "model").env("RSV_DOCUMENTS_MODEL", "llama3.2")
 }
 
@@ -76,7 +76,7 @@ fn spent(proxy: &Proxy) -> String {
 on_each_store!(an_upload_is_described_by_the_model_each_document_after_its_sections);
 fn an_upload_is_described_by_the_model_each_document_after_its_sections(home: Home) {
     let fake = describing(&Arc::default());
-    let home = by_model(&home, &fake);
+    let home = by_model(&home, &fake.url());
     let proxy = Proxy::start(&home);
     let ann = "X-User-Id: ann\r\n";
     let doc_id = text(&upload(&proxy, ann, "almanac.md", &almanac())["doc_id"]);
@@ -106,7 +106,7 @@ fn without_the_setting_no_model_is_asked() {
     settled(&proxy, "", &doc_id);
     assert_eq!(proxy.end(), Some(0));
     assert!(fake.seen().is_empty() && are_made_by(&home, "default", "rule"));
-    let home = by_model(&home, &fake);
+    let home = by_model(&home, &fake.url());
     let _proxy = Proxy::start(&home);
     wait_for("descriptions", || are_made_by(&home, "default", "llama3.2"));
     assert_eq!(fake.seen().len(), 3);
@@ -116,7 +116,7 @@ fn without_the_setting_no_model_is_asked() {
 fn an_upload_stays_as_it_is_where_the_provider_fails_and_is_described_later() {
     let is_on_strike = Arc::new(AtomicBool::new(true));
     let fake = describing(&is_on_strike);
-    let home = by_model(&Home::new(), &fake);
+    let home = by_model(&Home::new(), &fake.url());
     let proxy = Proxy::start(&home);
     let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
     assert_eq!(settled(&proxy, "", &doc_id)["state"], "ready");
@@ -134,37 +134,98 @@ fn an_upload_stays_as_it_is_where_the_provider_fails_and_is_described_later() {
 }
 
 #[test]
-fn answers_of_no_use_are_asked_for_three_times() {
-    let fake = Fake::answering(|seen| match title(seen.text()).as_str() {
-        "Spring" => said("I cannot help with that."),
-        other => description(other),
-    });
-    let home = by_model(&Home::new(), &fake);
+fn a_document_that_fails_is_tried_three_times_and_holds_up_no_other() {
+    let refusal = Answer::new(400, r#"{"error":{"message":"that is too long"}}"#);
+    for useless in [said("I cannot help with that."), refusal] {
+        let fake = Fake::answering(move |seen| match title(seen.text()).as_str() {
+            "Spring" => useless.clone(),
+            other => description(other),
+        });
+        let home = by_model(&Home::new(), &fake.url());
+        let proxy = Proxy::start(&home);
+        let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
+        settled(&proxy, "", &doc_id);
+        let about_spring = || fake.seen().iter().filter(|seen| title(seen.text()) == "Spring").count();
+        wait_for("three attempts, and no more reason", || {
+            about_spring() == 3 && health(&proxy)["degraded"] == json!([])
+        });
+        let made = made_by(&home, "default");
+        assert!(
+            made.contains(&("Spring".into(), "rule".into()))
+                && made.contains(&("Autumn".into(), "llama3.2".into()))
+        );
+        assert_eq!(about_spring(), 3);
+    }
+}
+
+/// A provider that describes each document, and does not say how many tokens that took.
+fn without_usage() -> Fake {
+    Fake::answering(|seen| {
+        let mut answer = description(&title(seen.text()));
+        let mut body: Value = serde_json::from_slice(&answer.body).unwrap();
+        body["usage"] = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
+        answer.body = body.to_string().into_bytes();
+        answer
+    })
+}
+
+#[test]
+fn a_document_that_takes_more_tokens_than_a_day_has_holds_up_no_other() {
+    let fake = without_usage();
+    let home = by_model(&Home::new(), &fake.url()).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
+    let mut proxy = Proxy::start(&home);
+    upload(&proxy, "", "almanac.md", &almanac());
+    wait_for("the directory", || made_by(&home, "default").contains(&("Almanac".into(), "llama3.2".into())));
+    upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
+    wait_for("another document", || made_by(&home, "default").contains(&("Peas".into(), "llama3.2".into())));
+    assert_eq!((fake.seen().len(), &health(&proxy)["degraded"]), (2, &json!([])));
+    // They are estimated where the provider says that there were none.
+    wait_for("the tokens", || spent(&proxy).parse::<u64>().unwrap() > 500);
+    let (said, status) = proxy.last_words();
+    assert_eq!((said.matches("documents.tokens_per_day is 1900").count(), status), (2, Some(0)), "{said}");
+}
+
+#[test]
+fn what_an_answer_may_have_cost_that_never_came_counts() {
+    let wire = Wire::new();
+    let home = by_model(&Home::new(), &wire.url()).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", "1900");
     let proxy = Proxy::start(&home);
-    let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);
-    settled(&proxy, "", &doc_id);
-    let about_spring = || fake.seen().iter().filter(|seen| title(seen.text()) == "Spring").count();
-    wait_for("three attempts, and no more reason", || {
-        about_spring() == 3 && health(&proxy)["degraded"] == json!([])
-    });
-    let made = made_by(&home, "default");
-    assert!(
-        made.contains(&("Spring".into(), "rule".into()))
-            && made.contains(&("Autumn".into(), "llama3.2".into()))
-    );
-    assert_eq!(about_spring(), 3);
+    upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
+    let call = wire.accept();
+    proxy.kill();
+    call.hung_up();
+    let proxy = Proxy::start(&home);
+    wait_for("the reason", || health(&proxy)["degraded"].to_string().contains("tokens of the day are spent"));
+}
+
+#[test]
+fn a_description_that_is_being_made_when_the_proxy_ends_is_stored() {
+    let wire = Wire::new();
+    let home = by_model(&Home::new(), &wire.url());
+    let mut proxy = Proxy::start(&home);
+    upload(&proxy, "", "peas.md", b"# Peas\n\nSow them.\n");
+    let mut call = wire.accept();
+    proxy.terminate();
+    let body = description("Peas").body;
+    let head = format!("Content-Type: application/json\r\nContent-Length: {}", body.len());
+    call.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{}", String::from_utf8(body).unwrap()));
+    assert_eq!(proxy.wait(), Some(0));
+    assert!(are_made_by(&home, "default", "llama3.2"));
 }
 
 #[test]
 fn the_tokens_of_a_day_bound_the_descriptions_also_of_the_next_proxy() {
     let fake = describing(&Arc::default());
     let limit = (2 * TOKENS + 100).to_string();
-    let home = by_model(&Home::new(), &fake).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", &limit);
+    let home = by_model(&Home::new(), &fake.url()).at(NOW).env("RSV_DOCUMENTS_TOKENS_PER_DAY", &limit);
     let is_spent = |proxy: &Proxy| {
-        wait_for("the reason in /health", || {
-            let degraded = health(proxy)["degraded"].clone();
-            degraded[0]["reason"] == json!(format!("the {limit} tokens of the day are spent"))
-        });
+        // All partitions share them.
+        for path in ["/health", "/partition/other/health"] {
+            wait_for("the reason in /health", || {
+                let health: Value = serde_json::from_str(&proxy.get(path).1).unwrap();
+                health["degraded"][0]["reason"] == json!(format!("the {limit} tokens of the day are spent"))
+            });
+        }
     };
     let mut proxy = Proxy::start(&home);
     let doc_id = text(&upload(&proxy, "", "almanac.md", &almanac())["doc_id"]);

@@ -90,6 +90,29 @@ fn known_names_are_completed() {
     }
 }
 
+#[test]
+fn instances_are_offered_with_the_titles_of_their_conversations() {
+    let home = furnished();
+    home.ingest(
+        &[],
+        "{\"kind\":\"title\",\"partition\":\"garden\",\"instance\":\"shed\",\"title\":\"The red ones\"}\n",
+    );
+    for tool in ["rsv-view", "rsv-merge"] {
+        let (lines, status) = asked(&home, "fish", &[tool, "-p", "garden", "-i", ""]);
+        assert_eq!((lines, status), (vec!["bench\tbeans".to_owned(), "shed\tThe red ones".to_owned()], 0));
+    }
+    let (lines, _) = asked(&home, "zsh", &["rsv-view", "-p", "garden", "-i", "b"]);
+    assert_eq!(lines, ["bench:beans"]);
+    let bash = home.env("RSV_COMPLETIONS", "bash");
+    assert_eq!(bash.run("rsv-view", &["--", "", "rsv-view -p garden -i "], "").ok(), "bench\nshed\n");
+    // Without -p they are those of the project, if that is the partition to read.
+    let directory = home.write("garden/.git/HEAD", "").parent().unwrap().parent().unwrap().to_owned();
+    let mut complete = home.env("RSV_SCOPE", "auto").env("RSV_COMPLETIONS", "fish").command("rsv-view");
+    complete.args(["--", "rsv-view", "-i", ""]).current_dir(directory);
+    let offered = String::from_utf8(complete.output().unwrap().stdout).unwrap();
+    assert_eq!(offered, "bench\tbeans\nshed\tThe red ones\n");
+}
+
 /// Keeps: Completion creates no file and sends no request.
 #[test]
 fn completing_makes_nothing_and_asks_nobody() {
@@ -210,7 +233,7 @@ fn fish_completes() {
         ("rsv-view -p ", &["code", "garden", ODD, "work"][..]),
         ("rsv-view -p gar", &["garden"]),
         ("rsv-view --partition=\"my", &["--partition=my \"own\": it's $x"]),
-        ("rsv-view -p garden -i ", &["bench", "shed"]),
+        ("rsv-view -p garden -i ", &["bench\tbeans", "shed\ttomatoes"]),
         ("rsv-view --store 'other store.db' -p e", &["elsewhere"]),
         ("rsv-config get reservoir_p", &["reservoir_port\tthe port that rsv-proxy listens on"]),
         ("rsv-import some", &["some dir/"]),

@@ -292,11 +292,19 @@ fn an_overruled_value_is_reported() {
 }
 
 #[test]
-fn a_subcommand_is_required() {
-    let fault = "rsv-config: error: 'rsv-config' requires a subcommand but one was not provided \
-                 [subcommands: get, set, unset, list, edit, path, init, partition, status, doctor]\n\
-                 rsv-config: hint: see 'rsv-config --help'\n[2]";
-    assert_eq!(config(&Home::new(), &[]).to_string(), fault);
+fn without_a_subcommand_it_says_what_is_set_and_where() {
+    let home = Home::new();
+    let nothing = config(&home, &[]);
+    assert_eq!((nothing.status, nothing.stdout.as_str()), (0, ""));
+    assert!(nothing.stderr.contains("config.toml, which is not written yet"), "{nothing}");
+    assert!(nothing.stderr.contains("run: rsv-config init"), "{nothing}");
+    config(&home, &["set", "model", "gpt-4o"]).ok();
+    let said = config(&home, &[]);
+    assert_eq!(said.stdout, config(&home, &["list", "--set"]).ok());
+    assert!(said.stdout.starts_with("model  gpt-4o  "), "{said}");
+    let file = config(&home, &["path"]).ok();
+    let stands = format!("rsv-config: the settings file is {}\n", file.trim_end());
+    assert!(said.stderr.contains(&stands) && said.stderr.contains("rsv-config set KEY VALUE"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! rsv-distill: memories of sessions.
 
 use crate::support::{Home, lines_of, on_each_store, text};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-23T10:00:00Z";
@@ -210,6 +211,76 @@ fn a_bad_summary_is_named_and_the_others_are_distilled() {
     for (at, (_, _, wanted)) in BAD.iter().enumerate() {
         assert!(said.contains(&format!("<stdin>:{}: {wanted}\n", at + 2)), "{wanted}: {said}");
     }
+}
+
+/// Stores two sessions of a partition, and a later one of another.
+fn store_sessions(home: &Home) {
+    let message = |partition: &str, session: &str, at: u64, role: &str, said: &str| {
+        json!({"id": format!("{session}-{role}"), "role": role, "content": said, "partition": partition,
+            "instance": session, "timestamp": at})
+    };
+    let messages = [
+        message("shop", "s1", 1000, "user", "How do I deploy the shop?"),
+        message("shop", "s1", 2000, "assistant", "Run make deploy."),
+        message("shop", "s2", 3000, "user", "Why is the checkout slow?"),
+        message("shop", "s2", 4000, "assistant", "An index was missing."),
+        message("bank", "s3", 5000, "user", "What is my PIN?"),
+    ];
+    home.ingest(&[], &joined(&messages));
+}
+
+on_each_store!(a_session_of_the_store_becomes_memories_in_one_command);
+fn a_session_of_the_store_becomes_memories_in_one_command(home: Home) {
+    let home = home.at(NOW);
+    store_sessions(&home);
+    let latest = ["-p", "shop", "--session", "latest", "--outcome", "success"];
+    let lines = distilled(&home, &latest, &[]);
+    let stored = lines_of(&home.run("rsv-view", &["-p", "shop", "--kind", "memory"], "").ok());
+    assert_eq!((lines.len(), stored.len()), (3, 1), "{lines:?}");
+    assert_eq!(lines[0]["id"], stored[0]["id"]);
+    assert_eq!(stored[0]["title"], "Success: Why is the checkout slow?");
+    assert!(text(&stored[0]["content"]).contains("An index was missing."), "{stored:?}");
+    for (link, message) in lines[1..].iter().zip(["s2-user", "s2-assistant"]) {
+        assert_eq!((&link["from"], &link["to"]), (&stored[0]["id"], &json!(message)));
+    }
+    // The lines can be stored once more, and the session distilled again.
+    home.ingest(&[], &joined(&lines));
+    assert_eq!(distilled(&home, &latest, &[])[0]["id"], stored[0]["id"]);
+    // A session of this name with a task of its own; no session of another partition.
+    let other = ["-p", "shop", "--session", "s1", "--outcome", "failure"];
+    assert_eq!(distilled(&home, &other, &[])[0]["title"], "Anti-pattern: How do I deploy the shop?");
+    assert_eq!(lines_of(&home.run("rsv-view", &["-p", "shop", "--kind", "memory"], "").ok()).len(), 2);
+    assert_eq!(home.run("rsv-view", &["-p", "bank", "--kind", "memory"], "").ok(), "");
+    let missing =
+        home.run("rsv-distill", &["-p", "shop", "--session", "s3", "--outcome", "success"], "").trouble();
+    assert!(
+        missing.contains("there is no session of this name") && missing.contains("rsv-view --sessions"),
+        "{missing}"
+    );
+    let without = home.run("rsv-distill", &["--outcome", "success"], "").trouble();
+    assert!(without.contains("--task TEXT, or --session latest"), "{without}");
+    home.check();
+}
+
+#[test]
+fn a_person_sees_three_lines_of_a_memory() {
+    let home = Home::new().at(NOW);
+    store_sessions(&home);
+    let command = "-p shop --session latest --outcome success --task 'Speed up the checkout'";
+    let Some(terminal) = Terminal::start(&home, "rsv-distill", command) else { return };
+    let (seen, status) = terminal.end();
+    let lines: Vec<&str> = seen.lines().collect();
+    assert_eq!((status, lines.len()), (0, 3), "{seen}");
+    assert!(
+        lines[0].contains(" 1970-01-01 00:00") && lines[0].contains("Success: Speed up the checkout"),
+        "{seen}"
+    );
+    assert!(lines[1].trim_start().starts_with("0.60 ") && lines[1].contains("success"), "{seen}");
+    assert!(lines[2].contains("“- user: Why is the checkout slow?”"), "{seen}");
+    let Some(terminal) = Terminal::start(&home, "rsv-view", "--no-pager -p shop --kind memory") else {
+        return;
+    };
+    assert_eq!(terminal.end(), (seen, 0));
 }
 
 /// A member, its value, and the error.

@@ -6,18 +6,23 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The sections of a tool's page.
-const SECTIONS: [&str; 9] = [
+/// The sections of a page, in the order of need: examples come before what is looked up.
+const SECTIONS: [&str; 11] = [
     "NAME",
     "SYNOPSIS",
     "DESCRIPTION",
+    "EXAMPLES",
+    "COMMANDS",
     "OPTIONS",
+    "EXTENDED DESCRIPTION",
     "ENVIRONMENT",
     "FILES",
     "EXIT STATUS",
-    "EXAMPLES",
     "SEE ALSO",
 ];
+
+/// Those that a tool's page need not have.
+const OPTIONAL: [&str; 2] = ["COMMANDS", "EXTENDED DESCRIPTION"];
 
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -86,10 +91,13 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     let rows = readme.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
     assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
     let overview = read("man/rsv.7");
-    let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr ")?.split(' ').next());
-    assert_eq!(listed.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
+    let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr "));
+    let listed: BTreeSet<String> = listed.map(|page| page.replace(' ', ".")).collect();
+    let mut wanted = names("man");
+    wanted.remove("rsv.7");
+    assert_eq!(listed, wanted);
     let others: Vec<String> = names("man").into_iter().filter(|page| !page.ends_with(".1")).collect();
-    let pages = "rsv-chat.7 rsv-config.5 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-tree.7 rsv.7";
+    let pages = "rsv-chat.7 rsv-config.5 rsv-http.7 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-tree.7 rsv-tutorial.7 rsv.7";
     assert_eq!(others.join(" "), pages);
 }
 
@@ -105,7 +113,7 @@ fn a_page_has_every_option_and_no_other() {
     let commands: BTreeSet<&str> =
         commands.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let page = read("man/rsv-config.1");
-    let terms = section(&page, "DESCRIPTION").lines().filter_map(|line| line.strip_prefix(".It Cm "));
+    let terms = section(&page, "COMMANDS").lines().filter_map(|line| line.strip_prefix(".It Cm "));
     let terms: BTreeSet<&str> = terms.filter_map(|term| term.split(' ').next()).collect();
     assert!(terms.is_superset(&commands), "{commands:?}: {terms:?}");
     let common = flags_of_page(&page);
@@ -114,7 +122,7 @@ fn a_page_has_every_option_and_no_other() {
         for flag in flags_of_help(&help).difference(&common) {
             let name = flag.trim_start_matches("--");
             assert!(section(&page, "SYNOPSIS").contains(&format!("Fl Fl {name}")), "{command} {flag}");
-            assert!(section(&page, "DESCRIPTION").contains(&format!("Fl Fl {name}")), "{command} {flag}");
+            assert!(section(&page, "COMMANDS").contains(&format!("Fl Fl {name}")), "{command} {flag}");
         }
     }
 }
@@ -124,10 +132,14 @@ fn a_page_has_every_section_in_order() {
     for name in names("man") {
         let page = read(&format!("man/{name}"));
         let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".Sh ")).collect();
+        let known: Vec<&str> = SECTIONS.into_iter().filter(|s| sections.contains(s)).collect();
         if name.ends_with(".1") {
-            assert_eq!(sections, SECTIONS, "{name}");
+            assert_eq!(sections, known, "{name}");
+            let missing: Vec<&str> = SECTIONS.into_iter().filter(|s| !sections.contains(s)).collect();
+            assert!(missing.iter().all(|s| OPTIONAL.contains(s)), "{name}: no section {missing:?}");
+            let before = section(&page, "DESCRIPTION").lines().count();
+            assert!(before < 35, "{name}: {before} lines before the examples");
         } else {
-            let known: Vec<&str> = SECTIONS.into_iter().filter(|s| sections.contains(s)).collect();
             let kept: Vec<&str> = sections.iter().copied().filter(|s| SECTIONS.contains(s)).collect();
             assert_eq!(kept, known, "{name}");
             for wanted in ["NAME", "DESCRIPTION", "EXIT STATUS", "EXAMPLES", "SEE ALSO"] {
@@ -156,14 +168,53 @@ fn cross_references_name_existing_pages() {
 }
 
 #[test]
+fn the_page_of_the_suite_names_every_page() {
+    let overview = read("man/rsv.7");
+    let named = section(&overview, "SEE ALSO");
+    for page in names("man").into_iter().filter(|page| page != "rsv.7") {
+        let (name, number) = page.rsplit_once('.').unwrap();
+        assert!(named.contains(&format!(".Xr {name} {number}")), "{page}");
+    }
+}
+
+#[test]
+fn troff_reports_nothing() {
+    if !is_installed("groff") {
+        return report_unchecked("what troff says of the manual, for want of groff");
+    }
+    for page in names("man") {
+        let mut troff = Command::new("groff");
+        troff.args(["-K", "utf8", "-mandoc", "-Tutf8", "-ww", "-z"]).arg(root().join("man").join(page));
+        assert_eq!(String::from_utf8_lossy(&troff.output().unwrap().stderr), "");
+    }
+}
+
+#[test]
 fn mandoc_reports_nothing() {
     if !is_installed("mandoc") {
         return report_unchecked("the manual's lint, for want of mandoc");
     }
     let pages = names("man").into_iter().map(|name| root().join("man").join(name));
     let lint = Command::new("mandoc").args(["-T", "lint", "-W", "warning"]).args(pages).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&lint.stdout), "");
-    assert!(lint.status.success());
+    let reported = String::from_utf8(lint.stdout).unwrap();
+    // Examples come before the environment, which mandoc has the other way; another test has the order of sections.
+    let reported: Vec<&str> =
+        reported.lines().filter(|line| !line.contains("sections out of conventional order: Sh E")).collect();
+    assert!(reported.is_empty(), "{reported:#?}");
+    // 2 is for warnings.
+    assert!(matches!(lint.status.code(), Some(0 | 2)), "{}", lint.status);
+}
+
+#[test]
+fn the_page_of_the_proxy_takes_at_most_three_printed_pages() {
+    if !is_installed("mandoc") {
+        return report_unchecked("the length of rsv-proxy(1), for want of mandoc");
+    }
+    let page = root().join("man/rsv-proxy.1");
+    let printed = Command::new("mandoc").args(["-T", "ascii"]).arg(page).output().unwrap().stdout;
+    let lines = printed.iter().filter(|byte| **byte == b'\n').count();
+    // A printed page has 66 lines.
+    assert!((100..=3 * 66).contains(&lines), "{lines} lines");
 }
 
 /// Keeps: The documentation agrees with the tools.

@@ -72,7 +72,7 @@ fn a_healthy_setup_has_no_trouble() {
         assert!(is_ok(check), "{check}: {lines:?}");
     }
     assert_eq!(found(&home, "model").1, MODEL);
-    assert!(found(&home, "store").1.ends_with("store.db, 1 messages"));
+    assert!(found(&home, "store").1.ends_with("store.db, 1 message"));
 }
 
 #[test]
@@ -277,6 +277,9 @@ fn providers_are_checked() {
     let missing =
         home.env("RSV_OLLAMA_BASE_URL", &other.url()).env("RSV_CONFIG", &model_in_file(&home, "qwen3"));
     trouble(&missing, "ollama", "has no qwen3", "ollama pull qwen3");
+    // Storing and searching need none.
+    let (state, _, remedy) = found(&Home::new(), "providers");
+    assert_eq!((state.as_str(), remedy.starts_with("start Ollama")), ("advice", true));
     let none = Home::new().env("RSV_OLLAMA_BASE_URL", "https://ollama.invalid");
     assert_eq!(found(&none, "ollama").2, "check the network, or correct RSV_OLLAMA_BASE_URL");
 }

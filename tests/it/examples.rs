@@ -279,14 +279,19 @@ fn preparation(name: &str, page: &str) -> String {
             let sources = blocks(page.split("\n.Pp\n").next().unwrap());
             assert_eq!(sources.matches("source ~/").count(), 3, "{sources}");
             let there = sources.replace("source", "test -f") + sources.lines().next().unwrap();
-            install + &there + "\n"
+            install + &there + "\nrsv-ingest --quiet -p work 'The last commit.'\n"
         }
+        "rsv-tutorial.7" => "scripts/install > /dev/null\n".to_owned(),
         "rsv-install.7" => {
             let release = format!("rsv-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
             format!(
                 "mkdir {release}; cp -RL scripts man completions services LICENSE bin {release}\n\
                  tar -czf {release}.tar.gz {release}; rm -r {release}\n"
             )
+        }
+        "rsv-import.1" => {
+            let session = root().join("tests/it/import/claude-code.jsonl");
+            format!("mkdir -p ~/.claude/projects; cp '{}' ~/.claude/projects\n", session.display())
         }
         "rsv-config.1" => "rsv-ingest --quiet -p shop 'An owl.'\n".to_owned(),
         _ => String::new(),

@@ -425,7 +425,7 @@ fn files_and_standard_input_are_read_in_their_order() {
         (
             &["none.json"][..],
             "cannot open none.json: no such file or directory\n\
-             rsv-import: hint: operands are names of files; pipe text in",
+             rsv-import: hint: did you mean 'one.jsonl'?",
         ),
         (&["-", "-"], "standard input ('-') is named more than once"),
     ] {

@@ -71,7 +71,7 @@ fn assert_whole(home: &Home, release: &Path) {
     assert!(gone.is_some());
     let forgotten = r#"{"kind":"message","id":"m8","trace_id":"t4","partition":"garden","instance":"beans","role":"user","content":"This was said by mistake","timestamp":1767225800000}"#;
     let ran = home.run("rsv-import", &[], forgotten);
-    assert!(ran.stderr.contains("1 records were forgotten and are kept out"), "{ran}");
+    assert!(ran.stderr.contains("1 record was forgotten and is kept out"), "{ran}");
     home.check();
 }
 

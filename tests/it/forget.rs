@@ -273,7 +273,7 @@ fn a_terminal_does_not_get_the_secrets_that_are_forgotten(home: Home) {
     home.run("rsv-import", &["--allow-return", "gone.jsonl"], "").ok();
     let (seen, status) =
         Terminal::run(&home, 200, "rsv-search --all --secrets | rsv-forget --all").unwrap().end();
-    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 records removed"), "{seen}");
+    assert!(status == 0 && !seen.contains("4111") && seen.contains("1 record removed"), "{seen}");
     assert_eq!(home.run("rsv-search", &["--all", "--secrets"], "").status, 1);
 }
 
@@ -357,7 +357,9 @@ on_each_store!(forgotten_records_are_kept_out_until_they_may_return);
 /// Keeps: A forgotten record does not return.
 fn forgotten_records_are_kept_out_until_they_may_return(home: Home) {
     let kept_out = |count: usize| {
-        format!("{count} records were forgotten and are kept out, unless with --allow-return\n")
+        let records =
+            if count == 1 { "record was forgotten and is" } else { "records were forgotten and are" };
+        format!("{count} {records} kept out, unless with --allow-return\n")
     };
     let home = with_conversation(home);
     let before = home.export();
@@ -540,7 +542,7 @@ fn a_reader_delays_the_end_and_is_told() {
     other.run("rsv-forget", &["n8"], "").ok();
     let reported = home.run("rsv-import", &[], other.export()).trouble();
     assert!(
-        reported.contains("1 records were forgotten elsewhere")
+        reported.contains("1 record was forgotten elsewhere")
             && reported.contains("still in the store's log"),
         "{reported}"
     );

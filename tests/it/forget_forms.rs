@@ -230,7 +230,7 @@ fn forms_that_a_store_has_go_together_and_a_backup_of_the_rest_is_whole(home: Ho
     let backup = home.export();
     assert_eq!(records_of(&backup), "");
     let ran = other.run("rsv-import", &[], &backup);
-    assert!(ran.stderr.contains("1 records were forgotten elsewhere and are removed"), "{ran}");
+    assert!(ran.stderr.contains("1 record was forgotten elsewhere and is removed"), "{ran}");
     assert_eq!(other.export(), backup);
     home.run("rsv-import", &["--allow-return"], &gone).ok();
     assert_eq!(records_of(&home.export()), before);
@@ -449,7 +449,7 @@ fn tombstones_of_earlier_releases_hold_as_before_and_theirs_are_passed_on(home: 
     }
     let form = line("n", &SAID.to_uppercase());
     let ran = home.run("rsv-import", &[], format!("{form}\n"));
-    assert!(ran.status == 0 && ran.stderr.contains("1 records were forgotten"), "{ran}");
+    assert!(ran.status == 0 && ran.stderr.contains("1 record was forgotten"), "{ran}");
     assert_eq!(home.export(), export);
     home.check();
     // Without the digest, only the same text is kept out.

@@ -137,7 +137,9 @@ impl Replica {
     fn take(&self, now: i64, tool: &str, allow_return: bool, lines: &str, kept_out: usize) {
         let words: &[&str] = if allow_return { &["--allow-return"] } else { &[] };
         let (_, stderr, _) = self.run(now, tool, words, lines);
-        let reported = stderr.contains(&format!("{kept_out} records were forgotten and are kept out"));
+        let records =
+            if kept_out == 1 { "record was forgotten and is" } else { "records were forgotten and are" };
+        let reported = stderr.contains(&format!("{kept_out} {records} kept out"));
         assert_eq!(reported, kept_out > 0, "{kept_out}: {stderr}");
     }
 

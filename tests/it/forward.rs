@@ -742,7 +742,7 @@ fn bad_operands_are_reported_before_any_request() {
     assert_eq!(
         ran.to_string(),
         "rsv-forward: error: cannot open missing.json: no such file or directory\n\
-         rsv-forward: hint: operands are names of files; pipe text in\n[2]"
+         rsv-forward: hint: operands are names of files; check the directory, and the name\n[2]"
     );
     let ran = home.env("OLLAMA_BASE_URL", "http://x:y:z").run("rsv-forward", &[], ASK);
     assert_eq!(

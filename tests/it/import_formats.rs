@@ -440,7 +440,7 @@ fn a_dry_run_tells_what_a_run_does(home: Home) {
     let forgotten = messages(&home).into_iter().find(|m| m["content"] == "Is this one?").unwrap();
     home.run("rsv-forget", &["--all", &text(&forgotten["id"])], "").ok();
     let again = home.run("rsv-import", &[first], "");
-    assert!(again.stderr.contains("1 records were forgotten and are kept out"), "{again}");
+    assert!(again.stderr.contains("1 record was forgotten and is kept out"), "{again}");
     let before = home.export();
     let dry = home.run("rsv-import", &["--dry-run", "--report", "dry.json", first, second, second], "");
     assert_eq!(dry.status, 0, "{dry}");

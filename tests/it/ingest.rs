@@ -1,6 +1,7 @@
 //! rsv-ingest.
 
 use crate::support::{Home, Ran, lines_of, on_each_store, text};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 
 fn ingest(home: &Home, words: &[&str], stdin: &str) -> Ran {
@@ -693,4 +694,44 @@ fn a_known_model_has_one_name() {
     let models: Vec<&Value> =
         export.iter().filter(|line| line["kind"] == "embedding").map(|e| &e["model"]).collect();
     assert_eq!(models, ["bge-large-en-v1.5", "bge-large-en-v1.5", "my-bge"]);
+}
+
+/// Keeps: Records behind a stray line are not stored as text.
+#[test]
+fn records_behind_lines_of_text_are_an_error() {
+    let home = Home::new();
+    let records = "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assistant\",\"content\":\"b\"}\n";
+    for (text, line) in [
+        (format!("warning: old settings\n{records}"), 2),
+        (format!("\nTwo\nlines\n\n{records}\n"), 5),
+        (format!("warning\n[{}]", records.trim_end().replace('\n', ",\n")), 2),
+        (format!("warning\n{records}{{\"role\":\"User\",\"content\":\"c\"}}\n{{\"role\":"), 2),
+    ] {
+        let said = home.run("rsv-ingest", &[], &text).trouble();
+        assert!(said.contains("<stdin>:1: expected a JSON object, as there are from line"), "{said}");
+        assert!(said.contains(&format!("from line {line} on")) && said.contains("--role user"), "{said}");
+    }
+    assert_eq!(home.export(), "");
+    // JSON in a text is part of it.
+    for text in [
+        format!("Is this right?\n{records}I mean the first."),
+        "My settings:\n{\"model\":\"gpt-4o\",\"retries\":3}".to_owned(),
+        "A request:\n{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}".to_owned(),
+    ] {
+        let stored = lines_of(&home.run("rsv-ingest", &[], &text).ok());
+        assert_eq!(stored.len(), 1);
+        assert_eq!(stored[0]["content"], text);
+    }
+    let stored = lines_of(&home.run("rsv-ingest", &["--role", "user"], format!("See:\n{records}")).ok());
+    assert_eq!(stored[0]["content"], format!("See:\n{}", records.trim_end()));
+}
+
+#[test]
+fn a_pipe_that_ends_at_a_terminal_says_what_was_stored() {
+    let home = Home::new();
+    home.write("lines", "{\"id\":\"m\",\"role\":\"user\",\"content\":\"An owl.\",\"partition\":\"p\"}\n");
+    let Some(terminal) = Terminal::run(&home, 80, "cat lines | rsv-ingest") else { return };
+    assert_eq!(terminal.end(), ("stored in p/p as user, id m\n".to_owned(), 0));
+    let Some(terminal) = Terminal::run(&home, 80, "cat lines | rsv-ingest --format jsonl") else { return };
+    assert!(terminal.end().0.starts_with("{\"kind\":\"message\",\"id\":\"m\""));
 }

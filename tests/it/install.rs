@@ -243,8 +243,26 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     assert!(home.path(".local/bin/rsv-view").exists());
     assert!(said.contains("/.local/bin:$PATH\n") && said.ends_with("Then run: rsv-config init\n"), "{said}");
     home.write(".local/share/rsv/rsv.db", "");
+    let path = format!("PATH={}:$PATH", home.path(".local/bin").display());
+    let source = format!("source {}", home.path(".local/lib/rsv/rsv.bash").display());
+    let secret = "export RSV_PROXY_TOKEN=sk-canary";
+    home.write(".bashrc", &format!("alias ll='ls -l'\n{path}\n{source}\n# reservsv\n{secret}\n"));
+    let server = "      \"command\": \"/home/me/.local/bin/rsv-mcp\"";
+    home.write(
+        ".claude.json",
+        &format!("{{\n  \"mcpServers\": {{\n    \"rsv\": {{\n{server}\n    }}\n  }}\n}}\n"),
+    );
+    home.write(".codex/config.toml", "model = \"o3\"\n");
     let left = run(&home, script("uninstall"), &[]).ok();
-    assert_eq!(left, format!("left: {}\n", home.path(".local/share/rsv").display()));
+    let file = |name: &str| home.path(name).display().to_string();
+    let (shell, client) = (file(".bashrc"), file(".claude.json"));
+    assert_eq!(
+        left,
+        format!(
+            "left: {}\nleft: {shell}:2:{path}\nleft: {shell}:3:{source}\nleft: {shell}:5\nleft: {client}:3:    \"rsv\": {{\nleft: {client}:4:{server}\n",
+            file(".local/share/rsv")
+        )
+    );
     assert!(!home.path(".local/bin").exists());
     let nobody = home.env("HOME", "");
     for (name, words, wanted) in [

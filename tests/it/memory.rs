@@ -444,9 +444,16 @@ fn stats_and_rows_are_for_people(home: Home) {
         (&json!(2), &json!(2), &json!("2026-11-23T10:00:00.000Z"), &json!("m"))
     );
     let row = home.run("rsv-view", &["-p", "p", "--kind", "memory", "--format", "text"], "").ok();
-    assert_eq!(row, "0.83    1 uses  explicit 1:0  usage 1:0  outcome 0:0  success  Test \\u{1b}first\n");
+    let standing = "0.83    1 use   explicit 1:0  usage 1:0  outcome 0:0  success";
+    let (head, rest) = row.split_once('\n').unwrap();
+    assert!(head.ends_with(" Test \\u{1b}first"), "{row}");
+    assert_eq!(rest, format!("    {standing}\n    “C”\n"));
     let one = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
-    assert!(one.starts_with(&row) && one.contains("confidence 0.83: Test"), "{one}");
+    assert!(
+        one.starts_with(&format!("{standing}  Test \\u{{1b}}first\n"))
+            && one.contains("confidence 0.83: Test"),
+        "{one}"
+    );
     let narrowed = home.run("rsv-signal", &["--stats", "-p", "q"], "").ok();
     assert!(narrowed.contains("\"mean_confidence\":0.6"), "{narrowed}");
     home.check();

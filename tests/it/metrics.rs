@@ -1,9 +1,9 @@
 //! What rsv-proxy says of its own state: `GET /metrics`, `GET /health`, and the log.
 
-use crate::chat::{now, provider, say, says};
+use crate::chat::{now, provider, say, saying, says};
 use crate::chat_uploads::upload;
 use crate::docs::{read, section};
-use crate::fake::{Answer, Fake, dead};
+use crate::fake::{Answer, Fake, Wire, dead};
 use crate::proxy::{Proxy, REPLY, asked, asking, home, post};
 use crate::support::{Home, lines_of, text, wait_for};
 use serde_json::{Value, json};
@@ -287,13 +287,85 @@ fn an_upload_that_waits_for_the_store_is_counted_and_told() {
     let scrape = Scrape::of(&proxy, "/metrics");
     let (part, queue) = ("rsv_degraded{part=\"documents\"}", "rsv_queue_length{queue=\"uploads\"}");
     assert_eq!((scrape.get(part), scrape.get(queue)), (1.0, 1.0));
+    // That of another user hides it from neither.
+    let of_ann = text(&upload(&proxy, "X-User-Id: ann\r\n", "beans.md", b"# Beans\n\nIn May.\n")["doc_id"]);
+    wait_for("the reason in /health", || proxy.get("/partition/ann/health").1.contains(&of_ann));
+    assert!(proxy.get("/partition/default/health").1.contains(&waits));
     assert!(!proxy.get("/partition/other/health").1.contains(&doc_id));
     std::fs::remove_dir(home.store()).unwrap();
-    wait_for("the upload to be stored", || Scrape::of(&proxy, "/metrics").get(queue) == 0.0);
+    wait_for("the uploads to be stored", || Scrape::of(&proxy, "/metrics").get(queue) == 0.0);
     let scrape = Scrape::of(&proxy, "/metrics");
-    assert_eq!((scrape.get(part), scrape.get("rsv_uploads_total{outcome=\"done\"}")), (0.0, 1.0));
+    assert_eq!((scrape.get(part), scrape.get("rsv_uploads_total{outcome=\"done\"}")), (0.0, 2.0));
     assert!(proxy.get("/health").1.contains("\"degraded\":[]"));
     assert!(scrape.samples.contains_key("rsv_last_store_timestamp_seconds"));
+}
+
+#[test]
+fn an_upload_that_is_removed_while_it_waits_is_not_counted_as_done() {
+    let home = Home::new();
+    home.ingest(&["-p", "ann"], r#"{"role":"user","content":"Where are the peas?"}"#);
+    let proxy = Proxy::start(&home);
+    let store = rusqlite::Connection::open(home.store()).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let doc_id = text(&upload(&proxy, "", "peas.md", b"# Peas\n\nSow them in March.\n")["doc_id"]);
+    let lines = home.path(".local/share/rsv/store.db.uploads").join(&doc_id).join("lines.jsonl");
+    wait_for("the parser", || std::fs::read(&lines).is_ok_and(|lines| !lines.is_empty()));
+    assert_eq!(proxy.raw(&asked("DELETE", &format!("/api/documents/{doc_id}"), "")).0, 200);
+    store.execute_batch("COMMIT").unwrap();
+    let queue = "rsv_queue_length{queue=\"uploads\"}";
+    wait_for("the uploads to end", || Scrape::of(&proxy, "/metrics").get(queue) == 0.0);
+    let scrape = Scrape::of(&proxy, "/metrics");
+    let uploads =
+        ["done", "failed"].map(|end| scrape.get(&format!("rsv_uploads_total{{outcome=\"{end}\"}}")));
+    assert_eq!((uploads, scrape.get("rsv_degraded{part=\"documents\"}")), ([0.0, 0.0], 0.0));
+}
+
+#[test]
+fn commits_that_a_client_asks_for_are_counted_by_outcome() {
+    let fake = provider();
+    let home = now(&fake.url()).env("RSV_SESSION_COMMIT_TURNS", "0").env("RSV_SESSION_COMMIT_IDLE", "off");
+    let file = home.path("patterns.txt");
+    let home = home.env("RSV_SESSION_PATTERNS", file.to_str().unwrap());
+    let proxy = Proxy::start(&home);
+    say(&proxy, "s1", "Where?");
+    let commit = || proxy.raw(&asked("POST", "/api/sessions/s1/commit", "")).0;
+    let counted = || {
+        let scrape = Scrape::of(&proxy, "/metrics");
+        ["done", "failed"].map(|end| scrape.get(&format!("rsv_commits_total{{outcome=\"{end}\"}}")))
+    };
+    assert_eq!((commit(), counted()), (503, [0.0, 1.0]));
+    std::fs::write(&file, "").unwrap();
+    assert_eq!((commit(), counted()), (200, [1.0, 1.0]));
+    // There is nothing more to commit.
+    assert_eq!((commit(), counted()), (200, [1.0, 1.0]));
+}
+
+#[test]
+fn an_answer_that_is_too_long_to_be_stored_is_counted_as_lost() {
+    // The record has more beside the text than the answer has.
+    let fake = saying(&["Peas. ".repeat(3300).as_str()]);
+    let home = now(&fake.url()).env("RSV_MAX_LINE_BYTES", "20000");
+    let mut proxy = Proxy::start(&home);
+    assert_eq!(proxy.post("/v1/chat/completions", "", &asking("Which?")).0, 200);
+    assert_eq!(Scrape::of(&proxy, "/metrics").get("rsv_turns_lost_total"), 1.0);
+    let (said, status) = proxy.last_words();
+    assert_eq!((said.matches("is lost: ").count(), status), (1, Some(2)), "{said}");
+}
+
+#[test]
+fn a_store_that_does_not_answer_delays_no_report_for_long() {
+    let silent = Wire::new();
+    let home = Home::new().env("RSV_STORE", &silent.url().replace("http", "bolt"));
+    let proxy = Proxy::start(&home);
+    // Each waits for the read of the first, not longer.
+    std::thread::scope(|scope| {
+        let scrapes = [(); 2].map(|()| scope.spawn(|| Scrape::of(&proxy, "/metrics")));
+        let (status, health) = proxy.get("/health");
+        assert!(status == 503 && health.contains("the store has not answered within 5 s"), "{health}");
+        for scrape in scrapes {
+            assert_eq!(scrape.join().unwrap().get("rsv_degraded{part=\"store\"}"), 1.0);
+        }
+    });
 }
 
 #[test]
@@ -339,8 +411,8 @@ fn the_manual_has_every_metric_and_no_other() {
     let proxy = Proxy::start(&home);
     say(&proxy, "s1", "Where are my tomatoes?");
     let scrape = Scrape::of(&proxy, "/metrics");
-    let page = read("man/rsv-proxy.1");
-    let metrics = section(&page, "DESCRIPTION").split("\n.Ss Metrics\n").nth(1).unwrap();
+    let page = read("man/rsv-http.7");
+    let metrics = section(&page, "EXTENDED DESCRIPTION").split("\n.Ss Metrics\n").nth(1).unwrap();
     let metrics = metrics.split("\n.Ss ").next().unwrap();
     let terms = metrics.lines().filter_map(|line| line.strip_prefix(".It "));
     let named: BTreeSet<String> = terms.flat_map(|term| term.split(" , ").map(str::to_owned)).collect();

@@ -318,7 +318,7 @@ fn tools_that_open_no_store_link_no_database() {
         memchr::memmem::find(&std::fs::read(tool).unwrap(), b"unable to open database file").is_some()
     };
     assert!(links("rsv-view"));
-    for tool in ["rsv-parse", "rsv-distill", "rsv-merge", "rsv-forward"] {
+    for tool in ["rsv-parse", "rsv-merge", "rsv-forward"] {
         assert!(!links(tool), "{tool}");
     }
 }

@@ -486,7 +486,7 @@ fn a_closed_reader_is_no_error_and_the_terminal_is_unchanged() {
 #[test]
 fn the_page_names_each_target_service_and_setting_of_the_documents() {
     let page = std::fs::read_to_string(script("../man/rsv-reservoir.7")).unwrap().replace('\\', "");
-    let described = page.split(".Ss Make targets").nth(1).unwrap().split(".Sh EXAMPLES").next().unwrap();
+    let described = page.split(".Ss Make targets").nth(1).unwrap().split(".Sh EXIT STATUS").next().unwrap();
     let words: Vec<&str> = described.split([' ', '\n', ',']).collect();
     let targets = "main run dev install install-service uninstall-service migrate book serve-book clean-book \
         test test-cli test-endpoints test-unit test-lint setup dev-setup help";

@@ -26,8 +26,8 @@ struct MessageNode {
 /// The blocks of Cypher in rsv-reservoir(7): similar messages, the context, by another model, and the end.
 fn queries() -> [String; 4] {
     let page = read("man/rsv-reservoir.7");
-    let part =
-        section(&page, "DESCRIPTION").split(".Ss Queries").nth(1).unwrap().split("\n.Ss ").next().unwrap();
+    let part = section(&page, "EXTENDED DESCRIPTION").split(".Ss Queries").nth(1).unwrap();
+    let part = part.split("\n.Ss ").next().unwrap();
     let block = |block: &str| unescaped(block.split_once('\n').unwrap().1.split("\n.Ed").next().unwrap());
     let blocks: Vec<String> = part.split(".Bd -literal").skip(1).map(block).collect();
     blocks.try_into().unwrap()
@@ -321,8 +321,10 @@ fn a_replay_changes_the_vectors_that_messages_hold(home: Home) {
     let said = home.run("rsv-link", &["-q", "--adopt"], "").trouble();
     home.graph().run("DROP INDEX messageEmbeddings");
     assert!(said.contains("has the name") && said.contains("DROP INDEX `messageEmbeddings`"), "{said}");
-    // And one for vectors of any length serves as it is.
+    // And one for vectors of any length serves as it is, also while other models come.
     home.graph().run("CREATE VECTOR INDEX messageEmbeddings FOR (m:MessageNode) ON (m.embedding)");
     home.run("rsv-link", &["-q", "--adopt"], "").ok();
+    home.run("rsv-import", &["-q"], line("work", 1, ("another", &[1.0, 0.0]))).ok();
     assert_eq!(similar(&home, "work", &vector_of(&home, "Owl number 2"))[0], "Owl number 2");
+    home.graph().run("DROP INDEX messageEmbeddings");
 }

@@ -160,8 +160,7 @@ fn a_stored_text_is_confirmed_in_one_line() {
         ("echo typed | rsv-ingest", "stored in default/default as user, id "),
         ("echo typed | rsv-ingest --role tool -i x", "stored in default/x as tool, id "),
         ("rsv-ingest --format jsonl 'Another.'", "{\"kind\":\"message\",\"id\":\""),
-        // Lines are for programs, even on a terminal.
-        (r#"echo '{"role":"user","content":"c"}' | rsv-ingest"#, "{\"kind\":\"message\",\"id\":\""),
+        (r#"echo '{"role":"user","content":"c"}' | rsv-ingest"#, "stored in default/default as user, id "),
     ] {
         let Some(terminal) = Terminal::run(&home, 400, line) else { return };
         let (seen, status) = terminal.end();

@@ -265,6 +265,7 @@ fn the_scopes_are_listed_with_their_messages(home: Home) {
         "last": "1970-01-01T00:05:00.000Z", "bytes": 7});
     assert_eq!(lines_of(&listed(&[]))[0], desk);
     assert_eq!(lines_of(&listed(&[])).len(), 3);
+    assert_eq!(listed(&["--all"]), listed(&[]));
     assert_eq!(lines_of(&listed(&["-p", "work", "-i", "desk"])), [desk]);
     assert_eq!(lines_of(&listed(&["--since", "1970-01-01 00:06"])).len(), 2);
     assert_eq!(listed(&["-p", "none"]), "");

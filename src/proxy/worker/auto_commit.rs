@@ -1,17 +1,18 @@
 //! Commits sessions by themselves, in the background: after a number of turns or tokens, or when nothing more is said.
 
 use super::blocking_pool::BlockingPool;
-use super::degraded::FailureReason;
+use super::degraded::{FailureReason, Failures};
 use super::foreground::Foreground;
 use super::session_commit::{ModelFailure, SessionCommits};
 use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
 use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::visibility::Visibility;
 use crate::record::{Role, Scope};
 use crate::store::{self, Uncommitted};
 use crate::tokens::Counter;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -49,6 +50,8 @@ pub(in crate::proxy) struct AutoCommit {
     /// Those who wait for it hold no thread.
     may_run: Semaphore,
     state: Mutex<CommitState>,
+    /// Why the last commits of sessions failed.
+    failures: Failures<Scope>,
 }
 
 #[derive(Default)]
@@ -57,8 +60,6 @@ struct CommitState {
     idle_at: HashMap<Scope, Instant>,
     /// The sessions that are about to be looked at.
     waiting: HashSet<Scope>,
-    /// Why the last commits of sessions failed.
-    failures: BTreeMap<Scope, String>,
     /// Whether commits have stopped.
     is_ending: bool,
 }
@@ -98,6 +99,7 @@ impl AutoCommit {
             rule,
             may_run: Semaphore::new(MAX_RUNNING as usize),
             state: Mutex::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -110,14 +112,12 @@ impl AutoCommit {
         self.state().waiting.len()
     }
 
-    /// Why sessions could not be committed, or not by the model, the most telling last.
-    pub(in crate::proxy) fn failures(&self) -> Vec<FailureReason> {
-        let mut failures: Vec<FailureReason> = self.commits.model_failure().into_iter().collect();
-        let state = self.state();
-        failures.extend(state.failures.iter().map(|(session, error)| {
-            FailureReason::of_partition(&session.partition, format!("{session}: {error}"))
-        }));
-        failures
+    /// Why sessions could not be committed by the model, and why not at all: of each the reason for a caller.
+    pub(in crate::proxy) fn failures(&self, visibility: &Visibility) -> Vec<FailureReason> {
+        [self.commits.model_failure(visibility), self.failures.last(visibility)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Commits the sessions that an earlier proxy left once they are idle.
@@ -222,13 +222,13 @@ impl AutoCommit {
             drop(permit);
             match done {
                 Ok(Ok(())) => {
-                    self.state().failures.remove(&session);
+                    self.failures.clear(&session);
                     return;
                 }
                 Ok(Err(error)) => {
-                    self.config.metrics.commits.add(false);
-                    let text = error.to_string();
-                    if self.state().failures.insert(session.clone(), text.clone()).as_ref() != Some(&text) {
+                    let reason =
+                        FailureReason::of_partition(&session.partition, format!("{session}: {error}"));
+                    if self.failures.set(session.clone(), reason) {
                         self.config.diagnostics.fault(&error.at(format_args!("the commit of {session}")));
                     }
                 }

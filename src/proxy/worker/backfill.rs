@@ -131,21 +131,20 @@ impl Backfill {
 
     fn work(&self) {
         while self.begin_round() {
-            let error = match self.run_round() {
-                Ok(Round::Done) => String::new(),
+            let (error, is_failure) = match self.run_round() {
+                Ok(Round::Done) => (String::new(), false),
                 Ok(Round::OutOfTime) => {
                     self.state().is_wanted = true;
                     continue;
                 }
                 Err(error) => {
-                    let text = error.to_string();
+                    let (text, is_failure) = (error.to_string(), !self.is_without_model());
                     if self.state().last_error != text {
-                        self.report(error);
+                        self.report(error, is_failure);
                     }
-                    text
+                    (text, is_failure)
                 }
             };
-            let is_failure = !error.is_empty() && !self.is_without_model();
             let mut state = self.state();
             state.failure = is_failure.then(|| error.clone());
             state.last_error = error;
@@ -234,13 +233,13 @@ impl Backfill {
         is_local && !is_named && self.embedder.get().is_err()
     }
 
-    /// Reports an error; only as a detail if no model is installed and none was requested.
-    fn report(&self, error: Error) {
+    /// Reports an error; only as a detail if it is no failure.
+    fn report(&self, error: Error, is_failure: bool) {
         let diagnostics = &self.config.diagnostics;
-        if self.is_without_model() {
-            diagnostics.detail(format_args!("messages are stored without vectors: {error}"));
-        } else {
+        if is_failure {
             diagnostics.fault(&error.at("cannot add vectors to messages"));
+        } else {
+            diagnostics.detail(format_args!("messages are stored without vectors: {error}"));
         }
     }
 }

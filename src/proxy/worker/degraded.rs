@@ -5,8 +5,11 @@ use crate::backfill;
 use crate::config::Settings;
 use crate::enrich::Degraded;
 use crate::error::{Error, Result};
+use crate::proxy::visibility::Visibility;
 use crate::record::Account;
 use crate::store::Store;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::error::Elapsed;
 
@@ -73,6 +76,48 @@ impl FailureReason {
     /// A reason that is about something in a partition.
     pub(super) fn of_partition(partition: &str, text: String) -> FailureReason {
         FailureReason { partition: Some(partition.to_owned()), text }
+    }
+
+    /// Whether a caller may see it.
+    pub(in crate::proxy) fn is_visible(&self, visibility: &Visibility) -> bool {
+        self.partition.as_ref().is_none_or(|partition| visibility.includes(partition))
+    }
+}
+
+/// Why work fails at present, by what it is about.
+pub(super) struct Failures<K>(Mutex<BTreeMap<K, FailureReason>>);
+
+impl<K> Default for Failures<K> {
+    fn default() -> Failures<K> {
+        Failures(Mutex::default())
+    }
+}
+
+impl<K: Ord> Failures<K> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<K, FailureReason>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers why the work on something fails. Returns whether it is another reason than before.
+    pub(super) fn set(&self, about: K, reason: FailureReason) -> bool {
+        self.lock().insert(about, reason.clone()) != Some(reason)
+    }
+
+    /// Forgets why the work on something failed.
+    pub(super) fn clear(&self, about: &K) {
+        self.lock().remove(about);
+    }
+
+    /// Forgets the failures of all for which this does not hold.
+    pub(super) fn retain(&self, mut is_kept: impl FnMut(&K) -> bool) {
+        self.lock().retain(|about, _| is_kept(about));
+    }
+
+    /// The last reason that a caller may see; if there are only others, one of them.
+    pub(super) fn last(&self, visibility: &Visibility) -> Option<FailureReason> {
+        let reasons = self.lock();
+        let visible = reasons.values().rev().find(|reason| reason.is_visible(visibility));
+        visible.or_else(|| reasons.values().next()).cloned()
     }
 }
 

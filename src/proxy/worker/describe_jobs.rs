@@ -2,22 +2,23 @@
 //! does, within a bound of tokens a day. A document that is not described stays as it is until the next attempt.
 
 use super::blocking_pool::BlockingPool;
-use super::degraded::FailureReason;
-use super::document_jobs::documents_of;
+use super::degraded::{FailureReason, Failures};
+use super::document_jobs::{USERS, documents_of};
 use super::foreground::Foreground;
 use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
 use crate::distill::StaleDocument;
 use crate::error::{Error, Result};
 use crate::proxy::config::ProxyConfig;
-use crate::record::{Address, StoredRecord};
-use crate::store::Store;
+use crate::proxy::visibility::Visibility;
+use crate::record::{Address, DOCUMENT, Record, Scopes, StoredRecord, URI};
+use crate::store::{Below, Select, Store, Walk};
 use crate::structured::Model;
 use crate::tree;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// The name of the job that one process does at a time, and of the fact that has the tokens of a day.
 const JOB: &str = "describe";
@@ -25,11 +26,13 @@ const SPENT_FACT: &str = "described_tokens";
 /// The first and the longest pause before documents that could not be described are tried again.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(3600);
-/// The number of answers of no use after which a document waits for the next proxy.
+/// The number of failed attempts after which a document waits for the next proxy.
 const MAX_ATTEMPTS: usize = 3;
 /// The tokens of an answer that are expected before there is one.
 const EXPECTED_ANSWER_TOKENS: u64 = 800;
 const DAY_MS: i64 = 86_400_000;
+/// How long the end of the proxy waits for a description.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Describes uploaded documents.
 pub(in crate::proxy) struct DescribeJobs {
@@ -37,11 +40,15 @@ pub(in crate::proxy) struct DescribeJobs {
     blocking: BlockingPool,
     foreground: Arc<Foreground>,
     stores: Arc<StorePool>,
-    /// Whether a model describes at all.
-    is_on: bool,
+    /// The model that describes; `None` if none does.
+    model: Option<Result<Model>>,
     /// The tokens of a day.
     limit: u64,
     state: Mutex<DescribeState>,
+    /// Why documents are not described, by the partitions and the addresses at and below which they are; `None` for all.
+    failures: Failures<Option<(String, String)>>,
+    /// A permit for the round that runs.
+    may_run: Semaphore,
     /// Something is to be described.
     added: Notify,
     /// Is called when a document was stored.
@@ -52,9 +59,8 @@ pub(in crate::proxy) struct DescribeJobs {
 struct DescribeState {
     /// The partitions and the addresses at and below which documents are to be described.
     waiting: VecDeque<(String, Address)>,
-    /// The answers of no use, by the ids of their documents.
+    /// The failed attempts, by the ids of their documents.
     attempts: HashMap<String, usize>,
-    failure: Option<FailureReason>,
     /// Whether the uploads of an earlier proxy are queued.
     is_listed: bool,
     is_ending: bool,
@@ -69,7 +75,7 @@ enum Retry {
 
 /// Why documents are not described.
 enum Undescribed {
-    /// The model gave answers of no use, for this reason.
+    /// One of them fails by itself, for this reason: the provider refuses it, or the answer is of no use.
     Useless(String),
     /// The tokens of the day are spent.
     Spent,
@@ -88,13 +94,16 @@ impl DescribeJobs {
     ) -> DescribeJobs {
         let limit = config.settings.integer("documents.tokens_per_day").unwrap_or(0);
         DescribeJobs {
-            is_on: config.settings.text("documents.describe").as_deref() == Some("model"),
+            model: (config.settings.text("documents.describe").as_deref() == Some("model"))
+                .then(|| model(config)),
             limit: limit.unsigned_abs(),
             config: config.clone(),
             blocking: blocking.clone(),
             foreground: foreground.clone(),
             stores: stores.clone(),
             state: Mutex::default(),
+            failures: Failures::default(),
+            may_run: Semaphore::new(1),
             added: Notify::new(),
             on_stored: Box::new(on_stored),
         }
@@ -109,27 +118,28 @@ impl DescribeJobs {
         self.state().waiting.len()
     }
 
-    /// Why documents are not described at present, if they should be.
-    pub(in crate::proxy) fn failure(&self) -> Option<FailureReason> {
-        self.state().failure.clone()
+    /// Why documents are not described at present, if some should be: the reason for a caller.
+    pub(in crate::proxy) fn failure(&self, visibility: &Visibility) -> Option<FailureReason> {
+        self.failures.last(visibility)
     }
 
     /// Has the documents at and below an address described.
     pub(in crate::proxy) fn add(&self, partition: &str, address: &str) {
-        if let Some(address) = Address::parse(address).ok().filter(|_| self.is_on) {
+        if let Some(address) = Address::parse(address).ok().filter(|_| self.model.is_some()) {
             self.state().waiting.push_back((partition.to_owned(), address));
             self.added.notify_one();
         }
     }
 
-    /// Begins nothing more.
-    pub(in crate::proxy) fn finish(&self) {
+    /// Waits for the description that is being made, within bounds; no other is begun.
+    pub(in crate::proxy) async fn finish(&self) {
         self.state().is_ending = true;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.may_run.acquire()).await;
     }
 
     /// Describes what is uploaded from now on, and what an earlier proxy has left.
     pub(in crate::proxy) fn resume(self: &Arc<DescribeJobs>) {
-        if self.is_on {
+        if self.model.is_some() {
             let jobs = self.clone();
             self.blocking.spawn_task(async move { jobs.run().await });
         }
@@ -139,8 +149,11 @@ impl DescribeJobs {
         let mut backoff = MIN_BACKOFF;
         loop {
             let jobs = self.clone();
+            // The semaphore is never closed.
+            let permit = self.may_run.acquire().await;
             let round = self.blocking.spawn(move || jobs.list().and_then(|()| jobs.run_round()));
             let Ok(round) = round.await else { return };
+            drop(permit);
             let retry = round.unwrap_or_else(|error| {
                 self.config.diagnostics.detail(error.at("documents are not described"));
                 Some(Retry::Soon)
@@ -164,18 +177,27 @@ impl DescribeJobs {
         Duration::from_millis((DAY_MS - self.config.clock.now().rem_euclid(DAY_MS)).unsigned_abs())
     }
 
-    /// Queues the uploads of all partitions, once.
+    /// Queues, once, the uploads of the partitions in which some are not described.
     fn list(&self) -> Result<()> {
         if self.state().is_listed {
             return Ok(());
         }
         let Some(mut store) = self.stores.open_existing()? else { return Ok(()) };
-        let scopes = store.scopes(None)?;
-        let partitions: BTreeSet<String> = scopes.into_iter().map(|(scope, _)| scope.partition).collect();
-        let all =
-            partitions.into_iter().filter_map(|name| documents_of(&name).ok().map(|address| (name, address)));
+        let above = Address::parse(USERS)?;
+        let uploads =
+            Select { below: Some(Below::new(&above, None)), ..Select::records(vec![&DOCUMENT], Scopes::All) };
+        let mut partitions: BTreeMap<String, Address> = BTreeMap::new();
+        store.walk(&Walk::records(uploads), &mut |record| {
+            if let Record::Stored(record) = record
+                && record.is_by_rule()
+                && let Ok(address) = documents_of(&record.scope.partition)
+            {
+                partitions.insert(record.scope.partition, address);
+            }
+            Ok(())
+        })?;
         let mut state = self.state();
-        state.waiting.extend(all);
+        state.waiting.extend(partitions);
         state.is_listed = true;
         Ok(())
     }
@@ -186,28 +208,37 @@ impl DescribeJobs {
         if self.state().waiting.is_empty() {
             return Ok(None);
         }
-        let mut store = self.stores.open_to_serve()?;
-        let Some(_claim) = store.claim(JOB)? else { return Ok(Some(Retry::Soon)) };
-        let (mut left, mut failure, mut retry) = (VecDeque::new(), None, None);
+        let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else { return Ok(Some(Retry::Soon)) };
+        let (mut left, mut retry) = (VecDeque::new(), None);
         while let Some((partition, address)) = self.next() {
-            let (text, when, stops) = match self.describe_below(&mut *store, &partition, &address) {
-                Ok(None) => continue,
-                Ok(Some(Undescribed::Ending)) => return Ok(None),
-                Ok(Some(Undescribed::Useless(reason))) => (reason, Retry::Soon, false),
-                Ok(Some(Undescribed::Spent)) => {
-                    (format!("the {} tokens of the day are spent", self.limit), Retry::Tomorrow, true)
+            let about = Some((partition.clone(), address.to_string()));
+            let of_partition = |text| FailureReason::of_partition(&partition, text);
+            let (about, reason, when, stops) = match self.describe_below(&partition, &address) {
+                Ok(None) => {
+                    self.failures.clear(&about);
+                    continue;
                 }
-                Err(error) => (format!("{address}: {error}"), Retry::Soon, true),
+                Ok(Some(Undescribed::Ending)) => return Ok(None),
+                Ok(Some(Undescribed::Useless(reason))) => (about, of_partition(reason), Retry::Soon, false),
+                Ok(Some(Undescribed::Spent)) => {
+                    let text = format!("the {} tokens of the day are spent", self.limit);
+                    (None, FailureReason::new(text), Retry::Tomorrow, true)
+                }
+                Err(error) => (about, of_partition(format!("{address}: {error}")), Retry::Soon, true),
             };
-            failure = Some(FailureReason::of_partition(&partition, text));
+            if self.failures.set(about, reason.clone()) {
+                self.config.diagnostics.note(format_args!("documents are not described: {}", reason.text));
+            }
             retry = Some(when);
             left.push_back((partition, address));
             if stops {
                 break;
             }
         }
+        if retry != Some(Retry::Tomorrow) {
+            self.failures.clear(&None);
+        }
         self.state().waiting.extend(left);
-        self.set_failure(failure);
         Ok(retry)
     }
 
@@ -216,27 +247,13 @@ impl DescribeJobs {
         if state.is_ending { None } else { state.waiting.pop_front() }
     }
 
-    /// Remembers why documents are not described, and says so once.
-    fn set_failure(&self, failure: Option<FailureReason>) {
-        let before = std::mem::replace(&mut self.state().failure, failure.clone());
-        if let Some(failure) = failure.filter(|failure| before.as_ref() != Some(failure)) {
-            self.config.diagnostics.note(format_args!("documents are not described: {}", failure.text));
-        }
-    }
-
     /// Describes the documents at and below an address that no model has described, each after its children. Returns why
-    /// some are not. Errors if the store or the provider fails.
-    fn describe_below(
-        &self,
-        store: &mut dyn Store,
-        partition: &str,
-        address: &Address,
-    ) -> Result<Option<Undescribed>> {
-        self.foreground.wait_until_idle();
-        let stale = tree::stale(store, partition, address)?;
+    /// some are not. Errors if the store or the provider fails. No connection is kept while the model is asked.
+    fn describe_below(&self, partition: &str, address: &Address) -> Result<Option<Undescribed>> {
+        let stale = tree::stale(&mut *self.stores.open_to_serve()?, partition, address)?;
         let (mut abstracts, mut undescribed) = (HashMap::new(), None);
         for record in stale {
-            match self.describe(store, record, &mut abstracts)? {
+            match self.describe(record, &mut abstracts)? {
                 None => {}
                 Some(useless @ Undescribed::Useless(_)) => undescribed = Some(useless),
                 end => return Ok(end),
@@ -249,72 +266,118 @@ impl DescribeJobs {
     /// those below it.
     fn describe(
         &self,
-        store: &mut dyn Store,
         record: StoredRecord,
         abstracts: &mut HashMap<String, String>,
     ) -> Result<Option<Undescribed>> {
-        let id = record.id.clone();
-        let Some(mut document) = StaleDocument::parse(&line_of(record)?)? else { return Ok(None) };
-        document.refresh(|uri| abstracts.remove(uri));
-        if !document.has_words() || self.attempts(&id) >= MAX_ATTEMPTS {
+        let (id, uri) = (record.id.clone(), record.member_text(URI));
+        if self.attempts(&id) >= MAX_ATTEMPTS {
             return Ok(None);
         }
+        let mut document = match line_of(record).and_then(|line| StaleDocument::parse(&line)) {
+            Ok(Some(document)) if document.has_words() => document,
+            Ok(_) => return Ok(None),
+            Err(error) => return Ok(Some(self.count_attempt(id, &error.at(uri)))),
+        };
+        document.refresh(|uri| abstracts.remove(uri));
+        self.foreground.wait_until_idle();
         if self.state().is_ending {
             return Ok(Some(Undescribed::Ending));
         }
         let (model, request) = (self.model()?, document.request());
         let expected = model.tokens_of(&request) + EXPECTED_ANSWER_TOKENS;
-        if self.spent(store)?.saturating_add(expected) > self.limit {
+        if self.limit > 0 && expected > self.limit {
+            self.pass_over(id, &uri, expected);
+            return Ok(None);
+        }
+        if !self.book(expected)? {
             return Ok(Some(Undescribed::Spent));
         }
-        let answer = model.ask_counted(&request)?;
-        self.spend(store, answer.tokens)?;
-        let described = answer.text.and_then(|text| document.described_by(&text, model.name()));
-        self.config.metrics.descriptions.add(described.is_ok());
-        match described {
-            Ok(described) => {
-                abstracts.insert(document.uri().to_owned(), described.abstract_);
-                store_line(&self.config, store, "the description", described.line)?;
+        let answer = model.ask_counted(&request);
+        self.settle(expected, answer.as_ref().map_or(0, |answer| answer.tokens))?;
+        let described = answer?.text.and_then(|text| document.described_by(&text, model.name()));
+        let stored = described.and_then(|described| {
+            store_line(&self.config, &mut *self.stores.open_to_serve()?, "the description", described.line)?;
+            Ok(described.abstract_)
+        });
+        self.config.metrics.descriptions.add(stored.is_ok());
+        match stored {
+            Ok(abstract_) => {
+                abstracts.insert(uri, abstract_);
                 (self.on_stored)();
                 Ok(None)
             }
-            Err(error) => {
-                *self.state().attempts.entry(id).or_default() += 1;
-                Ok(Some(Undescribed::Useless(format!("{}: {error}", document.uri()))))
-            }
+            Err(error) => Ok(Some(self.count_attempt(id, &error.at(uri)))),
         }
     }
 
-    /// The number of answers of no use about a document.
+    /// The number of failed attempts at a document.
     fn attempts(&self, id: &str) -> usize {
         self.state().attempts.get(id).copied().unwrap_or(0)
     }
 
+    /// Counts an attempt at a document that failed because of that document, for a reason.
+    fn count_attempt(&self, id: String, error: &Error) -> Undescribed {
+        *self.state().attempts.entry(id).or_default() += 1;
+        Undescribed::Useless(error.to_string())
+    }
+
+    /// Leaves a document as it is that takes more tokens than a day has, and says so.
+    fn pass_over(&self, id: String, uri: &str, expected: u64) {
+        self.state().attempts.insert(id, MAX_ATTEMPTS);
+        self.config.diagnostics.note(format_args!(
+            "{uri} is not described: that takes about {expected} tokens, and documents.tokens_per_day is {}",
+            self.limit
+        ));
+    }
+
     /// The model that describes. Errors if the settings name none.
-    fn model(&self) -> Result<Model> {
-        let ProxyConfig { settings, clock, diagnostics, .. } = &*self.config;
-        let name = settings.text("documents.model").or_else(|| settings.text("model"));
-        let name = name.ok_or_else(|| {
-            Error::new("documents.describe: there is no model to describe documents")
-                .hint("rsv-config set documents.model MODEL")
-        })?;
-        Model::new(&name, settings, *clock, diagnostics)
+    fn model(&self) -> Result<&Model> {
+        let none = || Error::new("no model describes documents");
+        self.model.as_ref().ok_or_else(none)?.as_ref().map_err(Clone::clone)
     }
 
     fn day(&self) -> i64 {
         self.config.clock.now().div_euclid(DAY_MS)
     }
 
-    /// The tokens that were spent today.
+    /// Books the tokens that a description is expected to take, before they are spent. Returns whether the day has them.
+    fn book(&self, expected: u64) -> Result<bool> {
+        let mut store = self.stores.open_to_serve()?;
+        let spent = self.spent(&mut *store)?.saturating_add(expected);
+        if spent > self.limit {
+            return Ok(false);
+        }
+        self.set_spent(&mut *store, spent)?;
+        Ok(true)
+    }
+
+    /// Replaces the tokens that were booked by those that were spent.
+    fn settle(&self, booked: u64, tokens: u64) -> Result<()> {
+        self.config.metrics.description_tokens.inc_by(tokens);
+        let mut store = self.stores.open_to_serve()?;
+        let spent = self.spent(&mut *store)?.saturating_sub(booked).saturating_add(tokens);
+        self.set_spent(&mut *store, spent)
+    }
+
+    /// The tokens that were booked and spent today.
     fn spent(&self, store: &mut dyn Store) -> Result<u64> {
         let fact = store.fact(SPENT_FACT)?.unwrap_or_default();
         let (day, tokens) = fact.split_once(' ').unwrap_or_default();
         Ok(if day == self.day().to_string() { tokens.parse().unwrap_or(0) } else { 0 })
     }
 
-    fn spend(&self, store: &mut dyn Store, tokens: u64) -> Result<()> {
-        self.config.metrics.description_tokens.inc_by(tokens);
-        let spent = self.spent(store)?.saturating_add(tokens);
-        Ok(store.set_fact(SPENT_FACT, Some(&format!("{} {spent}", self.day())))?)
+    fn set_spent(&self, store: &mut dyn Store, tokens: u64) -> Result<()> {
+        Ok(store.set_fact(SPENT_FACT, Some(&format!("{} {tokens}", self.day())))?)
     }
+}
+
+/// The model that the settings name for descriptions. Errors if they name none.
+fn model(config: &ProxyConfig) -> Result<Model> {
+    let ProxyConfig { settings, clock, diagnostics, .. } = config;
+    let name = settings.text("documents.model").or_else(|| settings.text("model"));
+    let name = name.ok_or_else(|| {
+        Error::new("documents.describe: there is no model to describe documents")
+            .hint("rsv-config set documents.model MODEL")
+    })?;
+    Model::new(&name, settings, *clock, diagnostics)
 }

@@ -1,7 +1,7 @@
 //! Parses uploaded files by rsv-parse, a process of its own with limits, and stores their documents.
 
 use super::blocking_pool::BlockingPool;
-use super::degraded::FailureReason;
+use super::degraded::{FailureReason, Failures};
 use super::spool::{ClaimedUpload, Spool, Upload, UploadState};
 use super::store_pool::StorePool;
 use crate::error::{Context, Result};
@@ -9,6 +9,7 @@ use crate::forget;
 use crate::ingest::{Gathered, Options};
 use crate::lines::{Feed, LocatedObject, ObjectSource, Reader};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::visibility::Visibility;
 use crate::record::Address;
 use crate::store::Store;
 use crate::tree;
@@ -19,8 +20,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
@@ -58,8 +59,8 @@ pub(in crate::proxy) struct DocumentJobs {
     permits: Arc<Semaphore>,
     /// The number of uploads that are not stored and have not failed.
     unfinished: AtomicUsize,
-    /// Why documents cannot be stored at present.
-    failure: Mutex<Option<FailureReason>>,
+    /// Why uploads cannot be stored at present, by the ids of their documents.
+    failures: Failures<String>,
     /// Is called with an upload whose documents are stored.
     on_stored: Box<dyn Fn(&Upload) + Send + Sync>,
 }
@@ -82,7 +83,7 @@ impl DocumentJobs {
             parser,
             permits: Arc::new(Semaphore::new(MAX_PARSERS)),
             unfinished: AtomicUsize::new(0),
-            failure: Mutex::default(),
+            failures: Failures::default(),
             on_stored: Box::new(on_stored),
         }
     }
@@ -92,13 +93,9 @@ impl DocumentJobs {
         self.unfinished.load(Ordering::Relaxed)
     }
 
-    /// Why documents cannot be stored at present, if they cannot.
-    pub(in crate::proxy) fn failure(&self) -> Option<FailureReason> {
-        self.lock_failure().clone()
-    }
-
-    fn lock_failure(&self) -> MutexGuard<'_, Option<FailureReason>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Why documents cannot be stored at present, if some cannot: the reason for a caller.
+    pub(in crate::proxy) fn failure(&self, visibility: &Visibility) -> Option<FailureReason> {
+        self.failures.last(visibility)
     }
 
     /// Takes up the uploads that another process leaves, now and as long as this one runs.
@@ -117,7 +114,11 @@ impl DocumentJobs {
         self.blocking.spawn_task(async move {
             loop {
                 let own = jobs.clone();
-                let claimed = jobs.blocking.spawn(move || own.spool.claim_all()).await;
+                let claim = move || {
+                    own.failures.retain(|doc_id| own.spool.get(doc_id).is_some());
+                    own.spool.claim_all()
+                };
+                let claimed = jobs.blocking.spawn(claim).await;
                 claimed.unwrap_or_default().into_iter().for_each(|upload| jobs.start(upload));
                 tokio::time::sleep(RESCAN_INTERVAL).await;
             }
@@ -130,13 +131,14 @@ impl DocumentJobs {
         self.unfinished.fetch_add(1, Ordering::Relaxed);
         self.blocking.spawn_task(async move {
             let Upload { doc_id, user_id, .. } = upload.upload.clone();
-            let failure =
-                jobs.run(upload).await.err().map(|error| error.at(format_args!("the upload {doc_id}")));
-            if let Some(error) = &failure {
-                jobs.config.diagnostics.fault(error);
+            match jobs.run(upload).await {
+                Ok(()) => jobs.failures.clear(&doc_id),
+                Err(error) => {
+                    let error = error.at(format_args!("the upload {doc_id}"));
+                    jobs.config.diagnostics.fault(&error);
+                    jobs.failures.set(doc_id, FailureReason::of_partition(&user_id, error.to_string()));
+                }
             }
-            *jobs.lock_failure() =
-                failure.map(|error| FailureReason::of_partition(&user_id, error.to_string()));
             jobs.unfinished.fetch_sub(1, Ordering::Relaxed);
         });
     }
@@ -187,6 +189,7 @@ impl DocumentJobs {
         let refusal = loop {
             let error = match self.store_lines(&upload) {
                 Ok(refusal) => break refusal,
+                Err(_) if !upload.is_there() => break None,
                 Err(error) => error,
             };
             let text = format!("{error}; the documents of {} wait to be stored", upload.upload.doc_id);
@@ -195,10 +198,8 @@ impl DocumentJobs {
             } else {
                 self.config.diagnostics.note(&text);
             }
-            *self.lock_failure() = Some(FailureReason::of_partition(&upload.upload.user_id, text));
-            if !upload.is_there() {
-                break None;
-            }
+            let Upload { doc_id, user_id, .. } = &upload.upload;
+            self.failures.set(doc_id.clone(), FailureReason::of_partition(user_id, text));
             std::thread::sleep(backoff);
             backoff = MAX_BACKOFF.min(backoff * 2);
         };
@@ -208,10 +209,13 @@ impl DocumentJobs {
             let address = Address::parse(&upload.upload.uri)?;
             forget_tree(&mut *store, &upload.upload.user_id, &address, self.config.clock.now())?;
         }
-        match refusal {
-            Some(reason) if upload.is_there() => return self.fail(upload, reason),
-            _ => self.spool.remove(&upload.upload.doc_id).context("cannot remove the upload")?,
+        if !upload.is_there() {
+            return Ok(());
         }
+        if let Some(reason) = refusal {
+            return self.fail(upload, reason);
+        }
+        self.spool.remove(&upload.upload.doc_id).context("cannot remove the upload")?;
         self.config.metrics.mark_stored(self.config.clock.now());
         self.config.metrics.uploads.add(true);
         (self.on_stored)(&upload.upload);
@@ -255,9 +259,12 @@ impl DocumentJobs {
     }
 }
 
+/// The address below which the documents of all users are.
+pub(super) const USERS: &str = "viking://resources/users";
+
 /// The address below which the documents of a user are. Errors if the name cannot be a segment.
 pub(in crate::proxy) fn documents_of(user: &str) -> Result<Address> {
-    Address::parse("viking://resources/users")?.join(user)?.join("documents")
+    Address::parse(USERS)?.join(user)?.join("documents")
 }
 
 /// Forgets the documents at and below an address. Returns their number.

@@ -1,7 +1,7 @@
 //! The commit of a session, as the pipe does it: `rsv-view --uncommitted | rsv-distill --commit | rsv-link --near |
 //! rsv-merge | rsv-ingest`.
 
-use super::degraded::FailureReason;
+use super::degraded::{FailureReason, Failures};
 use super::embedder::SharedEmbedder;
 use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
@@ -12,6 +12,7 @@ use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::visibility::Visibility;
 use crate::record::{Commit, Draft, Line, Object, Scope, StoredRecord};
 use crate::store::{self, Store, Uncommitted};
 use crate::structured::Model;
@@ -33,7 +34,7 @@ pub(in crate::proxy) struct SessionCommits {
     running: Mutex<HashSet<Scope>>,
     ended: Condvar,
     /// Why the last commit that a model was to make was made by rule.
-    model_failure: Mutex<Option<FailureReason>>,
+    model_failure: Failures<()>,
 }
 
 /// The consequence of a failure of the model.
@@ -75,13 +76,13 @@ impl SessionCommits {
             embedder: embedder.clone(),
             running: Mutex::default(),
             ended: Condvar::new(),
-            model_failure: Mutex::default(),
+            model_failure: Failures::default(),
         }
     }
 
     /// Why the last commit that a model was to make was made by rule.
-    pub(super) fn model_failure(&self) -> Option<FailureReason> {
-        lock(&self.model_failure).clone()
+    pub(super) fn model_failure(&self, visibility: &Visibility) -> Option<FailureReason> {
+        self.model_failure.last(visibility)
     }
 
     /// Waits until nobody else commits a session.
@@ -93,16 +94,21 @@ impl SessionCommits {
 
     /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to commit.
     pub(in crate::proxy) fn commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        let done = self.try_commit(session, failure);
+        if !matches!(done, Ok(None)) {
+            self.config.metrics.commits.add(done.is_ok());
+        }
+        done
+    }
+
+    fn try_commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
         let _running = self.begin(session);
         let mut attempt = 1;
         loop {
             let Some(commit) = self.prepare(session, failure)? else { return Ok(None) };
             let mut store = self.stores.open_to_serve()?;
             match store_line(&self.config, &mut *store, "the commit", commit.clone().into_line()) {
-                Ok(()) => {
-                    self.config.metrics.commits.add(true);
-                    return Ok(Some(commit));
-                }
+                Ok(()) => return Ok(Some(commit)),
                 Err(error) if attempt == ATTEMPTS => return Err(error),
                 Err(error) => self.config.diagnostics.detail(format_args!("{session}: {error}; once more")),
             }
@@ -136,12 +142,13 @@ impl SessionCommits {
             self.add_near(&mut commit, &mut *self.stores.open_to_serve()?)?;
         }
         let decided = merge::decide(commit, model.as_ref(), &mut |why| by_rule = Some(why));
-        let failure = by_rule.map(|why| format!("{}: committed by rule: {why}", session.scope()));
-        if let Some(failure) = &failure {
-            diagnostics.note(failure);
+        match by_rule.map(|why| format!("{}: committed by rule: {why}", session.scope())) {
+            Some(text) => {
+                diagnostics.note(&text);
+                self.model_failure.set((), FailureReason::of_partition(&session.scope().partition, text));
+            }
+            None => self.model_failure.clear(&()),
         }
-        *lock(&self.model_failure) =
-            failure.map(|text| FailureReason::of_partition(&session.scope().partition, text));
         decided.map(Some)
     }
 

@@ -196,7 +196,6 @@ impl StoreQueue {
         })
         .await;
         if let Some(reason) = refusal {
-            self.add_lost();
             self.report_lost(&turn.trace_id, &format!("too many turns wait for the store: {reason}"));
             return;
         }
@@ -219,11 +218,12 @@ impl StoreQueue {
         let mut state = self.state();
         let reason = state.degraded().map(|reason| reason.to_string());
         let reason = reason.unwrap_or_else(|| "rsv-proxy stopped before it could be stored".to_owned());
-        for turn in std::mem::take(&mut state.waiting) {
+        let lost = std::mem::take(&mut state.waiting);
+        drop(state);
+        for turn in lost {
             self.report_lost(&turn.trace_id, &reason);
-            state.lost += 1;
         }
-        state.lost
+        self.state().lost
     }
 
     /// Closes the connection, unless a write that takes too long still holds it.
@@ -233,14 +233,11 @@ impl StoreQueue {
         }
     }
 
-    /// Reports that a turn cannot be stored.
+    /// Counts and reports a turn that cannot be stored.
     pub(in crate::proxy) fn report_lost(&self, trace_id: &str, why: &str) {
-        self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
-    }
-
-    fn add_lost(&self) {
         self.state().lost += 1;
         self.config.metrics.lost_turns.inc();
+        self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
     }
 
     fn start_worker(self: &Arc<StoreQueue>) {
@@ -321,7 +318,6 @@ impl StoreQueue {
                     self.config.diagnostics.fault(&error.at(format_args!("the turn {}", turn.trace_id)));
                     continue;
                 }
-                self.add_lost();
                 self.report_lost(&turn.trace_id, &error.to_string());
                 continue;
             }

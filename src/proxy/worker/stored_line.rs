@@ -29,9 +29,11 @@ pub(super) fn store_line(
     {}
     config.note_redaction(&ingest);
     let stored = ingest.commit(store)?;
+    if let Some(refused) = refused.or(stored.into_iter().find_map(|line| line.line.err())) {
+        return Err(refused);
+    }
     config.metrics.mark_stored(config.clock.now());
-    let refused = refused.or(stored.into_iter().find_map(|line| line.line.err()));
-    refused.map_or(Ok(()), Err)
+    Ok(())
 }
 
 /// The line of a record.

@@ -116,16 +116,16 @@ impl Neo4j {
     }
 
     /// Makes the index of each model that has none yet, and that of messages. One of another dimension is of a model
-    /// that is gone with its whole graph.
+    /// that is gone with its whole graph; one of a user may have none.
     pub(super) fn index_models(&self) -> DbResult<()> {
         let mut existing = HashMap::new();
         for row in self.server.rows(statements::VECTOR_INDEXES, Params::new())? {
-            existing.insert(row.get::<String>("name")?, row.get::<i64>("dim")?);
+            existing.insert(row.get::<String>("name")?, row.get::<Option<i64>>("dim")?);
         }
         for row in self.server.rows(statements::MODELS, Params::new())? {
             let (n, dim): (i64, i64) = (row.get("n")?, row.get("dim")?);
             match existing.get(&changes::vector_index(n)) {
-                Some(other) if *other == dim => continue,
+                Some(other) if *other == Some(dim) => continue,
                 Some(_) => self.drop_indexes(&[n])?,
                 None => {}
             }

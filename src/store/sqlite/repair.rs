@@ -8,6 +8,7 @@ use super::words::refold::{self, REFOLD_FROM};
 use super::words::segment_draft::Draft;
 use super::words::word_index;
 use super::{digests, facts, tallies, wal};
+use crate::text::counted;
 use rusqlite::{Connection, params_from_iter};
 use std::time::Duration;
 
@@ -71,24 +72,31 @@ fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     let transaction = wal::begin_write(connection)?;
     let dangling = remove_dangling(&transaction)?;
     if dangling > 0 {
-        done.push(format!("{dangling} vectors and links of records that do not exist were removed"));
+        done.push(match dangling {
+            1 => "1 vector or link of a record that does not exist was removed".to_owned(),
+            many => format!("{many} vectors and links of records that do not exist were removed"),
+        });
     }
     let columns = mend_columns(&transaction)?;
     if columns > 0 {
-        done.push(format!("{columns} records had wrong marks, which were corrected"));
+        done.push(format!("{} had wrong marks, which were corrected", counted(columns as u64, "record")));
     }
     digests::rebuild(&transaction)?;
     for table in VECTORS {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }
     code_pool::begin(&transaction)?;
-    done.push(format!("the word index was made anew, of {} records", index_words(&transaction)?));
+    done.push(format!(
+        "the word index was made anew, of {}",
+        counted(index_words(&transaction)? as u64, "record")
+    ));
     let (vectors, wrong) = index_vectors(&transaction)?;
     done.push(format!(
-        "the vector indexes were made anew, of {vectors} vectors, which are compared again for links"
+        "the vector indexes were made anew, of {}, compared again for links",
+        counted(vectors as u64, "vector")
     ));
     if wrong > 0 {
-        done.push(format!("{wrong} models had a wrong number of vectors, which was corrected"));
+        done.push(format!("{} had a wrong number of vectors, which was corrected", counted(wrong, "model")));
     }
     let differed = tallies::rebuild(&transaction)?;
     let sums = if differed { "differed, and were made anew" } else { "were right" };

@@ -1,7 +1,7 @@
 //! The state of the store, in SQLite.
 
 use crate::error::Error;
-use crate::record::{Scope, StoredRecord, TITLE};
+use crate::record::{Scope, StoredRecord, title_of_question};
 use crate::store::api::{Among, Claim, Derived, FileState, Leftovers, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::{ErrorKind, Result, StoreError};
@@ -148,14 +148,29 @@ pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     statement.query_map([], scope)?.collect()
 }
 
-/// The titles of instances in a file, if they can be read at once.
-pub(crate) fn peek_titles(connection: &Connection) -> rusqlite::Result<Vec<(Scope, String)>> {
-    let sql = "SELECT partition, instance, coalesce(members ->> '$.title', '')
-               FROM collection JOIN record ON record.collection = collection.n WHERE kind = ?";
+/// The titles of the instances of a partition in a file, stored or made of the first question, if they can be read at
+/// once.
+pub(crate) fn peek_titles(
+    connection: &Connection,
+    partition: &str,
+) -> rusqlite::Result<Vec<(Scope, String)>> {
+    let sql = "SELECT messages.instance,
+                 (SELECT members ->> '$.title' FROM collection JOIN record ON record.collection = collection.n
+                  WHERE kind = 'title' AND partition = ?1 AND instance = messages.instance),
+                 (SELECT substr(text, 1, 1000) FROM record
+                  WHERE record.collection = messages.n AND role = 'user' AND trim(text) <> ''
+                  ORDER BY timestamp, seq LIMIT 1)
+               FROM collection AS messages WHERE kind = 'message' AND partition = ?1";
     let mut statement = connection.prepare(sql)?;
-    let title =
-        |row: &Row| Ok((Scope { partition: row.get(0)?, instance: row.get(1)? }, row.get::<_, String>(2)?));
-    statement.query_map([TITLE.name], title)?.collect()
+    let title = |row: &Row| {
+        let scope = Scope { partition: partition.to_owned(), instance: row.get(0)? };
+        let (stored, question): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
+        // An instance that nobody named holds more than one conversation.
+        let question = question.filter(|_| !scope.is_of_partition_alone());
+        let title = stored.or_else(|| question.map(|question| title_of_question(&question)));
+        Ok((scope, title.unwrap_or_default()))
+    };
+    statement.query_map([partition], title)?.collect()
 }
 
 /// The scopes with records, or those of them whose instance has a name.
