@@ -36,9 +36,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Print the last messages of a scope, oldest first
 ///
 /// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
-/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. A memory has three
-/// lines there: its title; its confidence, its uses, its signals (for and against) and its outcome; and a line of its
-/// text.
+/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. On a
+/// terminal, a memory has three lines: its title; its confidence, its uses, its signals (for and against) and its
+/// outcome; and a line of its text.
 #[derive(clap::Args)]
 struct Args {
     /// The number of messages to print, or the address (viking://...) of a directory, whose children are listed, or of

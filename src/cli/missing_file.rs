@@ -4,7 +4,7 @@ use super::quoted;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What helps if there is no file of this name; `None` if there is one.
+/// The remedy if there is no file of this name; `None` if there is one.
 pub fn hint_for_missing(path: &Path) -> Option<String> {
     if path.symlink_metadata().is_ok() {
         return None;

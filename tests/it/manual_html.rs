@@ -3,7 +3,7 @@
 use crate::docs::{is_installed, names, read, report_unchecked, root};
 use crate::support::Home;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The values of an attribute in a page.
@@ -12,27 +12,28 @@ fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
     parts.into_iter().map(|part| part.split('"').next().unwrap()).collect()
 }
 
-fn made(into: &Path) -> BTreeMap<String, String> {
+/// The pages by their names; `None` where mandoc, which makes them, is missing.
+fn made(into: &Path) -> Option<BTreeMap<String, String>> {
+    if !is_installed("mandoc") {
+        report_unchecked("the manual as HTML, for want of mandoc");
+        return None;
+    }
     let mut docs = Command::new("bash");
     let ran = docs.arg("scripts/docs").arg("--html").arg(into).current_dir(root()).output().unwrap();
     assert!(ran.status.success() && ran.stderr.is_empty(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("{}\n", into.join("index.html").display()));
     let files = into.read_dir().unwrap().map(|file| file.unwrap().path());
-    files
-        .map(|path| {
-            (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(path).unwrap())
-        })
-        .collect()
+    let page = |path: PathBuf| {
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(path).unwrap())
+    };
+    Some(files.map(page).collect())
 }
 
 /// Keeps: Every link in the manual's pages of HTML leads somewhere, and every page is reached.
 #[test]
 fn every_link_leads_to_a_page_and_a_place_in_it() {
-    if !is_installed("mandoc") {
-        return report_unchecked("the manual as HTML, for want of mandoc");
-    }
     let home = Home::new();
-    let pages = made(&home.path("a manual"));
+    let Some(pages) = made(&home.path("a manual")) else { return };
     let wanted = names("man").into_iter().map(|name| format!("{name}.html"));
     let wanted: BTreeSet<String> = wanted.chain(["index.html", "manual.css"].map(str::to_owned)).collect();
     assert_eq!(pages.keys().cloned().collect::<BTreeSet<_>>(), wanted);
@@ -58,11 +59,8 @@ fn every_link_leads_to_a_page_and_a_place_in_it() {
 
 #[test]
 fn a_reference_to_another_page_is_a_link_and_one_to_another_manual_is_text() {
-    if !is_installed("mandoc") {
-        return report_unchecked("the manual as HTML, for want of mandoc");
-    }
     let home = Home::new();
-    let pages = made(&home.path("manual"));
+    let Some(pages) = made(&home.path("manual")) else { return };
     for name in names("man") {
         let (source, page) = (read(&format!("man/{name}")), &pages[&format!("{name}.html")]);
         let macros = source.lines().map(|line| line.trim_start_matches('.'));

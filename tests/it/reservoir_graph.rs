@@ -257,7 +257,11 @@ fn messages_hold_the_vectors_of_one_model_once_a_graph_is_taken_over(home: Home)
     assert!(lengths(&home).iter().all(|length| length == "0"));
     home.check();
     home.run("rsv-link", &["-q", "--adopt"], "").ok();
-    assert_eq!(similar(&home, "p", &far)[0], "p 3");
+    // Both have the same vector.
+    let mut nearest = similar(&home, "p", &far);
+    nearest.truncate(2);
+    nearest.sort();
+    assert_eq!(nearest, ["p 3", "p 6"]);
     home.check();
 }
 

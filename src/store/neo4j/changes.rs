@@ -92,7 +92,6 @@ pub(super) const SET_VERSION: &str = "
 pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
-pub(super) const SET_NEW_FACT: &str = "MERGE (f:RsvFact {name: $name}) ON CREATE SET f.value = $value";
 pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";

@@ -21,16 +21,12 @@ const BATCH: i64 = 1000;
 const INDEXING_TIMEOUT: i64 = 300;
 
 impl Neo4j {
-    /// Has messages hold vectors from now on, of the model that most vectors are of unless the store has chosen one. It
-    /// keeps to that one: else a batch of vectors of another could change which the messages hold.
+    /// Has messages hold vectors from now on. The store keeps to the model that it is searched by: else a batch of vectors
+    /// of another could change which the messages hold.
     pub(super) fn begin_message_vectors(&self) -> DbResult<()> {
-        let most = self.main_model()?;
         self.server.write(|transaction| {
             lock(transaction, 0)?;
-            if let Some(model) = &most {
-                let params = Params::new().with("name", MODEL_FACT).with("value", model.as_str());
-                transaction.run(changes::SET_NEW_FACT, params)?;
-            }
+            transaction.run(statements::CHOOSE, Params::new().with("fact", MODEL_FACT))?;
             transaction.run(statements::TURN_ON, Params::new())
         })?;
         self.update_message_vectors()

@@ -160,10 +160,9 @@ impl Neo4j {
         Ok(ChangeState { store: row.get("id")?, numbers, mark: self.read_mark()?, witnesses })
     }
 
-    /// The name of the model that has the most vectors, if there are any.
-    pub(super) fn main_model(&self) -> DbResult<Option<String>> {
-        let mut models = self.read_models()?;
-        models.retain(|model| model.vectors > 0);
+    /// The name of the model that has the most vectors.
+    fn main_model(&self) -> DbResult<Option<String>> {
+        let models = self.read_models()?;
         let most = models.iter().map(|model| model.vectors).max();
         Ok(models.into_iter().find(|model| Some(model.vectors) == most).map(|model| model.name))
     }

@@ -162,7 +162,8 @@ pub(super) const EMBEDDINGS: &str = "
 pub(super) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o)
      WHERE NOT l:CHILD_OF AND m:{kinds} AND {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
-     WITH m, l, o WHERE o:RsvRecord AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
+     WITH m, l, o WHERE o:RsvRecord AND {the other}
+     WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
     link!(),
     " AS link"
 );

@@ -9,6 +9,11 @@ pub(in crate::store::neo4j) const STATE: &str = "
     WITH store, model ORDER BY model.vectors DESC, model.name DESC LIMIT 1
     RETURN store.message_model AS held, store.message_after IS NOT NULL AS is_unfinished, coalesce(model.n, 0) AS model,
       model.dim AS dim";
+/// Has the store keep to the model of most vectors, which it is searched by, unless it has chosen one.
+pub(in crate::store::neo4j) const CHOOSE: &str = "
+    MATCH (model:RsvModel) WHERE model.vectors > 0
+    WITH model ORDER BY model.vectors DESC, model.name DESC LIMIT 1
+    MERGE (fact:RsvFact {name: $fact}) ON CREATE SET fact.value = model.name";
 /// Has messages hold vectors from now on, of no model yet.
 pub(in crate::store::neo4j) const TURN_ON: &str = "
     MATCH (store:RsvStore {one: true}) SET store.message_model = coalesce(store.message_model, 0)";
