@@ -150,7 +150,9 @@ fn wheel_installs(home: &Home, wheel: &str, libraries: &[PathBuf]) {
     } else {
         return report_unchecked("the wheel of a release, for want of python3's venv");
     }
-    for file in ["share/man/man1/rsv-view.1", "share/bash-completion/completions/rsv-view", "lib/rsv/rsv.bash"] {
+    for file in
+        ["share/man/man1/rsv-view.1", "share/bash-completion/completions/rsv-view", "lib/rsv/rsv.bash"]
+    {
         assert!(environment.join(file).exists(), "{file}");
     }
     root.use_tools("/opt/bin");
@@ -173,7 +175,9 @@ fn npm_package_installs(home: &Home, package: &str, libraries: &[PathBuf]) {
 
 /// The path of a program of this machine.
 fn found(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|place| place.join(program)).find(|path| path.exists())
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|place| place.join(program))
+        .find(|path| path.exists())
 }
 
 /// A launcher says so if the program beside it is not there.
