@@ -11,9 +11,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Commands that this test does not run, most of them because they run it.
-const LEFT_OUT: [&str; 5] = [
+const LEFT_OUT: [&str; 7] = [
     "cargo build --locked",
     "cargo test --locked --test it search::",
+    // Of a release: see packages.
+    "npm install --global ./rsv-*.tgz",
+    "pipx install ./rsv-*.whl",
     // It asks on a terminal: see first_half_hour.
     "rsv-config init",
     "scripts/test",
@@ -21,15 +24,17 @@ const LEFT_OUT: [&str; 5] = [
 ];
 
 /// Fakes of programs that would leave this machine, change it, ask its user, or never end.
-const STAND_INS: [(&str, &str); 13] = [
+const STAND_INS: [(&str, &str); 15] = [
     ("aider", r#"test -n "$OPENAI_BASE_URL""#),
-    ("cargo", r#"test "$1" = build"#),
+    ("cargo", r#"case $1 in build | rustc) ;; *) exit 1 ;; esac"#),
     ("cgip", "cat"),
     ("curl", r#"PATH=${PATH#*:}; exec curl --fail --retry 60 --retry-connrefused --retry-delay 1 "$@""#),
     ("dot", "grep -Eq '^(di)?graph '"),
     ("fzf", "head -n 1"),
     ("git", "echo 'a change'"),
+    ("npm", r#"test "$2" = --global"#),
     ("ollama", "cat"),
+    ("pipx", "test $# = 2"),
     ("some-client", r#"exec curl --silent "${OPENAI_BASE_URL%/v1}/health""#),
     ("ssh", r#"shift; exec sh -c "$*""#),
     ("sudo", r#"DESTDIR=$HOME/root exec "$@""#),
@@ -70,8 +75,10 @@ fn home(document: &str) -> Home {
         executable(&home.write(&format!("bin/{tool}"), "#!/bin/sh\n"));
     }
     let built = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap();
-    std::fs::create_dir(home.path("target")).unwrap();
-    symlink(built, home.path("target/release")).unwrap();
+    std::fs::create_dir_all(home.path("target/release")).unwrap();
+    for program in [programs(), vec!["rsv-multicall".to_owned()]].concat() {
+        symlink(built.join(&program), home.path("target/release").join(&program)).unwrap();
+    }
     home
 }
 
@@ -142,7 +149,7 @@ pub(crate) fn commands_in(text: &str) -> impl Iterator<Item = String> {
 #[test]
 fn the_commands_of_the_readme_and_other_documents_run() {
     let readme = commands("README.md");
-    assert!(readme.matches("rsv-").count() > 15 && readme.contains("\nrsv-embed --fetch"), "{readme}");
+    assert!(readme.matches("rsv-").count() > 15 && readme.contains("\nrsv-import --find"), "{readme}");
     for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         if can_run_examples() {
             run_examples(document, &commands(document));
