@@ -5,6 +5,7 @@ mod files;
 mod finding;
 mod installed;
 mod network;
+mod next_step;
 mod start;
 mod status;
 mod timeout;

@@ -1,11 +1,14 @@
 //! A summary for people: the present state, and what to do next.
 
 use super::files::with_check_timeout;
+use super::next_step::{Situation, next_step};
+use crate::backfill;
 use crate::config::Settings;
 use crate::embed;
 use crate::error::Result;
+use crate::import_run;
 use crate::provider::Providers;
-use crate::record::Scope;
+use crate::record::{Scope, Scopes};
 use crate::store::{self, OpenMode};
 use crate::view::visible;
 use std::collections::BTreeMap;
@@ -23,12 +26,30 @@ pub(super) struct StoreSummary {
     scopes: Vec<(Scope, u64)>,
     /// The number of records that are indexed as by an earlier release.
     outdated: u64,
+    /// Whether files of other programs were imported, or are watched.
+    pub(super) has_imports: bool,
+    /// The number of records that lack a vector of the model in use.
+    pub(super) unembedded: u64,
 }
 
 impl StoreSummary {
     pub(super) fn read(settings: &Settings) -> Result<StoreSummary> {
         let mut store = store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?;
-        Ok(StoreSummary { scopes: store.scopes(None)?, outdated: store.outdated_words()? })
+        let has_imports =
+            !store::imports(&mut *store)?.is_empty() || !store.facts(import_run::WATCHED)?.is_empty();
+        let in_use = backfill::model_of(&mut *store)?.or_else(|| installed(settings));
+        // Without an installed model there is nothing to do about it.
+        let unembedded = match in_use.filter(|_| embedding(settings).is_some()) {
+            Some(model) => store.unembedded(&model, &backfill::embeddable(Scopes::All), 0)?.total,
+            None => 0,
+        };
+        let (scopes, outdated) = (store.scopes(None)?, store.outdated_words()?);
+        Ok(StoreSummary { scopes, outdated, has_imports, unembedded })
+    }
+
+    /// The number of messages.
+    pub(super) fn messages(&self) -> u64 {
+        self.scopes.iter().map(|(_, messages)| messages).sum()
     }
 }
 
@@ -41,35 +62,26 @@ impl Status {
         proxy: Result<String>,
     ) -> Status {
         let text = |found: Result<String>| found.unwrap_or_else(|error| error.to_string());
+        let has_settings_file = settings_file.as_ref().is_ok_and(|path| path.exists());
         let file = text(settings_file.map(|path| {
-            let missing = if path.exists() { "" } else { ", which does not exist yet" };
+            let missing = if has_settings_file { "" } else { ", which does not exist yet" };
             format!("{}{missing}", path.display())
         }));
-        let (model, missing_provider) = model(settings);
+        let (model, provider_remedy) = model(settings);
         let embedding = embedding(settings);
-        let has_model = settings.text("model").is_some();
-        let next = match (&summary, missing_provider, &embedding) {
-            (Err(_), ..) => "rsv-config doctor".to_owned(),
-            (_, Some(command), _) => command,
-            (_, None, None) if !has_model => "rsv-config init".to_owned(),
-            (_, None, None) => "rsv-embed --fetch".to_owned(),
-            (Ok(StoreSummary { scopes, .. }), ..) if count(scopes) == 0 => {
-                "rsv-ingest -p garden \"The tomatoes stand by the warm wall.\"".to_owned()
-            }
-            // 'init' was answered without one.
-            _ if !has_model => "rsv-config set model MODEL, or give --model MODEL to rsv-ask".to_owned(),
-            _ => "rsv-ask, rsv-search, rsv-view; see 'rsv --help'".to_owned(),
-        };
+        let has_embedding_model = embedding.is_some();
+        let situation = Situation { settings, has_settings_file, provider_remedy, has_embedding_model };
+        let next = next_step(&situation, &summary);
         let mut lines = vec![
             ("settings", file),
             ("store", text(settings.store().map(|place| place.address.to_string()))),
         ];
         match &summary {
-            Ok(StoreSummary { scopes, outdated }) => {
-                lines.push(("messages", count(scopes).to_string()));
-                lines.push(("partitions", partitions(scopes)));
-                if *outdated > 0 {
-                    let text = format!("{}: {}", store::outdated_text(*outdated), store::UPDATE_WORDS);
+            Ok(summary) => {
+                lines.push(("messages", summary.messages().to_string()));
+                lines.push(("partitions", partitions(&summary.scopes)));
+                if summary.outdated > 0 {
+                    let text = format!("{}: {}", store::outdated_text(summary.outdated), store::UPDATE_WORDS);
                     lines.push(("words", text));
                 }
             }
@@ -89,10 +101,6 @@ impl Status {
     pub fn to_text(&self) -> String {
         self.0.iter().map(|(name, text)| format!("{name:12}{}\n", visible(text).replace('\n', " "))).collect()
     }
-}
-
-fn count(scopes: &[(Scope, u64)]) -> u64 {
-    scopes.iter().map(|(_, messages)| messages).sum()
 }
 
 /// The partitions with the most messages.
@@ -133,9 +141,13 @@ fn model(settings: &Settings) -> (String, Option<String>) {
 /// The embedding model in use, if there is one.
 pub(super) fn embedding(settings: &Settings) -> Option<String> {
     let via = settings.text("embed.via").filter(|via| via != "local");
-    let used = || embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id);
     match via {
         Some(via) => Some(format!("via {via}")),
-        None => used(),
+        None => installed(settings),
     }
+}
+
+/// The model of this machine that is used.
+fn installed(settings: &Settings) -> Option<String> {
+    embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id)
 }

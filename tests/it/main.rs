@@ -83,6 +83,7 @@ mod import_recorded;
 mod import_watch;
 mod import_words;
 mod ingest;
+mod init;
 mod install;
 mod keys;
 mod kinds;
