@@ -59,7 +59,7 @@ enum Action {
     Edit,
     /// Print the path of the settings file
     Path,
-    /// Set up what is there: histories, clients and models; without flags, ask
+    /// Set up what is there; without flags, ask about it
     Init(Init),
     /// Rename a partition
     #[command(arg_required_else_help = false)]

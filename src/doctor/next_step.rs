@@ -1,6 +1,6 @@
 //! The one command that helps most, by what there is.
 
-use super::status::StoreSummary;
+use super::store_summary::StoreSummary;
 use crate::backfill;
 use crate::config::Settings;
 use crate::error::Result;

@@ -72,10 +72,10 @@ fn add_entry(found: &FoundClient, is_named: bool, settings: &Settings, io: &mut 
     let command = tool(&settings.places(), "rsv-mcp").display().to_string();
     let entry = client.entry(&command, &config::flags_of_places(&io.common, settings));
     let changed = client_file::read(file).and_then(|text| {
-        if client_file::has_entry(&text, client)? {
+        if client_file::has_entry(&text, &client.servers)? {
             return Ok(false);
         }
-        client_file::replace(file, &client_file::with_entry(&text, client, &entry)?)?;
+        client_file::replace(file, &client_file::with_entry(&text, &client.servers, &entry)?)?;
         Ok(true)
     });
     let (name, path) = (client.name, file.display());
@@ -92,7 +92,7 @@ fn add_entry(found: &FoundClient, is_named: bool, settings: &Settings, io: &mut 
                 io.note(&error)
             }
             io.note(format_args!("to have {name} start rsv-mcp, add to that file:"));
-            for line in client_file::lines_to_add(client, &entry).lines() {
+            for line in client_file::lines_to_add(&client.servers, &entry).lines() {
                 io.note(format_args!("  {line}"));
             }
         }

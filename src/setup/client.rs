@@ -1,6 +1,6 @@
 //! The clients of the Model Context Protocol: where each keeps its settings, and what it needs to start rsv-mcp.
 
-use super::client_file::{self, Syntax};
+use super::client_file::{self, Servers, Syntax};
 use crate::config::EnvironmentPaths;
 use crate::error::Result;
 use crate::record::quote;
@@ -13,9 +13,7 @@ pub(super) struct Client {
     folder: &'static str,
     /// The file of its settings, in the home directory.
     file: &'static str,
-    /// The name of the object that has the servers.
-    pub(super) key: &'static str,
-    pub(super) syntax: Syntax,
+    pub(super) servers: Servers,
     /// The member of an entry that says how the server is reached, as JSON text.
     transport: &'static str,
 }
@@ -30,24 +28,21 @@ const CLIENTS: [Client; 4] = [
         name: NAMES[0],
         folder: ".claude",
         file: ".claude.json",
-        key: "mcpServers",
-        syntax: Syntax::Json,
+        servers: Servers { syntax: Syntax::Json, key: "mcpServers" },
         transport: r#""type": "stdio", "#,
     },
     Client {
         name: NAMES[1],
         folder: ".codex",
         file: ".codex/config.toml",
-        key: "mcp_servers",
-        syntax: Syntax::Toml,
+        servers: Servers { syntax: Syntax::Toml, key: "mcp_servers" },
         transport: "",
     },
     Client {
         name: NAMES[2],
         folder: ".config/zed",
         file: ".config/zed/settings.json",
-        key: "context_servers",
-        syntax: Syntax::Json,
+        servers: Servers { syntax: Syntax::Json, key: "context_servers" },
         transport: r#""source": "custom", "#,
     },
     Client {
@@ -58,8 +53,7 @@ const CLIENTS: [Client; 4] = [
         } else {
             ".config/Code/User/mcp.json"
         },
-        key: "servers",
-        syntax: Syntax::Json,
+        servers: Servers { syntax: Syntax::Json, key: "servers" },
         transport: r#""type": "stdio", "#,
     },
 ];
@@ -89,7 +83,7 @@ impl Client {
     pub(super) fn entry(&self, command: &str, args: &[String]) -> String {
         let args: Vec<String> = args.iter().map(|arg| quote(arg)).collect();
         let (command, args) = (quote(command), args.join(", "));
-        match self.syntax {
+        match self.servers.syntax {
             Syntax::Json => format!("{{{}\"command\": {command}, \"args\": [{args}]}}", self.transport),
             Syntax::Toml => format!("command = {command}\nargs = [{args}]\n"),
         }
@@ -101,7 +95,8 @@ pub(super) fn find(paths: &EnvironmentPaths) -> Vec<FoundClient> {
     let found = |client: &'static Client| {
         let file = file(client, paths)?;
         let is_installed = file.exists() || place(paths, client.folder)?.is_dir();
-        let has_entry = client_file::read(&file).and_then(|text| client_file::has_entry(&text, client));
+        let has_entry =
+            client_file::read(&file).and_then(|text| client_file::has_entry(&text, &client.servers));
         Some(FoundClient { client, file, is_installed, has_entry })
     };
     CLIENTS.iter().filter_map(found).collect()

@@ -1,6 +1,5 @@
 //! The settings of a client, with an entry more. All else in them stays as it is, byte for byte.
 
-use super::client::Client;
 use crate::error::{Context, Error, Result};
 use crate::staging::StagingDir;
 use serde_json::value::RawValue;
@@ -18,6 +17,13 @@ pub(super) enum Syntax {
     Toml,
 }
 
+/// The place of the servers in a file of settings.
+pub(super) struct Servers {
+    pub(super) syntax: Syntax,
+    /// The name of the object that has them.
+    pub(super) key: &'static str,
+}
+
 /// The name of the entry.
 const NAME: &str = "rsv";
 
@@ -31,40 +37,40 @@ pub(super) fn read(file: &Path) -> Result<String> {
 
 /// Whether the text has the entry. Errors if it cannot be changed safely: it has faults, or comments in JSON; if that
 /// names rsv, it has the entry.
-pub(super) fn has_entry(text: &str, client: &Client) -> Result<bool> {
-    match client.syntax {
-        Syntax::Json => match JsonPlace::find(text, client.key) {
+pub(super) fn has_entry(text: &str, servers: &Servers) -> Result<bool> {
+    match servers.syntax {
+        Syntax::Json => match JsonPlace::find(text, servers.key) {
             Err(_) if text.contains(&format!("\"{NAME}\"")) => Ok(true),
             place => Ok(place?.has_entry),
         },
-        Syntax::Toml => toml_has_entry(text, client.key),
+        Syntax::Toml => toml_has_entry(text, servers.key),
     }
 }
 
 /// The text with the entry, which it lacks.
-pub(super) fn with_entry(text: &str, client: &Client, entry: &str) -> Result<String> {
-    let new = match client.syntax {
-        Syntax::Json => JsonPlace::find(text, client.key)?.insert(text, client.key, entry),
+pub(super) fn with_entry(text: &str, servers: &Servers, entry: &str) -> Result<String> {
+    let new = match servers.syntax {
+        Syntax::Json => JsonPlace::find(text, servers.key)?.insert(text, servers.key, entry),
         Syntax::Toml => {
             let gap = match text {
                 "" => "",
                 text if text.ends_with('\n') => "\n",
                 _ => "\n\n",
             };
-            format!("{text}{gap}[{}.{NAME}]\n{entry}", client.key)
+            format!("{text}{gap}[{}.{NAME}]\n{entry}", servers.key)
         }
     };
-    match has_entry(&new, client) {
+    match has_entry(&new, servers) {
         Ok(true) => Ok(new),
-        _ => Err(Error::new(format!("{} cannot be extended", client.key))),
+        _ => Err(Error::new(format!("{} cannot be extended", servers.key))),
     }
 }
 
 /// The lines to add by hand.
-pub(super) fn lines_to_add(client: &Client, entry: &str) -> String {
-    match client.syntax {
-        Syntax::Json => format!("\"{}\": {{\"{NAME}\": {entry}}}", client.key),
-        Syntax::Toml => format!("[{}.{NAME}]\n{entry}", client.key),
+pub(super) fn lines_to_add(servers: &Servers, entry: &str) -> String {
+    match servers.syntax {
+        Syntax::Json => format!("\"{}\": {{\"{NAME}\": {entry}}}", servers.key),
+        Syntax::Toml => format!("[{}.{NAME}]\n{entry}", servers.key),
     }
 }
 
