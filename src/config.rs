@@ -136,6 +136,23 @@ fn from_environment(row: &table::SettingRow) -> Result<Option<(&'static str, Str
     Ok(None)
 }
 
+/// The flags by which another process, which has another environment, finds the same settings and the same store; none
+/// if it finds them by itself.
+pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
+    let mut flags = Vec::new();
+    if let Some(file) = ConfigFile::find(common).filter(|file| file.named) {
+        let path = file.path.canonicalize().unwrap_or(file.path);
+        flags.extend(["--config".to_owned(), path.display().to_string()]);
+    }
+    let is_of_process = matches!(settings.layer("store"), Some(Layer::Flag | Layer::Environment(_)));
+    if let Some(store) = settings.store().ok().filter(|_| is_of_process) {
+        let path = store.path().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+        let address = path.map_or(store.address, |path| format!("sqlite:{}", path.display()));
+        flags.extend(["--store".to_owned(), address]);
+    }
+    flags
+}
+
 /// The path of the settings' file, which need not exist.
 pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)

@@ -5,8 +5,10 @@ mod files;
 mod finding;
 mod installed;
 mod network;
+mod next_step;
 mod start;
 mod status;
+mod store_summary;
 mod timeout;
 
 pub use finding::Finding;
@@ -43,7 +45,7 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
 pub async fn status(common: &Common, settings: &Settings) -> Status {
     let settings_file = config::path(common);
     let (store, proxy) = tokio::join!(
-        spawn_blocking(settings, |settings| Some(status::StoreSummary::read(settings))),
+        spawn_blocking(settings, |settings| Some(store_summary::StoreSummary::read(settings))),
         network::check_proxy(settings)
     );
     let summary = store.unwrap_or_else(|| Err(Error::new("reading the store panicked")));

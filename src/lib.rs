@@ -42,14 +42,16 @@ pub mod memory; // 8  confidence of memories, from signals
 pub mod recall_rules; // 8  messages that are recalled always, or never
 pub mod tree; // 8  documents by their addresses
 
-pub mod doctor; // 9  checks of an installation, with remedies
+pub mod import_run; // 9  an import from its first line to its report
 pub mod link; // 9  links between related messages
 
 pub mod search; // 10  search, by words, meaning and links
 
 pub mod enrich; // 11  recall: its choice, size and wording
 pub mod picture; // 11  pictures of stored records
+pub mod setup; // 11  the first settings, by what is there
 
+pub mod doctor; // 12  checks of an installation, with remedies
 pub mod forward; // 12  a request to its provider, the answer back
 
 pub mod structured; // 13  a model's answer as JSON, by a schema

@@ -1,17 +1,16 @@
 //! rsv-config: shows, changes and checks the settings, and renames partitions.
 
 use clap::Subcommand;
-use rsv::backfill;
+use clap::builder::PossibleValuesParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Key, Layer, Setting, Settings};
 use rsv::doctor;
-use rsv::embed;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
-use rsv::import::{self, HomePlaces};
+use rsv::import;
 use rsv::picture::Activity;
 use rsv::project::Projects;
-use rsv::provider::{Providers, Refusal};
+use rsv::setup::{self, Answers, Choice, Fetch, Found, Plan};
 use rsv::store::{self, OpenMode, Rename};
 use rsv::text::counted;
 use std::process::{Command, ExitCode};
@@ -60,7 +59,7 @@ enum Action {
     Edit,
     /// Print the path of the settings file
     Path,
-    /// Write the first settings; without flags, ask for them
+    /// Set up what is there; without flags, ask about it
     Init(Init),
     /// Rename a partition
     #[command(arg_required_else_help = false)]
@@ -99,15 +98,84 @@ enum PartitionAction {
 
 #[derive(clap::Args)]
 struct Init {
+    /// Take the default of each question that no other flag answers
+    #[arg(long)]
+    yes: bool,
+    /// Import the conversations of these programs, else of all, that 'rsv-import --find' lists
+    #[arg(long, value_name = "PROGRAM,...", num_args = 0.., require_equals = true, value_delimiter = ',', value_parser = programs(), hide_possible_values = true)]
+    import: Option<Vec<String>>,
+    /// Import nothing
+    #[arg(long, conflicts_with = "import")]
+    no_import: bool,
+    /// Start a service that imports new sessions as they are written
+    #[arg(long)]
+    watch: bool,
+    /// Start no service
+    #[arg(long, conflicts_with = "watch")]
+    no_watch: bool,
+    /// Keep secrets out of what is stored
+    #[arg(long)]
+    redact: bool,
+    /// Store secrets as they are
+    #[arg(long, conflicts_with = "redact")]
+    no_redact: bool,
+    /// Have these clients, else all that are installed, start rsv-mcp: claude, codex, zed, vscode
+    #[arg(long, value_name = "CLIENT,...", num_args = 0.., require_equals = true, value_delimiter = ',', value_parser = setup::CLIENTS, hide_possible_values = true)]
+    mcp: Option<Vec<String>>,
+    /// Change the settings of no client
+    #[arg(long, conflicts_with = "mcp")]
+    no_mcp: bool,
     /// Use this model for requests that name none
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Download an embedding model [default: by the language of what is stored]
     #[arg(long, value_name = "MODEL", num_args = 0..=1)]
     fetch: Option<Option<String>>,
-    /// Overwrite the model that the settings file has
+    /// Download no embedding model
+    #[arg(long, conflicts_with = "fetch")]
+    no_fetch: bool,
+    /// Search by meaning too on a terminal
+    #[arg(long)]
+    meaning: bool,
+    /// Search as before
+    #[arg(long, conflicts_with = "meaning")]
+    no_meaning: bool,
+    /// Ask for the model although the settings file has one, or overwrite it
     #[arg(long)]
     force: bool,
+}
+
+/// The programs whose files `rsv-import --find` finds.
+fn programs() -> PossibleValuesParser {
+    PossibleValuesParser::new(import::formats().iter().filter(|of| !of.places.is_empty()).map(|of| of.name))
+}
+
+impl Init {
+    /// The answers that the flags give; `scope` is that of the flags that all tools share.
+    fn answers(&self, scope: Option<String>) -> Answers {
+        let either = |yes: bool, no: bool| (yes || no).then_some(yes);
+        let choice = |names: &Option<Vec<String>>, none: bool| match names {
+            Some(names) if names.is_empty() => Some(Choice::All),
+            Some(names) => Some(Choice::Named(names.clone())),
+            None => none.then_some(Choice::None),
+        };
+        let fetch = match &self.fetch {
+            Some(Some(name)) => Some(Fetch::Named(name.clone())),
+            Some(None) => Some(Fetch::Suitable),
+            None => self.no_fetch.then_some(Fetch::No),
+        };
+        Answers {
+            import: choice(&self.import, self.no_import),
+            watch: either(self.watch, self.no_watch),
+            scope,
+            redact: either(self.redact, self.no_redact),
+            mcp: choice(&self.mcp, self.no_mcp),
+            model: self.model.clone(),
+            fetch,
+            meaning: either(self.meaning, self.no_meaning),
+            ..Answers::default()
+        }
+    }
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -307,178 +375,21 @@ fn examine(io: &mut Io) -> Result<Outcome> {
     doctor::print(&found, io)
 }
 
-/// The setting that says what a search goes by.
-const SEARCH_BY: &str = "search.by";
-/// The setting that says whether secrets are kept out of the store.
-const REDACT: &str = "ingest.redact";
-/// The setting that says which partition is used where none is given.
-const SCOPE: &str = "scope";
-
-/// The first settings.
-#[derive(Default)]
-struct Choices {
-    /// Each setting with its value, in the order in which they are written.
-    settings: Vec<(String, String)>,
-    /// The embedding model to fetch; without a name that which suits the language of what is stored.
-    fetch: Option<Option<String>>,
-    /// Whether settings stand without the model that was to be fetched.
-    may_lack_model: bool,
-}
-
-/// Makes the first settings.
+/// Sets up what is there, by the flags or by answers.
 fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
-    let choices = match (&init.model, &init.fetch) {
-        (None, None) => ask(&settings, io)?,
-        _ => choose(init, &settings, io)?,
+    // Reads no more than it must before the last answer: the project's partition would be written down.
+    let settings = config::load(&io.common)?;
+    config::note_unknown(&settings, io);
+    let found = Found::look(&settings)?;
+    let given = init.answers(io.common.scope.clone());
+    let mut answers = if init.yes {
+        given.or_defaults(&found, &settings)
+    } else if given == Answers::default() {
+        setup::ask(&found, &settings, init.force, io)?
+    } else {
+        given.or_redaction(&settings)
     };
-    for (key, value) in &choices.settings {
-        config::set(&io.common, &Key::parse(key)?, value)?;
-    }
-    report(&choices.settings, io)?;
-    if let Some(name) = choices.fetch {
-        let name = match name {
-            Some(name) => name,
-            None => backfill::suitable_model(&settings, io.common.to_cover()?, &io.diagnostics()).to_owned(),
-        };
-        match embed::fetch(&settings, &name, None, &mut (io.bytes(), io.diagnostics())) {
-            Ok(id) => io.note(format_args!("{id} is installed")),
-            // All else is set, and rsv searches by words without a model.
-            Err(error) if choices.may_lack_model => {
-                io.diagnostics().fault(&error);
-                io.note(format_args!(
-                    "rsv searches by words without a model; to try again, run: rsv-embed --fetch {name}"
-                ));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    mention_other_programs(&settings, io);
-    io.note("done; to check everything that the tools need, run: rsv-config doctor");
+    answers.force |= init.force;
+    setup::apply(Plan::new(answers, found, &settings, &io.common)?, io)?;
     Ok(Outcome::Yes)
-}
-
-/// The first settings by the flags. Errors if the file has another model.
-fn choose(init: &Init, settings: &Settings, io: &Io) -> Result<Choices> {
-    let mut choices = Choices { fetch: init.fetch.clone(), ..Choices::default() };
-    if let Some(name) = &init.model {
-        let in_file = config::in_file(&io.common, &Key::parse("model")?).map(|value| value.to_string());
-        if let Some(other) = in_file.filter(|other| other != name && !init.force) {
-            return Err(
-                Error::new(format!("model is already set to {other}")).hint("give --force to overwrite it")
-            );
-        }
-        choices.settings.push(("model".to_owned(), name.clone()));
-    }
-    if !settings.is_set(REDACT) {
-        choices.settings.push((REDACT.to_owned(), true.to_string()));
-    }
-    Ok(choices)
-}
-
-/// Asks for the first settings. Errors if there is nobody to ask, and if the input ends.
-fn ask(settings: &Settings, io: &Io) -> Result<Choices> {
-    if !io.can_ask() {
-        return Err(Error::new("cannot ask for the settings: standard input and output must be terminals")
-            .hint("rsv-config init --model MODEL --fetch"));
-    }
-    let mut choices = Choices { may_lack_model: true, ..Choices::default() };
-    let model = ask_for_model(settings, io)?;
-    let key = ask_for_key(settings, model.as_deref(), io)?;
-    let has_none = embed::models(settings)?.iter().all(|model| model.installed.is_none());
-    let question = "Download an embedding model (at most 110 MB) to search by meaning?";
-    if has_none && io.ask_yes_or_no(question, true)? {
-        choices.fetch = Some(None);
-    }
-    let mut set = |key: &str, value: String| choices.settings.push((key.to_owned(), value));
-    if let Some(model) = model {
-        set("model", model);
-    }
-    let question = "Search by meaning too, where you read the hits on a terminal?";
-    let may_have_model = choices.fetch.is_some() || !has_none;
-    if may_have_model && !settings.is_set(SEARCH_BY) && io.ask_yes_or_no(question, true)? {
-        set(SEARCH_BY, "auto".to_owned());
-    }
-    let question = "Keep secrets (keys, tokens, passwords, card numbers) out of what is stored?";
-    if !settings.is_set(REDACT) && io.ask_yes_or_no(question, true)? {
-        set(REDACT, true.to_string());
-    }
-    let question = "Use the partition of the project you are in, where a command names none?";
-    if !settings.is_set(SCOPE) && io.ask_yes_or_no(question, true)? {
-        set(SCOPE, "auto".to_owned());
-    }
-    choices.settings.extend(key);
-    Ok(choices)
-}
-
-/// Asks for the model of requests that name none, until the answer can be one; `None` if it is left as it is.
-fn ask_for_model(settings: &Settings, io: &Io) -> Result<Option<String>> {
-    let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
-    let there = settings.text("model").unwrap_or_default();
-    loop {
-        let answer = io.ask(question, &there)?;
-        if is_value(&answer) {
-            return Ok(Some(answer).filter(|answer| !answer.is_empty()));
-        }
-        io.diagnostics().fault(&Error::new(format!("{answer:?} is no name of a model")));
-    }
-}
-
-/// Whether an answer can be a name or a key: a line that was typed for another question is not taken for one.
-fn is_value(answer: &str) -> bool {
-    cli::yes_or_no(answer).is_none() && !answer.contains(|c: char| c.is_whitespace() || c == '?')
-}
-
-/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
-fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
-    let Some(model) = model else { return Ok(None) };
-    let target = match Providers::new(settings)?.target(model) {
-        Ok(target) => target,
-        Err(refusal) => return Err(refusal.into_error()),
-    };
-    let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
-    else {
-        return Ok(None);
-    };
-    let question = format!("Key for {} (not shown; leave empty to use {variable}):", target.title());
-    loop {
-        let key = io.ask_secret(&question)?;
-        if is_value(&key) {
-            return Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()));
-        }
-        io.diagnostics().fault(&Error::new("what was typed is no key"));
-    }
-}
-
-/// Says what was set, in which file, and whether secrets are kept out of the store.
-fn report(set: &[(String, String)], io: &mut Io) -> Result<()> {
-    let path = config::path(&io.common)?;
-    let path = path.display();
-    match set {
-        [] => io.note(format_args!("nothing new was set in {path}")),
-        _ => io.note(format_args!("set in {path}:")),
-    }
-    for (key, value) in set {
-        let value = if Key::parse(key)?.is_secret() { "****" } else { value };
-        io.note(format_args!("  {key} = {value}"));
-    }
-    let settings = config::load_without_notes(io)?;
-    io.note(match settings.boolean(REDACT) {
-        Some(true) => "secrets are kept out of what is stored; see 'Secrets' in 'man rsv-ingest'",
-        _ => "secrets are stored as they are; to keep them out, run: rsv-config set ingest.redact true",
-    });
-    Ok(())
-}
-
-/// Says how conversations that other programs keep come in, if there are any.
-fn mention_other_programs(settings: &Settings, io: &Io) {
-    let paths = settings.places();
-    let Some(home) = paths.home else { return };
-    let places = HomePlaces { home, moved: paths.moved, downloads: paths.downloads };
-    if !import::find(&places).is_empty() {
-        io.note("other programs keep conversations here; to import them, see: rsv-import --find");
-    }
-    if !import::session_directories(&places).is_empty() {
-        io.note("to import the sessions of coding agents as they are written, run: rsv-import --watch");
-    }
 }

@@ -1,15 +1,14 @@
 //! rsv-import: exports, and the files of other programs, into a store.
 
 use rsv::backfill;
-use rsv::cli::{self, BadLines, Io, Outcome};
+use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
-use rsv::forget;
 use rsv::import::{self, FileLog, FoundFiles, HomePlaces, ImportOptions, Input, ReadFiles, Sources, Watch};
+use rsv::import_run::{self, ImportRun};
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::lines::Feed;
 use rsv::link::{self, synapse::Plan};
-use rsv::memory;
 use rsv::project::Projects;
 use rsv::record::time;
 use rsv::redact::Redactor;
@@ -18,8 +17,6 @@ use rsv::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -76,10 +73,8 @@ struct Args {
     link: bool,
 }
 
-/// The beginning of the name of the fact about a store that says which files a watch of some directories has stored.
-const WATCHED: &str = "watched_files";
-
-/// The shortest time between two writes of it: it has all files, and what it lacks is only read again.
+/// The shortest time between two writes of the fact about watched files, which has all of them: what it lacks is only
+/// read again.
 const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
 pub(crate) fn main() -> ExitCode {
@@ -108,66 +103,33 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.history {
         return history(&settings, io);
     }
-    let import = Import::begin(&io.clock, source(&args, &found))?;
-    let redactor = Redactor::for_tool(&settings)?;
+    let paths = args.files.iter().chain(found.iter().map(|found| &found.path));
+    let import = Import::begin(&io.clock, import_run::source(paths.map(PathBuf::as_path)))?;
+    // A watch reads what comes from the programs themselves, as a hook does.
+    let undoable = (!args.watch).then(|| import.clone());
     let options = Options {
-        partition: io.common.partition.clone(),
-        instance: io.common.instance.clone(),
-        keep_system: true,
-        import: Some(io.common.to_cover()?),
-        // A watch reads what comes from the programs themselves, as a hook does.
-        undoable: (!args.watch).then(|| import.clone()),
         commit_at_pause: args.watch,
         allow_return: args.allow_return,
-        max_line: Some(settings.max_line()),
-        redactor: redactor.clone(),
-        ..Options::default()
+        ..import_run::writing(&settings, undoable, io)?
     };
     if args.watch {
         return watch(&args, options, &settings, io);
     }
-    let files = FileLog::default();
-    let mut ingest = Ingest::new(options, io.clock);
-    let of_import = import_options(&args, &settings, redactor.as_ref(), io)?;
-    let has_memories = of_import.has_memories.clone();
-    let mut feed = if args.find {
-        let sources: Vec<Sources> =
-            found.into_iter().map(|found| found_sources(found, &of_import, &files)).collect();
-        Feed::lines_of(sources.into_iter().flatten(), ingest.redaction())?
+    let reading = import_options(&args, &settings, options.redactor.as_ref(), io)?;
+    let run = if args.find {
+        ImportRun::of_found(&found, options, &reading, io)?
     } else {
-        let sources = sources(&args, of_import, io)?.with_log(files.clone());
-        Feed::lines_of(sources, ingest.redaction())?
+        let (files, has_memories) = (FileLog::default(), reading.has_memories.clone());
+        let ingest = Ingest::new(options, io.clock);
+        let sources = sources(&args, reading, io)?.with_log(files.clone());
+        let feed = Feed::lines_of(sources, ingest.redaction())?;
+        ImportRun { ingest, feed, files, file_count: None, has_memories }
     };
+    let files = run.files.clone();
     let (_copied_to, mut store) = open_store(&args, &settings)?;
-    let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
-    loop {
-        let gathered = ingest.gather(&mut feed, &mut |line| {
-            report.bad_lines += usize::from(line.is_err());
-            bad_lines.line(line, io)
-        });
-        commit(&mut ingest, &mut *store, &mut bad_lines, &mut report, io)?;
-        if gathered == Gathered::All {
-            break;
-        }
-    }
-    bad_lines.end(io);
-    for note in ingest.forgetting_note().into_iter().chain(ingest.redaction_note()) {
-        io.note(note);
-    }
-    if has_memories.load(Ordering::Relaxed) {
-        for (memory, into) in memory::link_archived(&mut *store)? {
-            io.note(format_args!(
-                "memory {memory} is archived; it gets its link when the memory {into} is imported"
-            ));
-        }
-    }
-    if ingest.has_removed()
-        && let Err(error) = forget::erase(&mut *store)
-    {
-        io.fault(&error);
-    }
-    for note in report.note().into_iter().chain(files.notes(io.diagnostics().is_verbose())) {
-        io.note(note);
+    let report = run.run(&mut *store, io)?;
+    if args.find && !args.dry_run {
+        import_run::note_imported(&mut *store, &found, &report)?;
     }
     for line in report.summary() {
         if args.dry_run { io.note(line) } else { io.summary(line) }
@@ -179,7 +141,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             counted((total.read() - total.refused) as u64, "record")
         ));
     } else if report.has_new_records() {
-        io.summary(format_args!("to undo this import, run: {}", undo_command(&import.id)));
+        io.summary(format_args!("to undo this import, run: {}", import_run::undo_command(&import.id)));
     }
     if args.link {
         link(&mut *store, &settings, io)?;
@@ -198,7 +160,7 @@ fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Res
     let names: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
     let sources = import_options(args, settings, options.redactor.as_ref(), io)?;
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
-    let fact = format!("{WATCHED} {}", names.join(" "));
+    let fact = format!("{} {}", import_run::WATCHED, names.join(" "));
     let read = ReadFiles::new(purpose(args, settings, io), &store.fact(&fact)?.unwrap_or_default());
     let (watch, stop) = Watch::begin(directories, format, sources, &read)?;
     cli::on_stop(move || stop.stop())?;
@@ -282,17 +244,10 @@ fn home_places(settings: &Settings) -> Result<HomePlaces> {
 
 /// Prints the files of other programs, and the command for each.
 fn print_found(found: &[FoundFiles], io: &mut Io) -> Result<()> {
-    for FoundFiles { format, path, files, is_shared } in found {
-        let path = cli::quoted(path);
-        let command = if format.timeless {
-            format!("rsv-import --from {} --at today {path}", format.name)
-        } else if *is_shared {
-            format!("rsv-import --from {} {path}", format.name)
-        } else {
-            format!("rsv-import {path}")
-        };
-        let unit = if *files == 1 { "file" } else { "files" };
-        io.out.write(format!("{:12} {files:6} {unit:5}  {command}\n", format.name).as_bytes())?;
+    for found in found {
+        let (name, files, command) = (found.format.name, found.files, found.command());
+        let unit = if files == 1 { "file" } else { "files" };
+        io.out.write(format!("{name:12} {files:6} {unit:5}  {command}\n").as_bytes())?;
     }
     Ok(())
 }
@@ -319,34 +274,6 @@ fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     })
 }
 
-/// The sources of found files. Those without times get that of today, if the command line has none.
-fn found_sources(found: FoundFiles, options: &ImportOptions, files: &FileLog) -> Sources {
-    let FoundFiles { format, path, is_shared, .. } = found;
-    let named = Some(format).filter(|format| format.timeless || is_shared);
-    let at = options.at.or_else(|| cli::time("today").ok().filter(|_| format.timeless));
-    let options = ImportOptions { at, ..options.clone() };
-    Sources::new(vec![Input::path(path)], named, options).with_log(files.clone())
-}
-
-/// The command that undoes an import.
-fn undo_command(id: &str) -> String {
-    format!("rsv-forget --import {id}")
-}
-
-/// The longest text that names the files of an import, in characters.
-const SOURCE_LENGTH: usize = 200;
-
-/// The files that are read, in words: those that the command line names, or that were found.
-fn source(args: &Args, found: &[FoundFiles]) -> String {
-    let found = found.iter().map(|found| &found.path);
-    let names: Vec<String> = args.files.iter().chain(found).map(|path| cli::quoted(path)).collect();
-    let mut names = if names.is_empty() { "-".to_owned() } else { names.join(" ") };
-    if let Some((at, _)) = names.char_indices().nth(SOURCE_LENGTH) {
-        names.replace_range(at.., "…");
-    }
-    names
-}
-
 /// Prints the imports that the store knows, oldest first.
 fn history(settings: &Settings, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open_to_read(settings, io)?;
@@ -354,7 +281,7 @@ fn history(settings: &Settings, io: &mut Io) -> Result<Outcome> {
     for import in &imports {
         let (at, new, same) = (time::rfc3339(import.at()), import.new_records(), import.same_records());
         let undo = import.undone.map(|at| format!("undone {}", time::rfc3339(at)));
-        let undo = undo.unwrap_or_else(|| undo_command(&import.id));
+        let undo = undo.unwrap_or_else(|| import_run::undo_command(&import.id));
         let source = import.source();
         let line = format!("{at}  {new:7} new {same:7} the same  {undo}  {source}\n");
         io.out.write(line.as_bytes())?;
@@ -405,16 +332,9 @@ fn import_options(
     Ok(ImportOptions {
         keep_tools: args.keep_tools,
         branches: args.branches,
-        partition: io.common.partition.clone(),
-        instance: io.common.instance.clone(),
         at: args.at,
-        now: io.clock.now(),
         map: args.map.clone(),
-        max_line: settings.max_line(),
-        projects: Arc::new(Mutex::new(projects)),
-        zone: Some(cli::zone()),
-        redactor: redactor.cloned(),
-        ..ImportOptions::default()
+        ..import_run::reading(settings, redactor, projects, io)
     })
 }
 
@@ -424,31 +344,6 @@ fn assignment(text: &str) -> std::result::Result<(String, String), String> {
     parts
         .map(|(member, source)| (member.to_owned(), source.to_owned()))
         .ok_or_else(|| "expected MEMBER=SOURCE".to_owned())
-}
-
-fn commit(
-    ingest: &mut Ingest,
-    store: &mut dyn Store,
-    bad_lines: &mut BadLines,
-    report: &mut ImportReport,
-    io: &mut Io,
-) -> Result<()> {
-    let is_verbose = io.diagnostics().is_verbose();
-    for done in ingest.commit(store)? {
-        report.add(&done);
-        if let Err(error) = done.line {
-            bad_lines.print(&error, io);
-        }
-        if let Some(note) = done.note {
-            io.note(note);
-        }
-        if let Some(place) = done.place.filter(|_| is_verbose) {
-            for id in &done.same_ids {
-                io.detail(format_args!("{place}: the store has the record {id} already"));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Makes the links that are missing in the scopes of the import.

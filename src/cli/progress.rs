@@ -64,7 +64,7 @@ impl Progress {
     }
 
     /// Runs `tell`, which writes to standard error, with the bar out of the way.
-    pub fn suspend(&self, tell: impl FnOnce()) {
+    pub fn suspend<T>(&self, tell: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some((bar, _)) => bar.suspend(tell),
             None => tell(),

@@ -1,15 +1,14 @@
 //! The notes about its settings that a proxy prints at the start.
 
 use super::files::reservoir_text;
-use super::status;
+use super::store_summary::embedding;
 use crate::config::{Layer, Settings};
 
 /// Lines for people: the store and the models; a graph that is configured but not used; Reservoir's settings file.
 pub fn start_notes(settings: &Settings) -> Vec<String> {
     let store = settings.store().map_or_else(|error| error.to_string(), |place| place.address);
     let model = settings.text("model").unwrap_or_else(|| "that of each request".to_owned());
-    let embedding =
-        status::embedding(settings).unwrap_or_else(|| "none, messages are found by words".to_owned());
+    let embedding = embedding(settings).unwrap_or_else(|| "none, messages are found by words".to_owned());
     let mut notes = vec![format!("store: {store}; model: {model}; embedding model: {embedding}")];
     notes.extend(unused_graph(settings, &store));
     notes.extend(

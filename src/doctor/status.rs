@@ -1,12 +1,12 @@
 //! A summary for people: the present state, and what to do next.
 
-use super::files::with_check_timeout;
+use super::next_step::{Situation, next_step};
+use super::store_summary::{StoreSummary, embedding};
 use crate::config::Settings;
-use crate::embed;
 use crate::error::Result;
 use crate::provider::Providers;
 use crate::record::Scope;
-use crate::store::{self, OpenMode};
+use crate::store;
 use crate::view::visible;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,21 +17,6 @@ const MAX_PARTITIONS: usize = 5;
 /// The lines of the summary: a name and a text each.
 pub struct Status(Vec<(&'static str, String)>);
 
-/// The store's part of the summary.
-pub(super) struct StoreSummary {
-    /// The scopes with their numbers of messages.
-    scopes: Vec<(Scope, u64)>,
-    /// The number of records that are indexed as by an earlier release.
-    outdated: u64,
-}
-
-impl StoreSummary {
-    pub(super) fn read(settings: &Settings) -> Result<StoreSummary> {
-        let mut store = store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?;
-        Ok(StoreSummary { scopes: store.scopes(None)?, outdated: store.outdated_words()? })
-    }
-}
-
 impl Status {
     /// Summarizes the settings, and what was found of the store and the proxy.
     pub(super) fn new(
@@ -41,35 +26,26 @@ impl Status {
         proxy: Result<String>,
     ) -> Status {
         let text = |found: Result<String>| found.unwrap_or_else(|error| error.to_string());
+        let has_settings_file = settings_file.as_ref().is_ok_and(|path| path.exists());
         let file = text(settings_file.map(|path| {
-            let missing = if path.exists() { "" } else { ", which does not exist yet" };
+            let missing = if has_settings_file { "" } else { ", which does not exist yet" };
             format!("{}{missing}", path.display())
         }));
-        let (model, missing_provider) = model(settings);
+        let (model, provider_remedy) = model(settings);
         let embedding = embedding(settings);
-        let has_model = settings.text("model").is_some();
-        let next = match (&summary, missing_provider, &embedding) {
-            (Err(_), ..) => "rsv-config doctor".to_owned(),
-            (_, Some(command), _) => command,
-            (_, None, None) if !has_model => "rsv-config init".to_owned(),
-            (_, None, None) => "rsv-embed --fetch".to_owned(),
-            (Ok(StoreSummary { scopes, .. }), ..) if count(scopes) == 0 => {
-                "rsv-ingest -p garden \"The tomatoes stand by the warm wall.\"".to_owned()
-            }
-            // 'init' was answered without one.
-            _ if !has_model => "rsv-config set model MODEL, or give --model MODEL to rsv-ask".to_owned(),
-            _ => "rsv-ask, rsv-search, rsv-view; see 'rsv --help'".to_owned(),
-        };
+        let has_embedding_model = embedding.is_some();
+        let situation = Situation { settings, has_settings_file, provider_remedy, has_embedding_model };
+        let next = next_step(&situation, &summary);
         let mut lines = vec![
             ("settings", file),
             ("store", text(settings.store().map(|place| place.address.to_string()))),
         ];
         match &summary {
-            Ok(StoreSummary { scopes, outdated }) => {
-                lines.push(("messages", count(scopes).to_string()));
-                lines.push(("partitions", partitions(scopes)));
-                if *outdated > 0 {
-                    let text = format!("{}: {}", store::outdated_text(*outdated), store::UPDATE_WORDS);
+            Ok(summary) => {
+                lines.push(("messages", summary.messages().to_string()));
+                lines.push(("partitions", partitions(&summary.scopes)));
+                if summary.outdated > 0 {
+                    let text = format!("{}: {}", store::outdated_text(summary.outdated), store::UPDATE_WORDS);
                     lines.push(("words", text));
                 }
             }
@@ -89,10 +65,6 @@ impl Status {
     pub fn to_text(&self) -> String {
         self.0.iter().map(|(name, text)| format!("{name:12}{}\n", visible(text).replace('\n', " "))).collect()
     }
-}
-
-fn count(scopes: &[(Scope, u64)]) -> u64 {
-    scopes.iter().map(|(_, messages)| messages).sum()
 }
 
 /// The partitions with the most messages.
@@ -127,15 +99,5 @@ fn model(settings: &Settings) -> (String, Option<String>) {
     match target.own_key() {
         Ok(_) => (name, None),
         Err(_) => (format!("{name}, whose key is missing"), Some("rsv-config init --force".to_owned())),
-    }
-}
-
-/// The embedding model in use, if there is one.
-pub(super) fn embedding(settings: &Settings) -> Option<String> {
-    let via = settings.text("embed.via").filter(|via| via != "local");
-    let used = || embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id);
-    match via {
-        Some(via) => Some(format!("via {via}")),
-        None => used(),
     }
 }

@@ -45,6 +45,13 @@ impl FileLog {
         self.files().ambiguous.entry(taken.to_owned()).or_default().push(name.to_owned());
     }
 
+    /// The number of files so far.
+    pub fn count(&self) -> usize {
+        let files = self.files();
+        let others = files.empty.values().chain(files.left_out.values());
+        files.read + others.map(Vec::len).sum::<usize>()
+    }
+
     /// Notes for the user, a line for each reason: of many files it names some, or, with `all`, all.
     pub fn notes(&self, all: bool) -> Vec<String> {
         let files = self.files();

@@ -1,9 +1,13 @@
 //! Finds what other programs left in a home directory.
 
+use super::conversation::ImportOptions;
+use super::file_log::FileLog;
 use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
 use super::formats::{formats, recognize};
+use super::input::{Input, Sources};
 use super::sample::SAMPLE_BYTES;
 use super::zip_archive;
+use crate::cli;
 use std::collections::HashSet;
 use std::fs::{DirEntry, File};
 use std::path::{Path, PathBuf};
@@ -17,6 +21,29 @@ pub struct FoundFiles {
     pub files: usize,
     /// Whether other files are there too.
     pub is_shared: bool,
+}
+
+impl FoundFiles {
+    /// The command that imports them.
+    pub fn command(&self) -> String {
+        let (name, path) = (self.format.name, cli::quoted(&self.path));
+        if self.format.timeless {
+            format!("rsv-import --from {name} --at today {path}")
+        } else if self.is_shared {
+            format!("rsv-import --from {name} {path}")
+        } else {
+            format!("rsv-import {path}")
+        }
+    }
+
+    /// Their sources. Files without times get that of today, if the options have none.
+    pub fn sources(&self, options: &ImportOptions, files: &FileLog) -> Sources {
+        let FoundFiles { format, path, is_shared, .. } = self;
+        let named = Some(*format).filter(|format| format.timeless || *is_shared);
+        let at = options.at.or_else(|| cli::time("today").ok().filter(|_| format.timeless));
+        let options = ImportOptions { at, ..options.clone() };
+        Sources::new(vec![Input::path(path.clone())], named, options).with_log(files.clone())
+    }
 }
 
 /// The directories of a user, some of which may have been moved.

@@ -1,9 +1,9 @@
 //! The first half hour of a new user, as the README has it: an empty home, and nothing but the system's programs.
 
 use crate::docs::{read, root};
-use crate::doctor::with_pip;
 use crate::examples::{bare, can_run_examples, commands_in, provider};
 use crate::fake::dead;
+use crate::init::with_pip;
 use crate::install::{executable, files};
 use crate::packages::linked;
 use crate::support::Home;
@@ -55,7 +55,7 @@ fn the_readme_leads_from_nothing_to_an_answer_and_back() {
     let home = home.env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RESERVOIR_PORT", &port);
 
     let install = commands("Install");
-    let [first, init, status] = &install[..] else { panic!("{install:?}") };
+    let [.., first, init, status] = &install[..] else { panic!("{install:?}") };
     assert_eq!([bare(first), bare(init)], ["scripts/install", "rsv-config init"]);
     let said = run(&home, &format!("cd '{}'; {first}", root().display()));
     assert!(said.ends_with("Then run: rsv-config init\n"), "{said}");
@@ -64,10 +64,8 @@ fn the_readme_leads_from_nothing_to_an_answer_and_back() {
     // Enter at every question. Where there is no registry, there is no model, and all else works.
     let line = format!("PATH='{path}'; {}", bare(init));
     let Some(mut terminal) = Terminal::run(&home, 200, &line) else { return };
-    terminal.see("? ");
-    terminal.press("\n");
-    for _ in 0..4 {
-        terminal.see("y or n [y] ");
+    for _ in 0..5 {
+        terminal.see("? ");
         terminal.press("\n");
     }
     let (seen, ended) = terminal.end();

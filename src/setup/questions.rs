@@ -1,0 +1,154 @@
+//! Asks for the answers, and writes nothing.
+
+use super::client::FoundClient;
+use super::find::Found;
+use super::plan::{Answers, Choice, Fetch, REDACT, SCOPE, SEARCH_BY};
+use super::watch_service::WatchService;
+use crate::cli::{self, Io};
+use crate::config::Settings;
+use crate::error::{Error, Result};
+use crate::provider::{Providers, Refusal};
+use crate::text::counted;
+
+/// Asks for all that is not set yet; with `force` for the model in any case. Errors if there is nobody to ask, and if
+/// the input ends.
+pub fn ask(found: &Found, settings: &Settings, force: bool, io: &Io) -> Result<Answers> {
+    if !io.can_ask() {
+        return Err(Error::new("cannot ask for the settings: standard input and output must be terminals")
+            .hint("rsv-config init --model MODEL --fetch, or rsv-config init --yes for all defaults"));
+    }
+    let import = ask_what_to_import(found, io)?;
+    let watch = ask_for_watch(found, import.as_ref(), io)?;
+    let mut answers = Answers { import, watch, may_lack_model: true, force: true, ..Answers::default() };
+    let question = "Use the partition of the project you are in, where a command names none?";
+    if !settings.is_set(SCOPE) && io.ask_yes_or_no(question, true)? {
+        answers.scope = Some("auto".to_owned());
+    }
+    let question = "Keep secrets (keys, tokens, passwords, card numbers) out of what is stored?";
+    if !settings.is_set(REDACT) && io.ask_yes_or_no(question, true)? {
+        answers.redact = Some(true);
+    }
+    answers.mcp = ask_for_clients(found, io)?;
+    if force || !settings.is_set("model") {
+        answers.model = ask_for_model(settings, io)?;
+    }
+    let model = answers.model.clone().or_else(|| settings.text("model"));
+    answers.key = ask_for_key(settings, model.as_deref(), io)?;
+    let question = "Download an embedding model (at most 110 MB) to search by meaning?";
+    if !found.has_embedding_model && io.ask_yes_or_no(question, true)? {
+        answers.fetch = Some(Fetch::Suitable);
+    }
+    let question = "Search by meaning too, where you read the hits on a terminal?";
+    let may_have_model = answers.fetch.is_some() || found.has_embedding_model;
+    if may_have_model && !settings.is_set(SEARCH_BY) && io.ask_yes_or_no(question, true)? {
+        answers.meaning = Some(true);
+    }
+    Ok(answers)
+}
+
+/// Lists the histories that were not imported, and asks which to import; `None` if there are none.
+fn ask_what_to_import(found: &Found, io: &Io) -> Result<Option<Choice>> {
+    let mut names: Vec<&str> = Vec::new();
+    for history in found.new_histories() {
+        let (name, files) = (history.name(), &history.files);
+        if names.is_empty() {
+            io.note("other programs keep conversations here:");
+        }
+        let path = files.path.display();
+        io.note(format_args!("  {name:12} {:>10}  {path}", counted(files.files as u64, "file")));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { Ok(None) } else { ask_which("Import them?", &names, io).map(Some) }
+}
+
+/// Asks whether to start a service, if there is something to watch and none does.
+fn ask_for_watch(found: &Found, import: Option<&Choice>, io: &Io) -> Result<Option<bool>> {
+    let directories = found.to_watch(|history| import.is_some_and(|import| import.has(history.name())));
+    match found.service {
+        _ if directories.is_empty() => Ok(None),
+        WatchService::Enabled => Ok(None),
+        // The line for cron is shown, and nothing is started.
+        WatchService::Missing => Ok(Some(true)),
+        WatchService::Available => {
+            let question = "Import new sessions as they are written, by a service of systemd?";
+            io.ask_yes_or_no(question, true).map(Some)
+        }
+    }
+}
+
+/// Lists the clients that do not start rsv-mcp yet, and asks which shall; `None` if there are none.
+fn ask_for_clients(found: &Found, io: &Io) -> Result<Option<Choice>> {
+    let clients: Vec<&FoundClient> = found.clients_without_entry().collect();
+    if clients.is_empty() {
+        // Those whose settings cannot be changed are named with what to add.
+        return Ok(Some(Choice::All));
+    }
+    io.note("these programs can have the memory as tools, by an entry in their settings:");
+    for client in &clients {
+        io.note(format_args!("  {:12} {}", client.name(), client.file.display()));
+    }
+    let names: Vec<&str> = clients.iter().map(|client| client.name()).collect();
+    ask_which("Add the entry?", &names, io).map(Some)
+}
+
+/// Asks which of some things are wanted, until the answer says so.
+fn ask_which(question: &str, names: &[&str], io: &Io) -> Result<Choice> {
+    loop {
+        let answer = io.ask(&format!("{question} y, n, or names from the list"), "y")?;
+        match cli::yes_or_no(&answer) {
+            Some(true) => return Ok(Choice::All),
+            Some(false) => return Ok(Choice::None),
+            None => {}
+        }
+        let words = answer.split([',', ' ']).filter(|word| !word.is_empty());
+        let chosen: Vec<String> = words.map(str::to_owned).collect();
+        match chosen.iter().find(|name| !names.contains(&name.as_str())) {
+            None => return Ok(Choice::Named(chosen)),
+            Some(unknown) => {
+                let known = format!("answer y, n, or some of: {}", names.join(", "));
+                io.diagnostics().fault(&Error::new(format!("{unknown:?} is not in the list")).hint(known));
+            }
+        }
+    }
+}
+
+/// Asks for the model of requests that name none, until the answer can be one; `None` if it is left as it is.
+fn ask_for_model(settings: &Settings, io: &Io) -> Result<Option<String>> {
+    let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
+    let there = settings.text("model").unwrap_or_default();
+    loop {
+        let answer = io.ask(question, &there)?;
+        if is_value(&answer) {
+            return Ok(Some(answer).filter(|answer| !answer.is_empty()));
+        }
+        io.diagnostics().fault(&Error::new(format!("{answer:?} is no name of a model")));
+    }
+}
+
+/// Whether an answer can be a name or a key: a line that was typed for another question is not taken for one.
+fn is_value(answer: &str) -> bool {
+    cli::yes_or_no(answer).is_none() && !answer.contains(|c: char| c.is_whitespace() || c == '?')
+}
+
+/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
+fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
+    let Some(model) = model else { return Ok(None) };
+    let target = match Providers::new(settings)?.target(model) {
+        Ok(target) => target,
+        Err(refusal) => return Err(refusal.into_error()),
+    };
+    let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
+    else {
+        return Ok(None);
+    };
+    let question = format!("Key for {} (not shown; leave empty to use {variable}):", target.title());
+    loop {
+        let key = io.ask_secret(&question)?;
+        if is_value(&key) {
+            return Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()));
+        }
+        io.diagnostics().fault(&Error::new("what was typed is no key"));
+    }
+}
