@@ -558,15 +558,16 @@ fn init_needs_a_home() {
 
 #[test]
 fn an_import_by_init_that_is_interrupted_is_completed_by_the_next() {
-    const SESSIONS: usize = 40;
-    const LINES: usize = 500;
+    // More than two batches, so that the import takes long enough to show progress.
+    const SESSIONS: usize = 45;
+    const LINES: usize = 1000;
     let home = Home::new();
     for session in 0..SESSIONS {
         let entry = |n: usize| {
             let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
             let entry = json!({"type": role, "sessionId": format!("s{session}"), "cwd": "/nowhere/owls",
                 "uuid": format!("u{session}-{n}"), "timestamp": 1_770_000_000_000_u64 + n as u64 * 1000,
-                "message": {"role": role, "content": format!("word{session}x{n} {}", "filler ".repeat(n % 90))}});
+                "message": {"role": role, "content": format!("word{session}x{n} {}", "filler ".repeat(n % 9))}});
             format!("{entry}\n")
         };
         home.write(
