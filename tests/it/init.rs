@@ -448,15 +448,18 @@ fn init_takes_all_defaults_without_a_terminal() {
     assert_eq!(home.read(FILE).as_bytes(), before[&home.path(FILE)].as_ref().unwrap().as_slice());
     // Other places are told to those that have another environment.
     let home = with_past(Home::with_model()).env("RSV_STORE", "elsewhere.db");
-    let ran = home.run("rsv-config", &["init", "--yes", "--import=codex", "--mcp=claude"], "").to_string();
+    let ran = home
+        .run("rsv-config", &["init", "--yes", "--import=codex", "--mcp=claude", "--scope", "auto"], "")
+        .to_string();
     let settings: Value = serde_json::from_str(&home.read(".claude.json")).unwrap();
     let place = format!("sqlite:{}", home.path("elsewhere.db").display());
     assert_eq!(settings["mcpServers"]["rsv"], claude_entry(&["--store", &place]));
     assert!(ran.contains(".codex/sessions'\n") && !ran.contains(".claude/projects'"), "{ran}");
     assert_eq!(home.read(".codex/config.toml"), CODEX_SETTINGS);
-    assert!(
-        messages(&home).iter().all(|message| message["source"] == "codex") && !messages(&home).is_empty()
-    );
+    let stored = messages(&home);
+    assert!(!stored.is_empty() && stored.iter().all(|message| message["source"] == "codex"));
+    // The partition is that of the session, and not that of the directory in which init runs.
+    assert!(stored.iter().all(|message| message["partition"] == "owls"), "{stored:?}");
 }
 
 #[test]
