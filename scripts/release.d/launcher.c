@@ -2,27 +2,26 @@
  * no links, such as a wheel. scripts/release builds it. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 int main(int count, char **arguments) {
-    char own[PATH_MAX], program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - sizeof "rsv");
-    char *name = NULL;
-    if (length > 0 && count > 0) {
-        own[length] = '\0';
-        memcpy(program, own, (size_t)length + 1);
-        name = strrchr(own, '/');
-    }
-    if (name == NULL) {
-        fputs("rsv: error: cannot find rsv: the path of this program is unknown\n", stderr);
+    /* The kernel gives the path of this program, also where there is no /proc. It may lead through links. */
+    const char *called = (const char *)getauxval(AT_EXECFN);
+    char own[PATH_MAX], program[PATH_MAX + sizeof "rsv"];
+    if (count == 0 || called == NULL || realpath(called, own) == NULL) {
+        fputs("rsv: error: the path of this program is unknown\nrsv: hint: call it by its path\n", stderr);
         return 2;
     }
-    strcpy(program + (name + 1 - own), "rsv");
+    char *name = strrchr(own, '/') + 1;
+    memcpy(program, own, (size_t)(name - own));
+    strcpy(program + (name - own), "rsv");
     /* Whatever link it was called by: rsv tells its tools by their names. */
-    arguments[0] = name + 1;
+    arguments[0] = name;
     execv(program, arguments);
-    fprintf(stderr, "%s: error: cannot run %s: ", arguments[0], program);
+    fprintf(stderr, "%s: error: cannot run %s: ", name, program);
     perror(NULL);
     return 2;
 }

@@ -101,9 +101,9 @@ def npm(tree, version, out):
 
 def main():
     tree, launcher, version, glibc, out = sys.argv[1:]
-    tree, out = Path(tree), Path(out)
-    print(wheel(tree, Path(launcher), version, glibc, out))
-    print(npm(tree, version, out))
+    tree = Path(tree)
+    for made in wheel(tree, Path(launcher), version, glibc, Path(out)), npm(tree, version, Path(out)):
+        print(f"{out}/{made.name}")
 
 
 main()

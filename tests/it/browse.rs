@@ -36,7 +36,7 @@ fn furnished(home: Home) -> Home {
 }
 
 /// Runs a line of a shell that has sourced the functions, on a terminal.
-fn browse(home: &Home, shell: &str, columns: usize, line: &str) -> Option<Terminal> {
+pub(crate) fn browse(home: &Home, shell: &str, columns: usize, line: &str) -> Option<Terminal> {
     home.write("line", &format!("{}{line}\n", sourced(home, shell)));
     Terminal::run(home, columns, &format!("stty rows 24; {shell} line; echo \"ended $?\""))
 }

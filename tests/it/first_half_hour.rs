@@ -4,7 +4,8 @@ use crate::docs::{read, root};
 use crate::examples::{bare, can_run_examples, commands_in, provider};
 use crate::fake::dead;
 use crate::init::with_pip;
-use crate::install::{executable, files, real};
+use crate::install::{executable, files};
+use crate::packages::linked;
 use crate::support::Home;
 use crate::terminal::Terminal;
 use std::process::{Command, Stdio};
@@ -35,11 +36,10 @@ fn the_readme_leads_from_nothing_to_an_answer_and_back() {
     }
     let (sources, provider) = (Home::new(), provider());
     // cargo would take minutes; what it makes is here already.
-    let own = ["rsv", "rsv-ask", "rsv-config", "rsv-ingest", "rsv-proxy", "rsv-search", "rsv-view"];
-    let built = real(&sources, &own);
-    std::fs::create_dir(sources.path("target")).unwrap();
-    std::fs::rename(built, sources.path("target/release")).unwrap();
-    executable(&sources.write("bin/cargo", "#!/bin/sh\ntest \"$1\" = build\n"));
+    let built = sources.path("target/release/rsv-multicall");
+    std::fs::create_dir_all(built.parent().unwrap()).unwrap();
+    std::fs::rename(linked(&sources).join("rsv"), built).unwrap();
+    executable(&sources.write("bin/cargo", "#!/bin/sh\ntest \"$1\" = rustc\n"));
     // Any client that asks once will do.
     let body = r#"{"model":"llama3.2","messages":[{"role":"user","content":"And the beans?"}]}"#;
     let aider = format!(

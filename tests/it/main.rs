@@ -112,6 +112,7 @@ mod mutations;
 mod neo4j;
 mod neo4j_trouble;
 mod newer;
+mod packages;
 mod pager;
 mod parse;
 mod parse_directories;

@@ -1,6 +1,7 @@
 //! The pictures of the README: real commands on a terminal and what they print, and the graph of the demo.
 
-use crate::docs::{read, root};
+use crate::browse::browse;
+use crate::docs::{is_installed, read, root};
 use crate::examples::can_run_examples;
 use crate::support::Home;
 use anstyle::AnsiColor;
@@ -58,5 +59,40 @@ fn the_graph_of_the_readme_is_what_rsv_link_draws() {
     match std::env::var("RSV_TEST_RECORD") {
         Ok(path) => std::fs::write(root().join(path).join("graph.svg"), picture).unwrap(),
         Err(_) => assert_eq!(texts(&picture), texts(&read("scripts/graph.svg")), "run scripts/record"),
+    }
+}
+
+// Another version of fzf draws other borders; the rows are those of rsv-search.
+#[test]
+fn the_picture_of_rsv_browse_is_its_screen() {
+    const COLUMNS: u16 = 100;
+    if !is_installed("fzf") || !can_run_examples() {
+        return;
+    }
+    let home = Home::new().env("TZ", "UTC").env("RSV_TEST_NOW", "2026-11-21T08:00:00Z");
+    // Those of light terminals.
+    let home = home.env("FZF_DEFAULT_OPTS", "--color=fg+:0,bg+:7,hl+:0,gutter:-1,pointer:0");
+    home.run("rsv-ingest", &["-p", "demo"], read("scripts/demo.jsonl")).ok();
+    let Some(mut terminal) = browse(&home, "bash", COLUMNS.into(), "rsv-browse -p demo hotel room") else {
+        return;
+    };
+    terminal.see_all(["2/2", "1/13"]);
+    let shown = terminal.screen().rows_formatted(0, COLUMNS).map(|row| row + "\u{1b}[0m\n");
+    let shown: String = shown.collect();
+    let terminal = Term::new().fg_color(AnsiColor::Black.into()).bg_color(AnsiColor::BrightWhite.into());
+    let picture = terminal.render_svg(&shown);
+    match std::env::var("RSV_TEST_RECORD") {
+        Ok(path) => std::fs::write(root().join(path).join("browse.svg"), picture).unwrap(),
+        Err(_) => {
+            for hit in [
+                "What did the hotel want",
+                "The hotel in Rua dos Sapateiros asked 140 euros a night for room 3",
+            ] {
+                assert!(
+                    picture.contains(hit) && read("scripts/browse.svg").contains(hit),
+                    "run scripts/record"
+                );
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::fake::Wire;
 use crate::support::{Home, PATIENCE, readers};
 use serde_json::json;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -13,6 +14,7 @@ pub(crate) struct Terminal {
     keys: ChildStdin,
     pieces: Receiver<Vec<u8>>,
     seen: Vec<u8>,
+    screen: vt100::Parser,
 }
 
 impl Terminal {
@@ -38,7 +40,11 @@ impl Terminal {
                 }
             }
         });
-        Some(Terminal { child, keys, pieces, seen: Vec::new() })
+        let screen = {
+            let [rows, columns] = [24, columns].map(|size| NonZero::try_from(size as u16).unwrap());
+            vt100::Parser::new(rows, columns, 0)
+        };
+        Some(Terminal { child, keys, pieces, seen: Vec::new(), screen })
     }
 
     /// Starts a tool on a terminal of 80 columns.
@@ -67,8 +73,15 @@ impl Terminal {
                 return seen[..begin].to_owned();
             }
             let piece = self.pieces.recv_timeout(PATIENCE);
-            self.seen.extend(piece.unwrap_or_else(|_| panic!("{texts:?} is not seen: {seen:?}")));
+            let piece = piece.unwrap_or_else(|_| panic!("{texts:?} is not seen: {seen:?}"));
+            self.screen.process(&piece);
+            self.seen.extend(piece);
         }
+    }
+
+    /// The screen of 24 rows, as of what was waited for, with its colours.
+    pub(crate) fn screen(&self) -> &vt100::Screen {
+        self.screen.screen()
     }
 
     /// Waits for the end: what was seen since the last text that was waited for, and the exit status.
