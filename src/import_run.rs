@@ -59,6 +59,8 @@ impl ImportRun {
     pub fn run(mut self, store: &mut dyn Store, io: &mut Io) -> Result<ImportReport> {
         let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
         let mut bar = io.progress();
+        // The rate counts from here.
+        bar.set("importing", 0, self.file_count.map(|count| count as u64));
         let mut lines = 0;
         loop {
             let gathered = self.ingest.gather(&mut self.feed, &mut |line| {

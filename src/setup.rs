@@ -16,6 +16,6 @@ mod watch_service;
 
 pub use apply::apply;
 pub use client::NAMES as CLIENTS;
-pub use find::{Found, clients_without_entry, has_histories};
+pub use find::{Found, has_client_without_entry, has_histories};
 pub use plan::{Answers, Choice, Fetch, Plan};
 pub use questions::ask;

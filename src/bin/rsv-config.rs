@@ -102,7 +102,7 @@ struct Init {
     #[arg(long)]
     yes: bool,
     /// Import the conversations of these programs, else of all, that 'rsv-import --find' lists
-    #[arg(long, value_name = "PROGRAM,...", num_args = 0.., require_equals = true, value_delimiter = ',', value_parser = programs(), hide_possible_values = true)]
+    #[arg(long, value_name = "PROGRAM,...", num_args = 0..=1, value_delimiter = ',', value_parser = programs(), hide_possible_values = true)]
     import: Option<Vec<String>>,
     /// Import nothing
     #[arg(long, conflicts_with = "import")]
@@ -120,7 +120,7 @@ struct Init {
     #[arg(long, conflicts_with = "redact")]
     no_redact: bool,
     /// Have these clients, else all that are installed, start rsv-mcp: claude, codex, zed, vscode
-    #[arg(long, value_name = "CLIENT,...", num_args = 0.., require_equals = true, value_delimiter = ',', value_parser = setup::CLIENTS, hide_possible_values = true)]
+    #[arg(long, value_name = "CLIENT,...", num_args = 0..=1, value_delimiter = ',', value_parser = setup::CLIENTS, hide_possible_values = true)]
     mcp: Option<Vec<String>>,
     /// Change the settings of no client
     #[arg(long, conflicts_with = "mcp")]

@@ -35,7 +35,7 @@ pub(super) fn next_step(situation: &Situation, summary: &Result<StoreSummary>) -
         "rsv-embed --pending"
     } else if can_import {
         "rsv-import --find"
-    } else if !setup::clients_without_entry(settings).is_empty() {
+    } else if setup::has_client_without_entry(settings) {
         "rsv-config init --mcp"
     } else if !has_model {
         // 'init' was answered without one.

@@ -21,8 +21,9 @@ pub fn apply(plan: Plan, io: &mut Io) -> Result<()> {
     for (key, value) in &plan.settings {
         config::set(&io.common, &Key::parse(key)?, value)?;
     }
-    report(&plan.settings, io)?;
+    // The flag of the scope is an answer, and not for the import, which follows the projects of the programs.
     let settings = config::load(&io.common)?;
+    report(&plan.settings, &settings, io)?;
     let paths = settings.places();
     for client in &plan.clients {
         add_entry(client, plan.are_clients_named, &settings, io);
@@ -39,7 +40,7 @@ pub fn apply(plan: Plan, io: &mut Io) -> Result<()> {
 }
 
 /// Says what was set, in which file, and whether secrets are kept out of the store.
-fn report(set: &[(String, String)], io: &mut Io) -> Result<()> {
+fn report(set: &[(String, String)], settings: &Settings, io: &Io) -> Result<()> {
     let path = config::path(&io.common)?;
     let path = path.display();
     match set {
@@ -50,7 +51,6 @@ fn report(set: &[(String, String)], io: &mut Io) -> Result<()> {
         let value = if Key::parse(key)?.is_secret() { "****" } else { value };
         io.note(format_args!("  {key} = {value}"));
     }
-    let settings = config::load_without_notes(io)?;
     io.note(match settings.boolean(REDACT) {
         Some(true) => "secrets are kept out of what is stored; see 'Secrets' in 'man rsv-ingest'",
         _ => "secrets are stored as they are; to keep them out, run: rsv-config set ingest.redact true",

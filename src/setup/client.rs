@@ -59,7 +59,7 @@ const CLIENTS: [Client; 4] = [
 ];
 
 /// A client on this machine.
-pub struct FoundClient {
+pub(super) struct FoundClient {
     pub(super) client: &'static Client,
     pub(super) file: PathBuf,
     pub(super) is_installed: bool,
@@ -68,12 +68,12 @@ pub struct FoundClient {
 }
 
 impl FoundClient {
-    pub fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         self.client.name
     }
 
     /// Whether it is installed, and starts rsv-mcp once its settings say so, which they do not yet.
-    pub fn can_get_entry(&self) -> bool {
+    pub(super) fn can_get_entry(&self) -> bool {
         self.is_installed && matches!(self.has_entry, Ok(false))
     }
 }

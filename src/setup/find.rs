@@ -1,4 +1,4 @@
-//! Finds what can be set up. It reads no history, and changes nothing.
+//! Finds what can be set up. It changes nothing, and of histories it reads only the beginnings of downloads.
 
 use super::client::{self, FoundClient};
 use super::watch_service::WatchService;
@@ -11,10 +11,10 @@ use crate::store::{self, OpenMode};
 use std::path::PathBuf;
 
 /// A place in which another program keeps conversations.
-pub struct History {
-    pub files: FoundFiles,
+pub(super) struct History {
+    pub(super) files: FoundFiles,
     /// Whether they were imported before, or are watched.
-    pub is_imported: bool,
+    pub(super) is_imported: bool,
 }
 
 impl History {
@@ -26,11 +26,11 @@ impl History {
 
 /// All that can be set up.
 pub struct Found {
-    pub histories: Vec<History>,
+    pub(super) histories: Vec<History>,
     /// The directories in which programs write running sessions.
     pub(super) session_directories: Vec<PathBuf>,
     pub(super) service: WatchService,
-    pub clients: Vec<FoundClient>,
+    pub(super) clients: Vec<FoundClient>,
     /// Whether an embedding model is installed.
     pub(super) has_embedding_model: bool,
 }
@@ -80,10 +80,9 @@ impl Found {
     }
 }
 
-/// The names of the installed clients whose settings lack an entry.
-pub fn clients_without_entry(settings: &Settings) -> Vec<&'static str> {
-    let found = client::find(&settings.places()).into_iter();
-    found.filter(FoundClient::can_get_entry).map(|client| client.name()).collect()
+/// Whether a client is installed whose settings lack an entry.
+pub fn has_client_without_entry(settings: &Settings) -> bool {
+    client::find(&settings.places()).iter().any(FoundClient::can_get_entry)
 }
 
 /// Whether other programs keep conversations in their own places. Downloads are not looked at.

@@ -448,15 +448,18 @@ fn init_takes_all_defaults_without_a_terminal() {
     assert_eq!(home.read(FILE).as_bytes(), before[&home.path(FILE)].as_ref().unwrap().as_slice());
     // Other places are told to those that have another environment.
     let home = with_past(Home::with_model()).env("RSV_STORE", "elsewhere.db");
-    let ran = home.run("rsv-config", &["init", "--yes", "--import=codex", "--mcp=claude"], "").to_string();
+    let ran = home
+        .run("rsv-config", &["init", "--yes", "--import=codex", "--mcp=claude", "--scope", "auto"], "")
+        .to_string();
     let settings: Value = serde_json::from_str(&home.read(".claude.json")).unwrap();
     let place = format!("sqlite:{}", home.path("elsewhere.db").display());
     assert_eq!(settings["mcpServers"]["rsv"], claude_entry(&["--store", &place]));
     assert!(ran.contains(".codex/sessions'\n") && !ran.contains(".claude/projects'"), "{ran}");
     assert_eq!(home.read(".codex/config.toml"), CODEX_SETTINGS);
-    assert!(
-        messages(&home).iter().all(|message| message["source"] == "codex") && !messages(&home).is_empty()
-    );
+    let stored = messages(&home);
+    assert!(!stored.is_empty() && stored.iter().all(|message| message["source"] == "codex"));
+    // The partition is that of the session, and not that of the directory in which init runs.
+    assert!(stored.iter().all(|message| message["partition"] == "owls"), "{stored:?}");
 }
 
 #[test]
@@ -558,15 +561,16 @@ fn init_needs_a_home() {
 
 #[test]
 fn an_import_by_init_that_is_interrupted_is_completed_by_the_next() {
-    const SESSIONS: usize = 40;
-    const LINES: usize = 500;
+    // More than two batches, so that the import takes long enough to show progress.
+    const SESSIONS: usize = 45;
+    const LINES: usize = 1000;
     let home = Home::new();
     for session in 0..SESSIONS {
         let entry = |n: usize| {
             let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
             let entry = json!({"type": role, "sessionId": format!("s{session}"), "cwd": "/nowhere/owls",
                 "uuid": format!("u{session}-{n}"), "timestamp": 1_770_000_000_000_u64 + n as u64 * 1000,
-                "message": {"role": role, "content": format!("word{session}x{n} {}", "filler ".repeat(n % 90))}});
+                "message": {"role": role, "content": format!("word{session}x{n} {}", "filler ".repeat(n % 9))}});
             format!("{entry}\n")
         };
         home.write(
