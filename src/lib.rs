@@ -52,6 +52,7 @@ pub mod picture; // 11  pictures of stored records
 
 pub mod forward; // 12  a request to its provider, the answer back
 
+pub mod ask; // 13  a conversation with a model, at a prompt
 pub mod structured; // 13  a model's answer as JSON, by a schema
 
 pub mod distill; // 14  sessions into memories
