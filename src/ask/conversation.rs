@@ -47,9 +47,12 @@ impl Conversation {
         which.except.ids.extend(RecallRules::read(store, &scopes)?.never().cloned());
         let messages = store.last_of(&which, MAX_MESSAGES)?;
         let accounts = store.last_of(&Select::records(vec![&ACCOUNT], scopes), MAX_MESSAGES)?;
-        let accounts: HashMap<&str, Account> =
-            accounts.iter().map(|record| (record.trace_id.as_str(), Account::from_record(record))).collect();
-        let evidence = Evidence { accounts, gap: settings.duration("enrich.recent_gap"), settings };
+        let mut evidence =
+            Evidence { accounts: HashMap::new(), gap: settings.duration("enrich.recent_gap"), settings };
+        for record in &accounts {
+            let of_turn = evidence.accounts.entry(record.trace_id.as_str()).or_default();
+            of_turn.push(Account::from_record(record));
+        }
         let turns: Vec<&[StoredRecord]> = messages.chunk_by(|a, b| a.trace_id == b.trace_id).collect();
         let goes_on = |pair: &&[&[StoredRecord]]| evidence.goes_on(pair[1], pair[0]);
         let count = turns.windows(2).rev().take_while(goes_on).count() + 1;
@@ -100,8 +103,8 @@ impl PastTurn {
 
 /// The signs by which a turn went on with another.
 struct Evidence<'a> {
-    /// The accounts of the turns, by their traces.
-    accounts: HashMap<&'a str, Account>,
+    /// The accounts of the requests of each turn, by its trace.
+    accounts: HashMap<&'a str, Vec<Account>>,
     /// The longest pause within a sitting; `None` for any.
     gap: Option<Duration>,
     settings: &'a Settings,
@@ -111,17 +114,17 @@ impl Evidence<'_> {
     /// Whether a turn went on with the one before it.
     fn goes_on(&self, turn: &[StoredRecord], before: &[StoredRecord]) -> bool {
         let (Some(first), Some(last)) = (turn.first(), before.last()) else { return false };
-        match self.accounts.get(first.trace_id.as_str()).filter(|account| self.knows(account)) {
-            Some(account) => account.left_out.iter().any(|left| {
-                let is_it =
-                    |record: &StoredRecord| record.role == Some(Role::Assistant) && record.id == left.id;
-                left.reason == IN_REQUEST && before.iter().any(is_it)
-            }),
-            None => {
-                let pause = first.timestamp.saturating_sub(last.timestamp).max(0).unsigned_abs();
-                self.gap.is_none_or(|gap| Duration::from_millis(pause) <= gap)
-            }
+        let accounts = self.accounts.get(first.trace_id.as_str());
+        let accounts: Vec<&Account> =
+            accounts.into_iter().flatten().filter(|account| self.knows(account)).collect();
+        if accounts.is_empty() {
+            let pause = first.timestamp.saturating_sub(last.timestamp).max(0).unsigned_abs();
+            return self.gap.is_none_or(|gap| Duration::from_millis(pause) <= gap);
         }
+        let is_answer =
+            |id: &str| before.iter().any(|record| record.role == Some(Role::Assistant) && record.id == id);
+        let left_out = accounts.iter().flat_map(|account| &account.left_out);
+        left_out.filter(|left| left.reason == IN_REQUEST).any(|left| is_answer(&left.id))
     }
 
     /// Whether an account names the recent messages that its request had.

@@ -99,8 +99,9 @@ impl Prompt {
             interrupts: Interrupts::catch()?,
             text: format!("{}> ", view::place(asker.scope(), PLACE_COLUMNS)),
         };
-        let read = prompt.history.load(asker.settings());
-        prompt.keep_history(read, io)?;
+        let loaded = prompt.history.load(asker.settings());
+        prompt.note_failure(loaded, io);
+        prompt.give_history()?;
         Ok(prompt)
     }
 
@@ -116,17 +117,24 @@ impl Prompt {
                 continue;
             }
             let added = self.history.add(&line);
-            self.keep_history(added, io)?;
+            self.note_failure(added, io);
+            if let Some(added) = self.history.lines().last() {
+                self.editor.add_history_entry(added).map_err(terminal_error)?;
+            }
             return Ok(Some(line));
         }
     }
 
-    /// Gives the lines of the history to the editor. If its file failed, that is noted once, and it is not used any more.
-    fn keep_history(&mut self, done: Result<()>, io: &Io) -> Result<()> {
+    /// Notes, once, that the file of the history failed; it is not used any more.
+    fn note_failure(&mut self, done: Result<()>, io: &Io) {
         if let Err(error) = done {
             io.note(format_args!("{error}; the lines of this prompt are not kept"));
             self.history.give_up_file();
         }
+    }
+
+    /// Gives the lines of the history to the editor.
+    fn give_history(&mut self) -> Result<()> {
         self.editor.clear_history().map_err(terminal_error)?;
         for line in self.history.lines() {
             self.editor.add_history_entry(line).map_err(terminal_error)?;
@@ -166,17 +174,14 @@ impl Prompt {
         }
         let Some(forgotten) = asker.forget_last(io)? else { return Ok(()) };
         let removed = self.history.forget(&question);
-        self.keep_history(removed, io)?;
+        self.note_failure(removed, io);
+        self.give_history()?;
         let records = counted(forgotten.removed, "record");
-        io.aside(
-            match forgotten.derived {
-                0 => format!("{records} removed"),
-                derived => format!(
-                    "{records} removed; {derived} made from it stay: rsv-forget --derived removes such"
-                ),
-            },
-            true,
-        );
+        let derived = match forgotten.derived {
+            0 => String::new(),
+            derived => format!("; {derived} made from it stay: 'rsv-forget --derived' removes such"),
+        };
+        io.aside(format_args!("{records} removed{derived}"), true);
         Ok(())
     }
 }
