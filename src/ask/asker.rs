@@ -100,7 +100,10 @@ impl Asker {
     /// or printed; that it broke off is only reported. Ctrl-C stops an answer, where it is caught.
     pub fn ask(&mut self, question: &str, interrupts: Option<&Interrupts>, io: &mut Io) -> Result<()> {
         let enriched = self.enrich(question)?;
-        let sources = Sources::of(&enriched, self.enricher.store());
+        let prints_sources = self.lists_sources || io.stdout_is_tty();
+        // A prompt may be asked for them later.
+        let sources =
+            (prints_sources || interrupts.is_some()).then(|| Sources::of(&enriched, self.enricher.store()));
         let trace_id = enriched.account_record.trace_id;
         let received = http::run(answer::receive(enriched.line, &self.settings, interrupts, io))?;
         let PrintedAnswer { end, printed, is_stopped } = received;
@@ -120,8 +123,8 @@ impl Asker {
         if is_stopped {
             io.aside("stopped; the part that arrived is stored", false);
         }
-        self.sources = Some(sources);
-        if self.lists_sources || io.stdout_is_tty() {
+        self.sources = sources;
+        if prints_sources {
             self.print_sources(self.lists_sources, io);
         }
         Ok(())
@@ -188,7 +191,7 @@ impl Asker {
     pub(super) fn forget_last(&mut self, io: &Io) -> Result<Option<Forgotten>> {
         let Some(last) = self.conversation.last() else { return Ok(None) };
         let (scope, now) = (self.enricher.scope(), io.clock.now());
-        let forgotten = forget::forget_turn(&self.settings, scope, &last.trace_id, now)?;
+        let forgotten = forget::forget_turn(&self.settings, scope, last, now)?;
         self.conversation.remove_last();
         self.sources = None;
         Ok(Some(forgotten))

@@ -30,6 +30,8 @@ pub(super) struct Conversation {
 /// A turn that was answered.
 pub(super) struct PastTurn {
     pub(super) trace_id: String,
+    /// The ids of its messages, if these may not be all of their trace.
+    pub(super) ids: Vec<String>,
     /// Its messages as a request has them; the first is the user's.
     messages: Vec<Object>,
     /// The text of its first message.
@@ -53,7 +55,11 @@ impl Conversation {
             let of_turn = evidence.accounts.entry(record.trace_id.as_str()).or_default();
             of_turn.push(Account::from_record(record));
         }
-        let turns: Vec<&[StoredRecord]> = messages.chunk_by(|a, b| a.trace_id == b.trace_id).collect();
+        // The turns of an imported conversation may all have its trace.
+        let is_of_turn = |before: &StoredRecord, message: &StoredRecord| {
+            before.trace_id == message.trace_id && message.role != Some(Role::User)
+        };
+        let turns: Vec<&[StoredRecord]> = messages.chunk_by(is_of_turn).collect();
         let goes_on = |pair: &&[&[StoredRecord]]| evidence.goes_on(pair[1], pair[0]);
         let count = turns.windows(2).rev().take_while(goes_on).count() + 1;
         let turns = turns[turns.len().saturating_sub(count)..].iter();
@@ -76,7 +82,8 @@ impl Conversation {
         if !answer.is_empty() {
             messages.push(message("assistant", answer));
         }
-        self.turns.push(PastTurn { trace_id, messages, question: question.to_owned(), timestamp });
+        let (ids, question) = (Vec::new(), question.to_owned());
+        self.turns.push(PastTurn { trace_id, ids, messages, question, timestamp });
     }
 
     /// Takes the last turn out.
@@ -90,6 +97,7 @@ impl PastTurn {
         let (first, last) = (records.first(), records.last());
         PastTurn {
             trace_id: first.map(|record| record.trace_id.clone()).unwrap_or_default(),
+            ids: records.iter().map(|record| record.id.clone()).collect(),
             messages: records.iter().map(as_turn).collect(),
             question: first.map(|record| record.text.clone()).unwrap_or_default(),
             timestamp: last.map(|record| record.timestamp).unwrap_or_default(),
@@ -114,6 +122,9 @@ impl Evidence<'_> {
     /// Whether a turn went on with the one before it.
     fn goes_on(&self, turn: &[StoredRecord], before: &[StoredRecord]) -> bool {
         let (Some(first), Some(last)) = (turn.first(), before.last()) else { return false };
+        if first.trace_id == last.trace_id {
+            return true;
+        }
         let accounts = self.accounts.get(first.trace_id.as_str());
         let accounts: Vec<&Account> =
             accounts.into_iter().flatten().filter(|account| self.knows(account)).collect();

@@ -1,10 +1,11 @@
 //! Forgets a turn, as rsv-forget does it.
 
+use super::conversation::PastTurn;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::forget;
 use crate::record::{ACCOUNT, MESSAGE, Scope, Scopes};
-use crate::store::{self, OpenMode, Select};
+use crate::store::{self, Except, OpenMode, Select};
 
 /// The numbers of the records of a turn.
 pub(super) struct Forgotten {
@@ -15,11 +16,24 @@ pub(super) struct Forgotten {
 }
 
 /// Removes the messages and the account of a turn, with all that say the same words.
-pub(super) fn forget_turn(settings: &Settings, scope: &Scope, trace_id: &str, now: i64) -> Result<Forgotten> {
+pub(super) fn forget_turn(
+    settings: &Settings,
+    scope: &Scope,
+    turn: &PastTurn,
+    now: i64,
+) -> Result<Forgotten> {
     let store = &mut *store::open(&settings.store()?, OpenMode::Create)?;
-    let scopes = Scopes::One(scope.clone());
-    let which =
-        Select { trace_id: Some(trace_id.to_owned()), ..Select::records(vec![&MESSAGE, &ACCOUNT], scopes) };
+    let of_trace = |kinds| Select {
+        trace_id: Some(turn.trace_id.clone()),
+        ..Select::records(kinds, Scopes::One(scope.clone()))
+    };
+    let mut which = of_trace(vec![&MESSAGE, &ACCOUNT]);
+    if !turn.ids.is_empty() {
+        let except = Except { ids: turn.ids.clone(), ..Except::default() };
+        if store.count(&Select { except, ..of_trace(vec![&MESSAGE]) }, 1)? > 0 {
+            which.only = Some(turn.ids.clone());
+        }
+    }
     let mut ids = forget::select(store, &which)?;
     ids.extend(forget::same_words(store, &ids)?);
     let derived = forget::derived(store, &ids)?.len();

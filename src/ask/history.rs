@@ -5,9 +5,9 @@ use crate::error::{Context, Result};
 use crate::record::quote;
 use crate::redact::Redactor;
 use crate::staging;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// The name of the file, in the state directory.
@@ -69,7 +69,11 @@ impl History {
             DirBuilder::new().recursive(true).mode(0o700).create(directory).context(context())?;
         }
         let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(file);
-        opened.and_then(|mut opened| opened.write_all(json.as_bytes())).context(context())
+        let written = opened.and_then(|mut opened| {
+            opened.set_permissions(Permissions::from_mode(0o600))?;
+            opened.write_all(json.as_bytes())
+        });
+        written.context(context())
     }
 
     /// Removes every line with this text from the file, too.

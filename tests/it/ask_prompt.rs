@@ -338,6 +338,26 @@ fn a_turn_is_forgotten_at_the_prompt(home: Home) {
 on_each_store!(a_turn_is_forgotten_at_the_prompt);
 
 #[test]
+fn of_a_conversation_with_one_trace_only_the_last_turn_is_forgotten() {
+    let home = with_provider(&Home::new(), "http://127.0.0.1:9");
+    let said = ["Where is the saw?", "In the shed.", "And the ladder?", "Beside it."];
+    let line = |(at, content): (usize, &&str)| {
+        let role = ["user", "assistant"][at % 2];
+        json!({"role": role, "content": content, "trace_id": "t", "timestamp": 1_772_352_000_000_u64 + at as u64})
+            .to_string()
+            + "\n"
+    };
+    home.ingest(&["-p", "p"], &said.iter().enumerate().map(line).collect::<String>());
+    let Some(mut terminal) = prompt(&home, "-c") else { return };
+    terminal.press("/forget\r");
+    terminal.see("Forget “And the ladder?” and its answer? [y/N] ");
+    assert!(say(&mut terminal, "y").contains("2 records removed"));
+    terminal.press("\u{4}");
+    assert_eq!(terminal.end().1, 0);
+    assert_eq!(home.contents("rsv-view", &["-p", "p"]), said[..2]);
+}
+
+#[test]
 fn the_history_is_private_short_and_without_secrets() {
     let provider = provider();
     let home = with_provider(&Home::new(), &provider.url());
