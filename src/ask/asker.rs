@@ -75,7 +75,7 @@ impl Asker {
                     let messages = counted(self.conversation.messages().count() as u64, "message");
                     let date = view::date(last.timestamp, &io.layout().zone);
                     let question = view::excerpt(&last.question, EXCERPT_COLUMNS);
-                    format!("goes on with {place}: {messages}, the last of {date}, after {question}")
+                    format!("goes on with {place}: {messages} up to {date}, last asked {question}")
                 }
             },
             false,
@@ -148,7 +148,9 @@ impl Asker {
             sources.summary(io.clock.now(), &layout.zone)
         ));
         if self.lists_sources {
-            sources.lines(&layout).iter().for_each(|line| io.aside(line, true));
+            for line in sources.lines(&layout) {
+                io.aside(line, true);
+            }
         }
         Ok(())
     }
@@ -167,7 +169,7 @@ impl Asker {
     pub(super) fn print_sources(&self, is_list: bool, io: &Io) {
         let layout = io.layout();
         let Some(sources) = &self.sources else {
-            return io.aside("nothing was asked yet", true);
+            return io.aside("there is no answer yet", true);
         };
         io.aside(sources.summary(io.clock.now(), &layout.zone), is_list);
         if is_list {

@@ -32,7 +32,7 @@ impl History {
         History { file, redactor, lines: Vec::new() }
     }
 
-    /// Reads the file, and shortens it to as many lines as the settings allow. What is no line is left out.
+    /// Reads the file, and shortens it to as many lines as the settings allow. Invalid lines are left out.
     pub(super) fn load(&mut self, settings: &Settings) -> Result<()> {
         self.lines = self.read()?;
         let surplus = self.lines.len().saturating_sub(limit(settings));

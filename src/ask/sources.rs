@@ -1,4 +1,4 @@
-//! What was recalled for a question, and from where, as text for people.
+//! The records that were recalled for a question, with their places, as text for people.
 
 use crate::cli::Layout;
 use crate::enrich::Enriched;

@@ -236,8 +236,8 @@ fn a_prompt_asks_one_question_after_the_other() {
 
     // The next prompt goes on with the last conversation, and knows the lines of this one.
     let mut terminal = Terminal::start(&home, "rsv-ask", "-p p -c").unwrap();
-    terminal.see("goes on with p: 2 messages, the last of ");
-    terminal.see("after “A pear?”");
+    terminal.see("goes on with p: 2 messages up to ");
+    terminal.see(", last asked “A pear?”");
     terminal.see("p> ");
     assert!(say(&mut terminal, "\u{1b}[A\u{1b}[D tree").contains("\nSo A pear tree it is.\n"));
     terminal.press("/quit\r");
@@ -308,7 +308,7 @@ fn an_error_leads_back_to_the_prompt() {
     assert_eq!(messages(&provider.seen()[1]).len(), 1);
 }
 
-/// Keeps: What is forgotten at the prompt is gone from the store, the conversation and the history.
+/// Keeps: A turn that is forgotten at the prompt is gone from the store, the conversation and the history.
 fn a_turn_is_forgotten_at_the_prompt(home: Home) {
     let provider = provider();
     let home = with_provider(&home, &provider.url());
@@ -364,7 +364,9 @@ fn the_history_is_private_short_and_without_secrets() {
     let file = ".local/state/rsv/ask_history";
     let ask = |home: &Home, lines: &[&str]| {
         let mut terminal = prompt(home, "")?;
-        lines.iter().for_each(|line| drop(say(&mut terminal, line)));
+        for line in lines {
+            say(&mut terminal, line);
+        }
         terminal.press("\u{4}");
         Some(terminal.end().1)
     };
