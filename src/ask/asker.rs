@@ -25,6 +25,7 @@ pub struct Asker {
     settings: Settings,
     redactor: Option<Redactor>,
     model: Option<String>,
+    trace_id: Option<String>,
     enricher: LineEnricher,
     conversation: Conversation,
     /// Those of the last answer.
@@ -42,11 +43,13 @@ impl Asker {
         trace_id: Option<String>,
         io: &Io,
     ) -> Result<Asker> {
-        let enricher = LineEnricher::new(settings.clone(), &io.common, trace_id, io.clock, io.diagnostics())?;
+        let enricher =
+            LineEnricher::new(settings.clone(), &io.common, trace_id.clone(), io.clock, io.diagnostics())?;
         Ok(Asker {
             settings,
             redactor,
             model,
+            trace_id,
             enricher,
             conversation: Conversation::default(),
             sources: None,
@@ -66,7 +69,7 @@ impl Asker {
             return Err(Error::new("the last conversation cannot be read, since the store cannot be opened")
                 .hint("leave out --continue to ask without it"));
         };
-        self.conversation = Conversation::last_of(store, &scope, &self.settings)?;
+        self.conversation = Conversation::last_of(store, &scope, self.trace_id.as_ref(), &self.settings)?;
         let place = view::place(&scope, EXCERPT_COLUMNS);
         io.aside(
             match self.conversation.last() {

@@ -41,11 +41,18 @@ pub(super) struct PastTurn {
 }
 
 impl Conversation {
-    /// The last conversation of a scope; empty if that has no question. Messages that are never recalled are left out.
-    pub(super) fn last_of(store: &mut dyn Store, scope: &Scope, settings: &Settings) -> Result<Conversation> {
+    /// The last conversation of a scope; empty if that has no question. Messages of the trace of the next turn, which is
+    /// then asked once more, are left out, and those that are never recalled.
+    pub(super) fn last_of(
+        store: &mut dyn Store,
+        scope: &Scope,
+        next_trace: Option<&String>,
+        settings: &Settings,
+    ) -> Result<Conversation> {
         let scopes = Scopes::One(scope.clone());
         let mut which = Select::messages(scopes.clone());
         which.roles = vec![Role::User, Role::Assistant];
+        which.except.traces.extend(next_trace.cloned());
         which.except.ids.extend(RecallRules::read(store, &scopes)?.never().cloned());
         let messages = store.last_of(&which, MAX_MESSAGES)?;
         let accounts = store.last_of(&Select::records(vec![&ACCOUNT], scopes), MAX_MESSAGES)?;

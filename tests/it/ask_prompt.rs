@@ -79,6 +79,11 @@ fn what_goes_on_has_the_turns_before_it(home: Home) {
         assert_eq!(seen[3].text().matches(said).count(), 1, "{said}: {}", seen[3].text());
     }
     assert_eq!(home.contents("rsv-view", &["-p", "p", "20"]).len(), 8);
+    // A turn that is asked once more does not go on with itself.
+    for _ in 0..2 {
+        home.run("rsv-ask", &["-p", "p", "-c", "--trace", "t", "A fig?"], "").ok();
+        assert_eq!(messages(provider.seen().last().unwrap()).len(), 7);
+    }
 }
 
 on_each_store!(what_goes_on_has_the_turns_before_it);
