@@ -30,7 +30,7 @@ pub use out::Out;
 pub use progress::Progress;
 pub use silence::{SlowTask, report_lock_wait, report_migration};
 pub use stderr::filter_stderr;
-pub use stop::{ignores_hangup, on_stop};
+pub use stop::{Interrupts, ignores_hangup, on_stop};
 pub use style::{Layout, Style};
 
 pub(crate) use clock::in_user_zone;

@@ -32,6 +32,7 @@ pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
 pub use schedule::{RecallStep, Schedule};
+pub use session::as_turn;
 pub use turn::{Memory, Turn};
 
 use crate::api;

@@ -54,6 +54,7 @@ pub mod setup; // 11  the first settings, by what is there
 pub mod doctor; // 12  checks of an installation, with remedies
 pub mod forward; // 12  a request to its provider, the answer back
 
+pub mod ask; // 13  a conversation with a model, at a prompt
 pub mod structured; // 13  a model's answer as JSON, by a schema
 
 pub mod distill; // 14  sessions into memories

@@ -126,6 +126,14 @@ pub fn wrapped(lead: &str, text: &str, margin: usize, layout: &Layout) -> String
     out
 }
 
+/// A scope in at most this many columns, `garden/desk`; the instance that nobody named is left out.
+pub fn place(scope: &Scope, width: usize) -> String {
+    if scope.is_of_partition_alone() {
+        return wrap::cut(&visible(&scope.partition).replace('\n', " "), width);
+    }
+    heads::shown_scope(scope, width)
+}
+
 /// The date of a record, `2026-11-21 07:03`, followed by its scope where the layout shows scopes.
 pub fn origin(record: &StoredRecord, layout: &Layout) -> String {
     let date = date(record.timestamp, &layout.zone);

@@ -9,7 +9,7 @@ use super::out::Out;
 use super::progress::Progress;
 use super::stderr;
 use super::stop::stop_signals;
-use super::style::Layout;
+use super::style::{Layout, Style};
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
 use crate::lines::{Feed, binary_format, too_long};
@@ -121,6 +121,17 @@ impl Io {
     /// Prints what a run did, if a person reads standard error, or if `-v`.
     pub fn summary(&self, text: impl Display) {
         if is_terminal(Stream::Stderr) { self.note(text) } else { self.detail(text) }
+    }
+
+    /// Prints a line for a person who reads standard error, dim and without the name of the tool; to anything else, only
+    /// if it is asked for.
+    pub fn aside(&self, text: impl Display, is_asked_for: bool) {
+        let is_read = is_terminal(Stream::Stderr);
+        if self.diagnostics.is_quiet() || !is_read && !is_asked_for {
+            return;
+        }
+        let layout = Layout { colour: is_read && self.common.colour(true), ..self.layout() };
+        self.diagnostics.record(&layout.paint(Style::Dim, &on_one_line(&text.to_string())));
     }
 
     /// Whether `summary` prints anything.

@@ -92,6 +92,8 @@ pub struct EnvironmentPaths {
     pub data: Option<PathBuf>,
     /// `rsv` in the XDG cache directory; none without a home.
     pub cache: Option<PathBuf>,
+    /// `rsv` in the XDG state directory; none without a home.
+    pub state: Option<PathBuf>,
     /// The directory that the running program is in.
     pub program: Option<PathBuf>,
     /// The directories in which the shell looks for programs.
@@ -116,6 +118,7 @@ impl EnvironmentPaths {
             home: path("HOME"),
             data: xdg("XDG_DATA_HOME", ".local/share"),
             cache: xdg("XDG_CACHE_HOME", ".cache"),
+            state: xdg("XDG_STATE_HOME", ".local/state"),
             program: program.and_then(|program| program.parent().map(Path::to_owned)),
             programs: paths("PATH"),
             manuals: paths("MANPATH"),

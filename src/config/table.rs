@@ -153,6 +153,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("session.model", &["RSV_SESSION_MODEL"], Text, None, "the model that writes archives and memories when rsv-proxy commits a session; unset, they are made by rule"),
     row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
 
+    row("ask.history", &["RSV_ASK_HISTORY"], Integer(0, 1_000_000), Some("1000"), "the number of lines that the prompt of rsv-ask keeps from one start to the next; 0 for none, and no file"),
+
     row("mcp.projects", &["RSV_MCP_PROJECTS"], Text, None, "the partitions that calls of rsv-mcp may name as their project_id beside that of the client, separated by commas; unset, none"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),

@@ -8,7 +8,7 @@ use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
 use crate::error::{Error, Result};
 use crate::provider::ServedWindows;
-use crate::record::{Clock, Object, Reach, RequestScope};
+use crate::record::{Clock, Object, Reach, RequestScope, Scope};
 use crate::redact::Redactor;
 use crate::search::LinkNewest;
 use crate::store::{self, OpenMode, QuestionVector, Store};
@@ -94,6 +94,16 @@ impl LineEnricher {
     /// Treats every request as one of an API.
     pub fn of_api(self, api: Option<Api>) -> LineEnricher {
         LineEnricher { api, ..self }
+    }
+
+    /// The scope of requests that name none.
+    pub fn scope(&self) -> &Scope {
+        &self.scope.scope
+    }
+
+    /// The store, if it is open.
+    pub fn store(&mut self) -> Option<&mut dyn Store> {
+        Some(&mut *self.memory.as_mut().ok()?.store)
     }
 
     /// Enriches the request of one line.

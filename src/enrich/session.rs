@@ -32,7 +32,8 @@ pub(super) fn insert_turns(
     Ok(())
 }
 
-fn as_turn(record: &StoredRecord) -> Object {
+/// A stored message as a turn of a request.
+pub fn as_turn(record: &StoredRecord) -> Object {
     let mut message = Object::default();
     message.set_text("role", record.role.map_or("user", Role::name));
     message.set_text("content", &fence::escape_control_tokens(&record.text));

@@ -9,6 +9,7 @@ mod api_clients;
 mod api_mutations;
 mod apis;
 mod ask;
+mod ask_prompt;
 mod backup;
 mod benchmarks;
 mod broken_streams;
