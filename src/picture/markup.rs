@@ -1,4 +1,4 @@
-//! Helpers of all pictures: colours, the width of text, and text in markup.
+//! Helpers of all pictures: colours, the width of text, and text in markup, which other pages use too.
 
 use crate::view::visible;
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ pub(super) fn colour(group: usize, is_rest: bool) -> &'static str {
 }
 
 /// A text in markup: nothing in it is an element, an attribute or a character that XML forbids, or hides what follows.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in visible(text).chars() {
         match c {

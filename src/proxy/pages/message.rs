@@ -1,0 +1,102 @@
+//! A message, or another record with a text, as markup.
+
+use super::markdown;
+use super::page_request::PageRequest;
+use crate::picture::escaped;
+use crate::proxy::http::Page;
+use crate::record::{Role, StoredRecord};
+use std::fmt::Write;
+
+/// The bytes from which a text is folded, and the most that a page has of one.
+const FOLDED_FROM: usize = 6000;
+const MAX_SHOWN: usize = 64 << 10;
+
+/// The columns of the beginning of a folded text.
+const BEGINNING: usize = 160;
+
+/// A message with its head, its text, and the form that forgets it. `account` is the markup of what was recalled for it.
+pub(super) fn to_html(request: &PageRequest, message: &StoredRecord, account: &str) -> String {
+    let role = message.role.map_or(message.kind.name, Role::name);
+    let mut out = format!("<article id=\"m-{}\" class=\"message {role}\">\n", escaped(&message.id));
+    let _ = writeln!(
+        out,
+        "<header><h2>{role}</h2> {} {}</header>",
+        origin(message),
+        request.time(message.timestamp)
+    );
+    out.push_str(&text(request, message));
+    out.push_str(account);
+    out.push_str(&forget(request, message));
+    out.push_str("</article>\n");
+    out
+}
+
+/// The model or the program that a message came from.
+fn origin(message: &StoredRecord) -> String {
+    let names = ["model", "source"].map(|name| message.member_text(name));
+    let names: Vec<String> = names.iter().filter(|name| !name.is_empty()).map(|name| escaped(name)).collect();
+    format!("<span class=\"meta\">{}</span>", names.join(" · "))
+}
+
+/// The text of a record as markup: folded if it is long, and of a very long one the beginning, with the way to all of it.
+pub(super) fn text(request: &PageRequest, record: &StoredRecord) -> String {
+    let text = record.shown_text();
+    let shown = beginning(&text, MAX_SHOWN);
+    let rest = if shown.len() < text.len() {
+        let address = request.link_in(&record.scope.partition, Page::Text, &[("id", &record.id)]);
+        let kib = text.len().div_ceil(1024);
+        format!("<p><a href=\"{}\">All {kib} KiB of this text</a></p>\n", escaped(&address))
+    } else {
+        String::new()
+    };
+    let html = format!("<div class=\"text\" dir=\"auto\">{}</div>\n{rest}", markdown::to_html(shown));
+    if text.len() <= FOLDED_FROM {
+        return html;
+    }
+    let first = beginning(text.trim_start(), BEGINNING).split_whitespace().collect::<Vec<_>>().join(" ");
+    let length = text.chars().count();
+    format!(
+        "<details class=\"long\"><summary><span dir=\"auto\">{}…</span> <span class=\"meta\">{length} characters</span>\
+         </summary>\n{html}</details>\n",
+        escaped(&first)
+    )
+}
+
+/// The beginning of a text, of at most this many bytes.
+pub(super) fn beginning(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The forms that forget a message, or its turn. Without script, the summary is the question before it.
+fn forget(request: &PageRequest, message: &StoredRecord) -> String {
+    let action = escaped(&request.link_in(&message.scope.partition, Page::Forget, &[]));
+    let (instance, id) = (escaped(&message.scope.instance), escaped(&message.id));
+    let form = |name: &str, value: &str, what: &str| {
+        format!(
+            "<form method=\"post\" action=\"{action}\" class=\"forget\" data-what=\"{what}\">\
+             <input type=\"hidden\" name=\"i\" value=\"{instance}\">\
+             <input type=\"hidden\" name=\"{name}\" value=\"{value}\"><button>Forget this {what}</button></form>"
+        )
+    };
+    let of_turn = if message.trace_id.is_empty() {
+        String::new()
+    } else {
+        form("trace", &escaped(&message.trace_id), "turn")
+    };
+    format!(
+        "<details class=\"tools\"><summary>Forget…</summary>{}{of_turn}</details>\n",
+        form("id", &id, "message")
+    )
+}
+
+/// The form that forgets a whole conversation.
+pub(super) fn forget_conversation(request: &PageRequest, instance: &str) -> String {
+    format!(
+        "<details class=\"tools\"><summary>Forget this conversation…</summary>\
+         <form method=\"post\" action=\"{}\" class=\"forget\" data-what=\"conversation\">\
+         <input type=\"hidden\" name=\"i\" value=\"{}\"><input type=\"hidden\" name=\"all\" value=\"1\">\
+         <button>Forget all of its messages</button></form></details>\n",
+        escaped(&request.link(Page::Forget, &[])),
+        escaped(instance)
+    )
+}
