@@ -31,9 +31,10 @@ impl Graph {
              <header><h1>{title}</h1> <p>{summary}</p>\
              <input id=\"search\" type=\"search\" placeholder=\"Search\" aria-label=\"Search\" autofocus> \
              <output id=\"found\"></output></header>\n\
-             <main><figure><svg viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width: {0:.0}px\" role=\"img\">\n\
+             <main><figure><svg viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width: {0:.0}px\" role=\"img\" \
+             aria-label=\"{summary}\">\n\
              {body}</svg><figcaption>{foot}</figcaption></figure>\n\
-             <nav>{1}</nav></main>\n<div id=\"tip\" hidden></div>\n\
+             <nav aria-label=\"Messages\" tabindex=\"0\">{1}</nav></main>\n<div id=\"tip\" hidden></div>\n\
              <script>{SCRIPT}</script>\n</body>\n</html>\n",
             width * 1.5,
             self.list(zone)

@@ -28,7 +28,7 @@ pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY};
 pub(super) use page_logins::PageLogins;
 pub(super) use page_route::Page;
-pub(super) use query_parameters::{parameter, parameters};
+pub(super) use query_parameters::{all_parameters, parameter, parameters};
 pub(super) use request_body::BodyTimer;
 pub(super) use request_log::{LoggedRequest, RequestLog};
 pub(super) use response::{HttpBody, HttpResponse};

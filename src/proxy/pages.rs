@@ -34,10 +34,10 @@ use hyper::body::Incoming;
 use hyper::header::ACCEPT;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+pub(super) use page_request::PageRequest;
 use search::SearchParts;
 use shell::Shell;
 use shown::Shown;
-pub(super) use page_request::PageRequest;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -126,7 +126,8 @@ impl PagesApi {
             Page::LogIn => self.log_in(guard, &request, head, body).await,
             Page::LogOut => self.log_out(&request, head),
             Page::Forget if !Guard::is_same_origin(&head.headers) => {
-                let text = "only a page of this server may forget, in a browser that says so (Sec-Fetch-Site)";
+                let text =
+                    "only a page of this server may forget, in a browser that says so (Sec-Fetch-Site)";
                 response::error(StatusCode::FORBIDDEN, "origin_not_allowed", text)
             }
             Page::Forget => self.forget(&request, body).await,

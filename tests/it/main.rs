@@ -111,6 +111,7 @@ mod mutations;
 mod neo4j;
 mod neo4j_trouble;
 mod newer;
+mod page;
 mod pager;
 mod parse;
 mod parse_directories;

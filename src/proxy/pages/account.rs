@@ -59,11 +59,11 @@ fn to_html(request: &PageRequest, record: &StoredRecord, named: &HashMap<String,
     let parts: Vec<(&str, &RecalledPart)> =
         lists.iter().flat_map(|(why, parts)| parts.iter().map(|part| (*why, part))).collect();
     let tokens: u64 = parts.iter().map(|(_, part)| part.tokens).sum();
-    let mut out = format!(
-        "<details class=\"account\"><summary>{} recalled, {}</summary>\n<ul>\n",
-        counted(parts.len() as u64, "record"),
-        counted(tokens, "token")
-    );
+    let summary = match parts.len() {
+        0 => "Nothing was recalled".to_owned(),
+        count => format!("{} recalled, {}", counted(count as u64, "record"), counted(tokens, "token")),
+    };
+    let mut out = format!("<details class=\"account\"><summary>{summary}</summary>\n<ul>\n");
     for (why, part) in parts {
         let _ = writeln!(out, "<li>{}</li>", recalled(request, part, why, named));
     }
@@ -106,9 +106,11 @@ fn recalled(
     words.extend(part.confidence.as_ref().map(|confidence| format!("confidence {confidence}")));
     words.push(counted(part.tokens, "token"));
     words.extend(part.quoted.as_ref().map(|_| "in part".to_owned()));
-    words.extend(part.newer.first().map(|newer| {
-        (if newer.is_correction() { "corrected" } else { "superseded" }).to_owned()
-    }));
+    words.extend(
+        part.newer
+            .first()
+            .map(|newer| (if newer.is_correction() { "corrected" } else { "superseded" }).to_owned()),
+    );
     words.extend(part.files.iter().map(ToString::to_string));
     let uri = part.document.as_ref().map(|document| document.uri.as_str());
     let link = link(request, &part.id, uri, named);
@@ -116,12 +118,7 @@ fn recalled(
 }
 
 /// The link to a record, if the caller may see it.
-fn link(
-    request: &PageRequest,
-    id: &str,
-    uri: Option<&str>,
-    named: &HashMap<String, StoredRecord>,
-) -> String {
+fn link(request: &PageRequest, id: &str, uri: Option<&str>, named: &HashMap<String, StoredRecord>) -> String {
     if let Some(uri) = uri {
         let address = request.link(Page::Documents, &[("uri", uri)]);
         return format!("<a href=\"{}\" dir=\"auto\">{}</a>", escaped(&address), escaped(uri));

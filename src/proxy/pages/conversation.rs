@@ -26,7 +26,7 @@ struct Part {
 
 /// The messages that the query asks for: those around `at`, before `before`, after `after`, the first ones, else the last.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str) -> Result<Shown> {
-    let Some(scope) = request.conversation()? else { return Ok(Shown::Missing) };
+    let Some(scope) = request.conversation() else { return Ok(Shown::Missing) };
     let which = Select::messages(Scopes::One(scope.clone()));
     let Some(part) = part(store, request, &which)? else { return Ok(Shown::Missing) };
     if part.messages.is_empty() {
@@ -63,8 +63,8 @@ fn account_of(message: &StoredRecord, accounts: &mut BTreeMap<String, String>) -
 /// The messages that the query asks for; `None` if it names one that is not there.
 fn part(store: &mut dyn Store, request: &PageRequest, which: &Select) -> Result<Option<Part>> {
     for (name, before, after) in [("at", PAGE / 2, PAGE / 2), ("before", PAGE, 0), ("after", 0, PAGE)] {
-        let Some(id) = request.parameter(name)? else { continue };
-        let Some(message) = store.get(&[&id], which)?.pop() else { return Ok(None) };
+        let Some(id) = request.parameter(name) else { continue };
+        let Some(message) = store.get(&[id], which)?.pop() else { return Ok(None) };
         let around = store.around(&[&message], which, before.max(after) + 1)?.pop().unwrap_or_default();
         let own = |records: &[Arc<StoredRecord>], most: usize| -> Vec<StoredRecord> {
             records.iter().take(most).map(|record| (**record).clone()).collect()
@@ -79,7 +79,7 @@ fn part(store: &mut dyn Store, request: &PageRequest, which: &Select) -> Result<
         messages.extend(own(&around.after, after));
         return Ok(Some(Part { messages, has_earlier, has_later }));
     }
-    if request.parameter("from")?.as_deref() == Some("start") {
+    if request.parameter("from") == Some("start") {
         return first(store, which).map(Some);
     }
     let mut messages = store.last_of(which, PAGE + 1)?;
@@ -123,5 +123,9 @@ fn ways(request: &PageRequest, scope: &Scope, part: &Part, label: &str) -> Strin
         add("after", &last.id, " rel=\"next\"", "Later messages");
         add("", "", "", "End");
     }
-    if out.is_empty() { out } else { format!("<nav aria-label=\"{label}\" class=\"more\">{}</nav>\n", out.trim_end()) }
+    if out.is_empty() {
+        out
+    } else {
+        format!("<nav aria-label=\"{label}\" class=\"more\">{}</nav>\n", out.trim_end())
+    }
 }

@@ -3,7 +3,7 @@
 use super::home::nothing_stored;
 use super::page_request::PageRequest;
 use super::shown::Shown;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::picture::escaped;
 use crate::proxy::http::Page;
 use crate::record::{Scope, ScopeSummary};
@@ -19,8 +19,8 @@ const PAGE: usize = 50;
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown> {
     let mut all = store.summarize(&Select::messages(request.scopes()))?;
     all.sort_by(|a, b| key(b).cmp(&key(a)));
-    if let Some(before) = request.parameter("before")? {
-        let last = parse(&before).ok_or_else(|| Error::new("before: expected a time and a name"))?;
+    if let Some(before) = request.parameter("before") {
+        let Some(last) = parse(before) else { return Ok(Shown::Missing) };
         all.retain(|one| key(one) < last);
     }
     let is_more = all.len() > PAGE;
@@ -33,7 +33,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown
         body.push_str(&nothing_stored());
     }
     for day in all.chunk_by(|a, b| request.day(a.last) == request.day(b.last)) {
-        let _ = writeln!(body, "<h2>{}</h2>\n<ul class=\"list\">", request.day(day[0].last));
+        let _ = writeln!(body, "<h2 class=\"day\">{}</h2>\n<ul class=\"list\">", request.day(day[0].last));
         day.iter().for_each(|one| body.push_str(&row(request, one, &titles)));
         body.push_str("</ul>\n");
     }
@@ -62,15 +62,15 @@ fn parse(before: &str) -> Option<(i64, &str)> {
 fn row(request: &PageRequest, one: &ScopeSummary, titles: &BTreeMap<Scope, String>) -> String {
     let Scope { partition, instance } = &one.scope;
     let title = name(&one.scope, titles.get(&one.scope).map(String::as_str));
-    let instance_name = if *instance == title { "" } else { instance };
+    let instance_name = if *instance == title { String::new() } else { format!("{instance} · ") };
     format!(
         "<li><a class=\"row\" href=\"{}\"><strong dir=\"auto\">{}</strong> \
-         <span class=\"meta\">{} <span dir=\"auto\">{}</span></span> {}</a></li>\n",
+         <span class=\"meta\"><span dir=\"auto\">{}</span>{}</span> {}</a></li>\n",
         escaped(&request.link_in(partition, Page::Conversation, &[("i", instance)])),
         escaped(&title),
+        escaped(&instance_name),
         counted(one.messages, "message"),
-        escaped(instance_name),
-        request.time(one.last)
+        request.hour(one.last)
     )
 }
 

@@ -24,8 +24,8 @@ const PLAIN: [&str; 4] = ["text/plain", "text/x-source", "application/json", "te
 
 /// The document at the address in the query, and those below it.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str) -> Result<Shown> {
-    let uri = request.parameter("uri")?.unwrap_or(SCHEME.to_owned());
-    let Ok(address) = Address::resolve(&uri, partition) else { return Ok(Shown::Missing) };
+    let uri = request.parameter("uri").unwrap_or(SCHEME);
+    let Ok(address) = Address::resolve(uri, partition) else { return Ok(Shown::Missing) };
     let is_seen = |document: &StoredRecord| request.scopes().contains(&document.scope);
     let own = tree::node(store, partition, &address)?.filter(is_seen);
     let children = children(store, request, partition, &address)?;
@@ -34,8 +34,10 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
         return Ok(Shown::Missing);
     }
     let title = own.as_ref().map(|own| own.member_text("title")).filter(|title| !title.is_empty());
-    let title = title.unwrap_or_else(|| if is_root { "Documents".to_owned() } else { address.name().to_owned() });
-    let mut body = format!("<h1 dir=\"auto\">{}</h1>\n{}", escaped(&title), path(request, &address));
+    let title =
+        title.unwrap_or_else(|| if is_root { "Documents".to_owned() } else { address.name().to_owned() });
+    let path = if is_root { String::new() } else { path(request, &address) };
+    let mut body = format!("<h1 dir=\"auto\">{}</h1>\n{path}", escaped(&title));
     if own.is_none() && children.is_empty() {
         body.push_str(
             "<p>There is no document here. This makes documents of the files of a directory:</p>\n\
@@ -89,7 +91,10 @@ fn levels(request: &PageRequest, document: &StoredRecord) -> String {
     for (name, text) in [("Abstract", &abstract_), ("Overview", &overview)] {
         if !text.is_empty() {
             let html = markdown::to_html(message::beginning(text, MAX_SHOWN));
-            let _ = writeln!(out, "<section><h2>{name}</h2><div class=\"text\" dir=\"auto\">{html}</div></section>");
+            let _ = writeln!(
+                out,
+                "<section><h2>{name}</h2><div class=\"text\" dir=\"auto\">{html}</div></section>"
+            );
         }
     }
     if !document.text.is_empty() {

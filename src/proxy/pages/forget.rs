@@ -33,14 +33,10 @@ impl PagesApi {
             Ok((is_found, store.count(&conversation, 1)? > 0))
         });
         match done.await {
-            Ok((true, true)) => {
-                redirect(&request.link(Page::Conversation, &[("i", &scope.instance)]))
-            }
+            Ok((true, true)) => redirect(&request.link(Page::Conversation, &[("i", &scope.instance)])),
             Ok((true, false)) => redirect(&request.link(Page::Conversations, &[])),
             Ok((false, _)) => self.missing(request),
-            Err(error) => {
-                self.shell.failed(StatusCode::SERVICE_UNAVAILABLE, Page::Forget, request, &error)
-            }
+            Err(error) => self.shell.failed(StatusCode::SERVICE_UNAVAILABLE, Page::Forget, request, &error),
         }
     }
 
@@ -55,11 +51,7 @@ impl PagesApi {
 fn selected(request: &PageRequest, form: &str) -> Result<Option<(Select, Scope)>> {
     let value = |name| parameter(form, name).map(|value| value.filter(|value| !value.is_empty()));
     let instance = value("i")?.ok_or_else(|| Error::new("i: is missing"))?;
-    let Some(partition) = request.partition().filter(|_| !request.is_foreign()) else { return Ok(None) };
-    let scope = Scope { partition: partition.to_owned(), instance };
-    if !request.scopes().contains(&scope) {
-        return Ok(None);
-    }
+    let Some(scope) = request.conversation_named(&instance) else { return Ok(None) };
     let one = Scopes::One(scope.clone());
     let which = match (value("id")?, value("trace")?, value("all")?) {
         (Some(id), None, None) => Select { only: Some(vec![id]), ..Select::records(kinds(), one) },

@@ -74,7 +74,10 @@ impl Writer {
                 } else {
                     format!("<span class=\"language\">{}</span>", escaped(language))
                 };
-                (format!("<div class=\"code\">{label}<pre tabindex=\"0\"><code>"), "</code></pre></div>\n".to_owned())
+                (
+                    format!("<div class=\"code\">{label}<pre tabindex=\"0\"><code>"),
+                    "</code></pre></div>\n".to_owned(),
+                )
             }
             Tag::HtmlBlock => ("<p class=\"raw\">".to_owned(), "</p>\n".to_owned()),
             Tag::List(Some(first)) => (format!("<ol start=\"{first}\">\n"), "</ol>\n".to_owned()),

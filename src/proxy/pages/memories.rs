@@ -18,7 +18,7 @@ const PAGE: usize = 30;
 
 /// The memories that the caller may see, newest first.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, settings: &Settings) -> Result<Shown> {
-    let (which, skipped) = (Select::records(vec![&MEMORY], request.scopes()), request.number("skip")?);
+    let (which, skipped) = (Select::records(vec![&MEMORY], request.scopes()), request.number("skip"));
     let rule = PriorRule::from_settings(settings);
     let mut memories = memory::last(store, &which, State::All, PAGE + 1, skipped, rule)?;
     let is_more = memories.len() > PAGE;
@@ -61,7 +61,7 @@ pub(super) fn to_html(request: &PageRequest, memory: &StoredRecord) -> String {
         escaped(what),
         request.time(memory.timestamp),
         escaped(&standing(memory)),
-        message::text(request, memory)
+        message::text_of(request, memory, &memory.text)
     )
 }
 

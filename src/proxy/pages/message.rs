@@ -20,13 +20,13 @@ pub(super) fn to_html(request: &PageRequest, message: &StoredRecord, account: &s
     let mut out = format!("<article id=\"m-{}\" class=\"message {role}\">\n", escaped(&message.id));
     let _ = writeln!(
         out,
-        "<header><h2>{role}</h2> {} {}</header>",
+        "<header><h2>{role}</h2> {} {}\n{}</header>",
         origin(message),
-        request.time(message.timestamp)
+        request.time(message.timestamp),
+        forget(request, message)
     );
-    out.push_str(&text(request, message));
+    out.push_str(&text_of(request, message, &message.shown_text()));
     out.push_str(account);
-    out.push_str(&forget(request, message));
     out.push_str("</article>\n");
     out
 }
@@ -39,9 +39,8 @@ fn origin(message: &StoredRecord) -> String {
 }
 
 /// The text of a record as markup: folded if it is long, and of a very long one the beginning, with the way to all of it.
-pub(super) fn text(request: &PageRequest, record: &StoredRecord) -> String {
-    let text = record.shown_text();
-    let shown = beginning(&text, MAX_SHOWN);
+pub(super) fn text_of(request: &PageRequest, record: &StoredRecord, text: &str) -> String {
+    let shown = beginning(text, MAX_SHOWN);
     let rest = if shown.len() < text.len() {
         let address = request.link_in(&record.scope.partition, Page::Text, &[("id", &record.id)]);
         let kib = text.len().div_ceil(1024);
@@ -84,7 +83,7 @@ fn forget(request: &PageRequest, message: &StoredRecord) -> String {
         form("trace", &escaped(&message.trace_id), "turn")
     };
     format!(
-        "<details class=\"tools\"><summary>Forget…</summary>{}{of_turn}</details>\n",
+        "<details class=\"tools\"><summary>Forget…</summary>{}{of_turn}</details>",
         form("id", &id, "message")
     )
 }

@@ -5,14 +5,11 @@ const one = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const notices = one("#notices");
 
-// A notice with buttons; the one before it goes.
-const notify = (text, ...buttons) => {
+// A notice with what belongs to it; the one before it goes.
+const notify = (...parts) => {
   const notice = document.createElement("p");
-  const words = document.createElement("span");
-  words.textContent = text;
-  notice.append(words, ...buttons);
+  notice.append(...parts);
   notices.replaceChildren(notice);
-  return words;
 };
 const button = (text, onclick) => {
   const made = document.createElement("button");
@@ -36,8 +33,14 @@ const find = async () => {
   query.set("part", "1");
   try {
     const answer = await fetch(`${search.action}?${query}`, { signal: asking.signal });
-    if (answer.ok) results.innerHTML = await answer.text();
-    else if (answer.status === 401) location.reload();
+    if (answer.ok) {
+      const found = document.createElement("template");
+      found.innerHTML = await answer.text();
+      const [count, ...rest] = found.content.children;
+      // It stays in its place, so that a screen reader notices that it changes.
+      one("#count").textContent = count.textContent;
+      results.replaceChildren(...rest);
+    } else if (answer.status === 401) location.reload();
     else notify("The search failed.");
   } catch (error) {
     if (error.name !== "AbortError") notify("The server does not answer.");
@@ -62,7 +65,10 @@ const forget = (form) => {
   leaving.forEach((gone) => gone.classList.add("leaving"));
   form.closest("details").open = false;
   let left = WAIT;
-  const text = () => `This ${what} is forgotten in ${left} s, if this page stays open.`;
+  // Nobody wants to hear each second.
+  const count = document.createElement("span");
+  count.setAttribute("aria-hidden", "true");
+  count.textContent = `${left} s`;
   const end = () => {
     clearInterval(timer);
     waiting.delete(form);
@@ -72,13 +78,13 @@ const forget = (form) => {
     leaving.forEach((gone) => gone.classList.remove("leaving"));
     notify("Nothing was forgotten.");
   });
-  const words = notify(text(), undo);
+  notify(`This ${what} will be forgotten in ${WAIT} seconds, if this page stays open.`, count, undo);
   undo.focus();
   waiting.add(form);
   const timer = setInterval(async () => {
     left -= 1;
     if (left > 0) {
-      words.textContent = text();
+      count.textContent = `${left} s`;
       return;
     }
     end();

@@ -2,9 +2,9 @@
 
 use crate::cli;
 use crate::error::{Error, Result};
-use crate::proxy::http::{Page, parameter};
+use crate::proxy::http::{Page, all_parameters};
 use crate::proxy::visibility::{Visibility, visible_to};
-use crate::record::{Reach, RequestScope, Scope, Scopes};
+use crate::record::{Reach, RequestScope, Scope, Scopes, time};
 use crate::view;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,15 +13,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// The characters that stay as they are in an address.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
+/// The parameters that are numbers.
+const NUMBERS: [&str; 2] = ["n", "skip"];
+
 /// A request for a page.
 pub(in crate::proxy) struct PageRequest {
     /// The path before that of a page: that of the scope in the address.
     prefix: String,
     /// The scope that the request names, in its address or its headers.
     named: Option<RequestScope>,
-    query: String,
-    /// The partition that the query names.
-    partition: Option<String>,
+    /// The parameters of the query that are not empty.
+    parameters: Vec<(String, String)>,
     pub(super) zone: TimeZone,
     /// Milliseconds since 1970, UTC.
     pub(super) now: i64,
@@ -31,17 +33,23 @@ pub(in crate::proxy) struct PageRequest {
 
 impl PageRequest {
     /// Reads the query. `in_path` is the scope in the address, `named` that of the address or the headers. Errors if a
-    /// parameter is not UTF-8.
+    /// parameter is not UTF-8, or is no number where it must be one.
     pub(in crate::proxy) fn new(
         in_path: Option<&RequestScope>,
         named: Option<RequestScope>,
         query: &str,
         now: i64,
     ) -> Result<PageRequest> {
-        let query = query.to_owned();
-        let partition = parameter(&query, "p")?.filter(|name| !name.is_empty());
+        let all = all_parameters(query)?.into_iter().filter(|(_, value)| !value.is_empty());
+        let parameters: Vec<(String, String)> = all.map(|(name, value)| (name.to_owned(), value)).collect();
+        if let Some((name, value)) = parameters
+            .iter()
+            .find(|(name, value)| NUMBERS.contains(&name.as_str()) && value.parse::<u32>().is_err())
+        {
+            return Err(Error::new(format!("{name}: expected a number, found {value}")));
+        }
         let prefix = in_path.map(prefix).unwrap_or_default();
-        Ok(PageRequest { prefix, named, query, partition, zone: cli::zone(), now, has_token: false })
+        Ok(PageRequest { prefix, named, parameters, zone: cli::zone(), now, has_token: false })
     }
 
     /// The same at a server that has a token or none.
@@ -51,7 +59,7 @@ impl PageRequest {
 
     /// Whether its query names a partition that the caller may not see.
     pub(super) fn is_foreign(&self) -> bool {
-        self.partition.as_ref().is_some_and(|name| !visible_to(self.named.as_ref()).includes(name))
+        self.parameter("p").is_some_and(|name| !visible_to(self.named.as_ref()).includes(name))
     }
 
     /// Whether the caller may see every partition.
@@ -62,7 +70,7 @@ impl PageRequest {
     /// The partition that is looked at: that of the query, else that of the scope of the request.
     pub(super) fn partition(&self) -> Option<&str> {
         let named = self.named.as_ref().map(|named| named.scope.partition.as_str());
-        self.partition.as_deref().or(named)
+        self.parameter("p").or(named)
     }
 
     /// All that the caller may see of the partition that is looked at, or of all of them.
@@ -75,23 +83,24 @@ impl PageRequest {
     }
 
     /// The scope of the conversation that the query names, if the caller may see it.
-    pub(super) fn conversation(&self) -> Result<Option<Scope>> {
-        let (Some(partition), Some(instance)) = (self.partition(), self.parameter("i")?) else {
-            return Ok(None);
-        };
-        Ok(Some(Scope { partition: partition.to_owned(), instance }).filter(|one| self.scopes().contains(one)))
+    pub(super) fn conversation(&self) -> Option<Scope> {
+        self.conversation_named(self.parameter("i")?)
     }
 
-    /// A parameter of the query that is not empty. Errors if it is not UTF-8.
-    pub(super) fn parameter(&self, name: &str) -> Result<Option<String>> {
-        Ok(parameter(&self.query, name)?.filter(|value| !value.is_empty()))
+    /// The scope of a conversation by its instance, if the caller may see it.
+    pub(super) fn conversation_named(&self, instance: &str) -> Option<Scope> {
+        let scope = Scope { partition: self.partition()?.to_owned(), instance: instance.to_owned() };
+        Some(scope).filter(|scope| !self.is_foreign() && self.scopes().contains(scope))
     }
 
-    /// A parameter that is a number, 0 without it. Errors if it is not a number.
-    pub(super) fn number(&self, name: &str) -> Result<usize> {
-        self.parameter(name)?.map_or(Ok(0), |text| {
-            text.parse().map_err(|_| Error::new(format!("{name}: expected a number, found {text}")))
-        })
+    /// A parameter of the query that is not empty.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// One of `NUMBERS`; 0 without it.
+    pub(super) fn number(&self, name: &str) -> usize {
+        self.parameter(name).and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
     /// The path of the first page, below which all others are.
@@ -117,8 +126,10 @@ impl PageRequest {
     /// The same of another partition.
     pub(super) fn link_in(&self, partition: &str, page: Page, parameters: &[(&str, &str)]) -> String {
         let all = [("p", partition)].into_iter().chain(parameters.iter().copied());
-        let pairs: Vec<String> =
-            all.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        let pairs: Vec<String> = all
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name}={}", encoded(value)))
+            .collect();
         let mark = if pairs.is_empty() { "" } else { "?" };
         format!("{}{mark}{}", self.path(page), pairs.join("&"))
     }
@@ -131,8 +142,14 @@ impl PageRequest {
 
     /// A time, in milliseconds since 1970, in the zone of the server: `2026-11-21 07:03`, as an element.
     pub(super) fn time(&self, ms: i64) -> String {
-        let machine = crate::record::time::rfc3339(ms);
-        format!("<time datetime=\"{machine}\">{}</time>", view::date(ms, &self.zone))
+        format!("<time datetime=\"{}\">{}</time>", time::rfc3339(ms), view::date(ms, &self.zone))
+    }
+
+    /// The hour of a time: `07:03`, as an element.
+    pub(super) fn hour(&self, ms: i64) -> String {
+        let date = view::date(ms, &self.zone);
+        let hour = date.split_once(' ').map_or(date.as_str(), |(_, hour)| hour);
+        format!("<time datetime=\"{}\">{hour}</time>", time::rfc3339(ms))
     }
 
     /// The day of a time: `Saturday, 21 November 2026`.

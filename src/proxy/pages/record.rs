@@ -38,6 +38,6 @@ pub(super) fn text(store: &mut dyn Store, request: &PageRequest) -> Result<Shown
 }
 
 fn find(store: &mut dyn Store, request: &PageRequest) -> Result<Option<StoredRecord>> {
-    let Some(id) = request.parameter("id")? else { return Ok(None) };
-    Ok(store.get(&[&id], &Select::records(kinds(), request.scopes()))?.pop())
+    let Some(id) = request.parameter("id") else { return Ok(None) };
+    Ok(store.get(&[id], &Select::records(kinds(), request.scopes()))?.pop())
 }

@@ -54,17 +54,18 @@ struct Filters {
 
 /// The form, and the hits if there is a question; for the script of the page, the hits alone.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, parts: &SearchParts) -> Result<Shown> {
-    let filters = Filters::read(request)?;
-    let results = match filters.selection(request) {
-        Ok(_) if Term::parse(&filters.question).is_empty() => String::new(),
+    let filters = Filters::read(request);
+    let (count, list) = match filters.selection(request) {
+        Ok(_) if Term::parse(&filters.question).is_empty() => Default::default(),
         Ok(which) => results(store, request, &filters, which, parts)?,
-        Err(error) => format!("<p role=\"alert\">{}</p>\n", escaped(&error.to_string())),
+        Err(error) => (String::new(), format!("<p role=\"alert\">{}</p>\n", escaped(&error.to_string()))),
     };
-    if request.parameter("part")?.is_some() {
-        return Ok(Shown::Part(results));
+    if request.parameter("part").is_some() {
+        return Ok(Shown::Part(format!("<p>{count}</p>\n{list}")));
     }
     let body = format!(
-        "<h1>Search</h1>\n{}<section id=\"results\" aria-label=\"Results\">\n{results}</section>\n",
+        "<h1>Search</h1>\n{}<p class=\"meta\" id=\"count\" role=\"status\">{count}</p>\n\
+         <section id=\"results\" aria-label=\"Results\">\n{list}</section>\n",
         filters.form(request)
     );
     let title = if filters.question.is_empty() { "Search" } else { &filters.question };
@@ -72,17 +73,17 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, parts: &SearchP
 }
 
 impl Filters {
-    fn read(request: &PageRequest) -> Result<Filters> {
-        let text = |name| Ok::<_, Error>(request.parameter(name)?.unwrap_or_default());
-        Ok(Filters {
-            question: text("q")?,
-            kind: text("kind")?,
-            source: text("source")?.trim().to_lowercase(),
-            from: text("from")?,
-            to: text("to")?,
-            by_meaning: request.parameter("meaning")?.is_some(),
-            limit: request.number("n")?.clamp(LIMIT, MAX_LIMIT),
-        })
+    fn read(request: &PageRequest) -> Filters {
+        let text = |name| request.parameter(name).unwrap_or_default().to_owned();
+        Filters {
+            question: text("q"),
+            kind: text("kind"),
+            source: text("source").trim().to_lowercase(),
+            from: text("from"),
+            to: text("to"),
+            by_meaning: request.parameter("meaning").is_some(),
+            limit: request.number("n").clamp(LIMIT, MAX_LIMIT),
+        }
     }
 
     /// The records to search. Errors if a day cannot be read.
@@ -126,8 +127,10 @@ impl Filters {
                 format!("<option value=\"{value}\"{chosen}>{shown}</option>")
             })
             .collect();
-        let programs: String =
-            import::formats().iter().map(|format| format!("<option value=\"{}\">", escaped(format.name))).collect();
+        let programs: String = import::formats()
+            .iter()
+            .map(|format| format!("<option value=\"{}\">", escaped(format.name)))
+            .collect();
         let partition = match request.partition() {
             Some(name) => format!("<input type=\"hidden\" name=\"p\" value=\"{}\">", escaped(name)),
             None => String::new(),
@@ -152,14 +155,14 @@ impl Filters {
     }
 }
 
-/// The hits as a list, or a sentence where there is none.
+/// How many hits there are, and the hits as a list, or a sentence where there is none.
 fn results(
     store: &mut dyn Store,
     request: &PageRequest,
     filters: &Filters,
     which: Select,
     parts: &SearchParts,
-) -> Result<String> {
+) -> Result<(String, String)> {
     let ProxyConfig { settings, diagnostics, clock, .. } = &*parts.config;
     let admits = |hit: &Hit| filters.admits(&hit.record);
     let mut search = Request::new(&*filters.question, which.clone(), filters.limit);
@@ -168,9 +171,8 @@ fn results(
     if filters.by_meaning {
         (search.ranking, search.fallback) = (Some(Ranking::Auto), Some(Occur::Any));
     }
-    let embedder = filters
-        .by_meaning
-        .then(|| parts.embedder.follow(store).and_then(|()| parts.embedder.get()));
+    let embedder =
+        filters.by_meaning.then(|| parts.embedder.follow(store).and_then(|()| parts.embedder.get()));
     let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder).without_catch_up();
     let hits = searcher.run(store, &search)?.hits;
     let known: BTreeSet<Scope> = hits.iter().map(|hit| hit.record.scope.clone()).collect();
@@ -181,16 +183,17 @@ fn results(
     } else {
         Vec::new()
     };
-    titles.extend(by_title.iter().map(|hit| (hit.record.scope.clone(), hit.record.shown_text().into_owned())));
+    titles
+        .extend(by_title.iter().map(|hit| (hit.record.scope.clone(), hit.record.shown_text().into_owned())));
     let terms = Term::parse(&filters.question);
     let count = counted((hits.len() + by_title.len()) as u64, "hit");
     let or_more = if hits.len() == filters.limit { ", and there may be more" } else { "" };
-    let mut out = format!("<p class=\"meta\" id=\"count\" role=\"status\">{count}{or_more}</p>\n");
+    let count = format!("{count}{or_more}");
     if hits.is_empty() && by_title.is_empty() {
-        let _ = writeln!(out, "<p>Nothing has all of these words. Try fewer of them, or by meaning too.</p>");
-        return Ok(out);
+        let list = "<p>Nothing has all of these words. Try fewer of them, or by meaning too.</p>\n";
+        return Ok((count, list.to_owned()));
     }
-    out.push_str("<ol class=\"hits\">\n");
+    let mut out = "<ol class=\"hits\">\n".to_owned();
     for hit in by_title.iter().chain(&hits) {
         out.push_str(&entry(request, hit, &terms, &titles));
     }
@@ -198,7 +201,7 @@ fn results(
     if hits.len() == filters.limit && filters.limit < MAX_LIMIT {
         out.push_str(&more(request, filters));
     }
-    Ok(out)
+    Ok((count, out))
 }
 
 /// The way to more hits of the same search.

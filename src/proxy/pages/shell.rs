@@ -9,9 +9,7 @@ use crate::proxy::http::{HttpResponse, Page, response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
-use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY,
-};
+use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
 use hyper::http::request::Parts;
 use sha2::{Digest, Sha256};
 
@@ -152,7 +150,8 @@ impl Shell {
                 format!("<a href=\"{}\"{current}>{name}</a>", escaped(&request.link(*page, &[])))
             })
             .collect();
-        if self.serves_chat {
+        // That page cannot send the token that its requests need.
+        if self.serves_chat && !request.has_token {
             links.push(format!("<a href=\"{}\">Chat</a>", escaped(&request.chat())));
         }
         let search = if page == Page::Search { String::new() } else { quick_search(request) };

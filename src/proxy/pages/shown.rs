@@ -16,7 +16,10 @@ pub(super) enum Shown {
     /// A picture.
     Svg(String),
     /// A page of its own, with its content policy.
-    Whole { html: String, policy: String },
+    Whole {
+        html: String,
+        policy: String,
+    },
     /// There is nothing at the address, or nothing that the caller may see.
     Missing,
 }
