@@ -18,7 +18,7 @@ use std::sync::Arc;
 const PAGE: usize = 60;
 
 /// The messages of a page, and whether there are others before and after them.
-struct Part {
+struct MessagePage {
     messages: Vec<StoredRecord>,
     has_earlier: bool,
     has_later: bool,
@@ -61,7 +61,7 @@ fn account_of(message: &StoredRecord, accounts: &mut BTreeMap<String, String>) -
 }
 
 /// The messages that the query asks for; `None` if it names one that is not there.
-fn part(store: &mut dyn Store, request: &PageRequest, which: &Select) -> Result<Option<Part>> {
+fn part(store: &mut dyn Store, request: &PageRequest, which: &Select) -> Result<Option<MessagePage>> {
     for (name, before, after) in [("at", PAGE / 2, PAGE / 2), ("before", PAGE, 0), ("after", 0, PAGE)] {
         let Some(id) = request.parameter(name) else { continue };
         let Some(message) = store.get(&[id], which)?.pop() else { return Ok(None) };
@@ -77,7 +77,7 @@ fn part(store: &mut dyn Store, request: &PageRequest, which: &Select) -> Result<
             messages.push(message);
         }
         messages.extend(own(&around.after, after));
-        return Ok(Some(Part { messages, has_earlier, has_later }));
+        return Ok(Some(MessagePage { messages, has_earlier, has_later }));
     }
     if request.parameter("from") == Some("start") {
         return first(store, which).map(Some);
@@ -87,11 +87,11 @@ fn part(store: &mut dyn Store, request: &PageRequest, which: &Select) -> Result<
     if has_earlier {
         messages.remove(0);
     }
-    Ok(Some(Part { messages, has_earlier, has_later: false }))
+    Ok(Some(MessagePage { messages, has_earlier, has_later: false }))
 }
 
 /// The first messages.
-fn first(store: &mut dyn Store, which: &Select) -> Result<Part> {
+fn first(store: &mut dyn Store, which: &Select) -> Result<MessagePage> {
     let mut messages = Vec::new();
     let walked = store.walk(&Walk::records(which.clone()), &mut |record| {
         if let Record::Stored(record) = record {
@@ -105,11 +105,11 @@ fn first(store: &mut dyn Store, which: &Select) -> Result<Part> {
         walked?;
     }
     messages.truncate(PAGE);
-    Ok(Part { messages, has_earlier: false, has_later })
+    Ok(MessagePage { messages, has_earlier: false, has_later })
 }
 
 /// The ways to the messages before and after those of a page.
-fn ways(request: &PageRequest, scope: &Scope, part: &Part, label: &str) -> String {
+fn ways(request: &PageRequest, scope: &Scope, part: &MessagePage, label: &str) -> String {
     let mut out = String::new();
     let mut add = |name: &str, value: &str, rel: &str, text: &str| {
         let address = request.link(Page::Conversation, &[("i", &scope.instance), (name, value)]);

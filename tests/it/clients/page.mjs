@@ -1,6 +1,7 @@
 // Uses the pages of rsv-proxy as a person does, in a real browser, and prints a line of JSON for each thing that was done:
 // its name, and what went wrong if anything did. Arguments: the browser, the address of the proxy, that of one with a
 // token, the token. With a fifth argument, the name of a file, only a picture of a page is drawn.
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
@@ -8,7 +9,7 @@ import puppeteer from "puppeteer-core";
 const [program, base, guarded, token, picture] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const browser = await puppeteer.launch({
-  executablePath: program,
+  executablePath: execFileSync("sh", ["-c", 'command -v "$0"', program], { encoding: "utf8" }).trim(),
   headless: "shell",
   args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
 });
@@ -322,7 +323,7 @@ for (const [name, run] of picture ? [] : Object.entries(THINGS)) {
 if (picture) {
   await page.setViewport({ width: 1200, height: 760 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
-  await go("/partition/home/memory/search?q=lisbon");
+  await go("/partition/home/memory/search?q=tide");
   await page.screenshot({ path: picture });
 }
 await browser.close();
