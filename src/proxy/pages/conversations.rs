@@ -34,7 +34,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown
     }
     for day in all.chunk_by(|a, b| request.day(a.last) == request.day(b.last)) {
         let _ = writeln!(body, "<h2 class=\"day\">{}</h2>\n<ul class=\"list\">", request.day(day[0].last));
-        day.iter().for_each(|one| body.push_str(&row(request, one, &titles)));
+        body.extend(day.iter().map(|one| row(request, one, &titles)));
         body.push_str("</ul>\n");
     }
     if let Some(last) = all.last().filter(|_| is_more) {

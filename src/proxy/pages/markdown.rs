@@ -19,7 +19,9 @@ const HEADING_OFFSET: u8 = 2;
 /// Returns the markup of a text.
 pub(super) fn to_html(markdown: &str) -> String {
     let mut writer = Writer::default();
-    Parser::new_ext(markdown, OPTIONS).for_each(|event| writer.event(event));
+    for event in Parser::new_ext(markdown, OPTIONS) {
+        writer.event(event);
+    }
     writer.out
 }
 

@@ -32,7 +32,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, settings: &Sett
              <pre tabindex=\"0\"><code>man rsv-memory</code></pre>\n",
         );
     }
-    memories.iter().rev().for_each(|memory| body.push_str(&to_html(request, memory)));
+    body.extend(memories.iter().rev().map(|memory| to_html(request, memory)));
     if is_more {
         let address = request.link(Page::Memories, &[("skip", &(skipped + PAGE).to_string())]);
         let _ = writeln!(

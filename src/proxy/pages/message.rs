@@ -4,7 +4,7 @@ use super::markdown;
 use super::page_request::PageRequest;
 use crate::picture::escaped;
 use crate::proxy::http::Page;
-use crate::record::{Role, StoredRecord};
+use crate::record::{Object, Role, StoredRecord};
 use std::fmt::Write;
 
 /// The bytes from which a text is folded, and the most that a page has of one.
@@ -26,6 +26,7 @@ pub(super) fn to_html(request: &PageRequest, message: &StoredRecord, account: &s
         forget(request, message)
     );
     out.push_str(&text_of(request, message, &message.shown_text()));
+    out.push_str(&calls(message));
     out.push_str(account);
     out.push_str("</article>\n");
     out
@@ -36,6 +37,18 @@ fn origin(message: &StoredRecord) -> String {
     let names = ["model", "source"].map(|name| message.member_text(name));
     let names: Vec<String> = names.iter().filter(|name| !name.is_empty()).map(|name| escaped(name)).collect();
     format!("<span class=\"meta\">{}</span>", names.join(" · "))
+}
+
+/// The tools that a message calls.
+fn calls(message: &StoredRecord) -> String {
+    let calls = message.members.objects("tool_calls").ok().flatten().unwrap_or_default();
+    let name = |call: &Object| call.object("function").ok()??.text("name").ok()?;
+    let names: Vec<String> = calls.iter().filter_map(name).map(|name| escaped(&name)).collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"meta\">calls {}</p>\n", names.join(", "))
+    }
 }
 
 /// The text of a record as markup: folded if it is long, and of a very long one the beginning, with the way to all of it.
