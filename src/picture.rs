@@ -28,4 +28,4 @@ pub use graph::{Graph, GraphOptions};
 pub use svg::Arrangement;
 pub use tree_search::SearchedTree;
 
-pub(crate) use markup::escaped;
+pub(crate) use markup::{attribute, escaped};

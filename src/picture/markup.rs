@@ -25,8 +25,13 @@ pub(super) fn colour(group: usize, is_rest: bool) -> &'static str {
 
 /// A text in markup: nothing in it is an element, an attribute or a character that XML forbids, or hides what follows.
 pub(crate) fn escaped(text: &str) -> String {
+    attribute(&visible(text))
+}
+
+/// A text as the value of an attribute from which it is read again: hidden characters stay as they are.
+pub(crate) fn attribute(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in visible(text).chars() {
+    for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -126,11 +126,13 @@ impl PagesApi {
             Page::LogIn => self.log_in(guard, &request, head, body).await,
             Page::LogOut => self.log_out(&request, head),
             Page::Forget if !Guard::is_same_origin(&head.headers) => {
-                let text =
-                    "only a page of this server may forget, in a browser that says so (Sec-Fetch-Site)";
-                response::error(StatusCode::FORBIDDEN, "origin_not_allowed", text)
+                let error = Error::new(
+                    "Only a page of this server may forget, in a browser that says so by Sec-Fetch-Site, \
+                     as it does on the machine of the server, or with https.",
+                );
+                self.shell.failed(StatusCode::FORBIDDEN, page, &request, &error)
             }
-            Page::Forget => self.forget(&request, body).await,
+            Page::Forget => self.forget(&request).await,
             page => self.show(page, request).await,
         }
     }

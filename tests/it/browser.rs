@@ -20,7 +20,7 @@ for (const host of ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"]) 
 document.write(`<script src="${url}/v1/responses/script"></` + "script>");
 document.write(`<iframe src="${url}/command/view/7"></iframe>`);
 document.write(`<iframe src="${url}/memory/conversation?p=default&i=default"></iframe>`);
-fetch(`${url}/memory/forget?p=default`, { method: "POST", mode: "no-cors", body: "i=default&all=1" }).catch(() => 0);
+fetch(`${url}/memory/forget?p=default&i=default&all=1`, { method: "POST", mode: "no-cors" }).catch(() => 0);
 const body = '{"model":"gpt-4o","messages":[{"role":"user","content":"x"}]}';
 fetch(`${url}/v1/chat/completions`, { method: "POST", mode: "no-cors", body }).catch(() => 0);
 fetch(`${url}/v1/responses/fetch`, { mode: "no-cors" }).catch(() => 0);

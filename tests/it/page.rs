@@ -215,10 +215,10 @@ fn every_page_shows_what_is_stored(home: Home) {
     ] {
         assert_eq!(page(&proxy, path).0, wanted, "{path}");
     }
-    let forgotten = proxy.raw(&form("/memory/forget?p=garden", SAME_ORIGIN, "i=gone&trace=gone-1500"));
+    let forgotten = proxy.raw(&form("/memory/forget?p=garden&i=gone&trace=gone-1500", SAME_ORIGIN, ""));
     assert_eq!(forgotten.0, 303, "{forgotten:?}");
     assert_eq!(home.contents("rsv-view", &["-p", "garden", "-i", "gone"]).len(), 4);
-    assert_eq!(proxy.raw(&form("/memory/forget?p=garden", SAME_ORIGIN, "i=gone&all=1")).0, 303);
+    assert_eq!(proxy.raw(&form("/memory/forget?p=garden&i=gone&all=1", SAME_ORIGIN, "")).0, 303);
     assert!(home.contents("rsv-view", &["-p", "garden", "-i", "gone"]).is_empty());
     assert_eq!(page(&proxy, "/memory/conversation?p=garden&i=gone").0, 404);
     assert_eq!(home.contents("rsv-view", &["-p", "garden", "-i", "wall"]).len(), 1);
@@ -280,13 +280,13 @@ fn a_named_partition_shows_and_forgets_nothing_of_another() {
     assert!(
         page(&proxy, "/memory/record?p=other&id=x").0 == 404 && page(&proxy, "/memory").1.contains("other")
     );
-    for (path, body) in [
-        (of_other("/forget?p=other"), "i=secret&all=1".to_owned()),
-        (of_other("/forget"), "i=secret&all=1".to_owned()),
-        (of_other("/forget"), format!("i=garden&id={id}")),
-        ("/partition/garden/instance/wall/memory/forget".to_owned(), "i=hoses&all=1".to_owned()),
+    for path in [
+        of_other("/forget?p=other&i=secret&all=1"),
+        of_other("/forget?i=secret&all=1"),
+        of_other(&format!("/forget?i=garden&id={id}")),
+        "/partition/garden/instance/wall/memory/forget?i=hoses&all=1".to_owned(),
     ] {
-        assert_eq!(proxy.raw(&form(&path, SAME_ORIGIN, &body)).0, 404, "{path} {body}");
+        assert_eq!(proxy.raw(&form(&path, SAME_ORIGIN, "")).0, 404, "{path}");
     }
     assert_eq!(home.contents("rsv-view", &["-p", "other"]).len(), 1);
     assert_eq!(home.contents("rsv-view", &["-p", "garden", "-i", "hoses"]).len(), 2);
@@ -308,17 +308,16 @@ fn only_a_page_of_the_proxy_itself_may_forget() {
         "Sec-Fetch-Site: same-origin\r\nOrigin: https://evil.example\r\n",
         "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: same-origin\r\n",
     ] {
-        let (status, body) = proxy.raw(&form("/memory/forget?p=garden", headers, "i=desk&all=1"));
+        let (status, body) = proxy.raw(&form("/memory/forget?p=garden&i=desk&all=1", headers, ""));
         assert_eq!(status, 403, "{headers}: {body}");
     }
     assert_eq!(proxy.raw(&asked("GET", "/memory/forget?p=garden", SAME_ORIGIN)).0, 405);
-    let long = format!("i=desk&all=1&x={}", "x".repeat(70_000));
-    assert_eq!(proxy.raw(&form("/memory/forget?p=garden", SAME_ORIGIN, &long)).0, 413);
-    for body in ["", "i=desk", "i=desk&id=x&all=1"] {
-        assert_eq!(proxy.raw(&form("/memory/forget?p=garden", SAME_ORIGIN, body)).0, 400, "{body}");
+    for (query, wanted) in [("", 404), ("i=desk", 400), ("i=desk&id=x&all=1", 400), ("i=desk&id=x", 404)] {
+        let path = format!("/memory/forget?p=garden&{query}");
+        assert_eq!(proxy.raw(&form(&path, SAME_ORIGIN, "")).0, wanted, "{query}");
     }
     assert_eq!(home.contents("rsv-view", &["-p", "garden"]), ["canary"]);
-    assert_eq!(proxy.raw(&form("/memory/forget?p=garden", SAME_ORIGIN, "i=desk&all=1")).0, 303);
+    assert_eq!(proxy.raw(&form("/memory/forget?p=garden&i=desk&all=1", SAME_ORIGIN, "")).0, 303);
     assert!(home.contents("rsv-view", &["-p", "garden"]).is_empty());
 }
 
@@ -337,6 +336,8 @@ fn the_cookie_of_a_login_opens_the_pages_alone() {
     let proxy = Proxy::start(&home);
     let root = proxy.whole(&asked("GET", "/", HTML));
     assert!(root.starts_with("HTTP/1.1 303") && root.contains("location: /memory\r\n"), "{root}");
+    let long = format!("token={}", "x".repeat(70_000));
+    assert_eq!(proxy.raw(&form("/memory/login", SAME_ORIGIN, &long)).0, 413);
     for path in ["/memory", "/memory/conversation?p=garden&i=garden", "/partition/garden/memory"] {
         let (status, body) = page(&proxy, path);
         assert!(
@@ -344,7 +345,7 @@ fn the_cookie_of_a_login_opens_the_pages_alone() {
             "{path}: {body}"
         );
     }
-    assert_eq!(proxy.raw(&form("/memory/forget?p=garden", SAME_ORIGIN, "i=garden&all=1")).0, 401);
+    assert_eq!(proxy.raw(&form("/memory/forget?p=garden&i=garden&all=1", SAME_ORIGIN, "")).0, 401);
     let wrong = proxy.whole(&form("/memory/login", SAME_ORIGIN, "token=canary-toke"));
     assert!(wrong.starts_with("HTTP/1.1 401") && !wrong.contains("set-cookie"), "{wrong}");
     let elsewhere = proxy.whole(&form("/memory/login", "", &format!("token={TOKEN}&to=//evil.example")));
@@ -412,4 +413,34 @@ fn pages_are_strict_and_small() {
     let text = proxy.whole(&asked("GET", "/memory/text?p=garden&id=%22%3E%3Cscript%3Ehacked0", HTML));
     assert!(text.contains("content-type: text/plain") && text.contains("sandbox"), "{text}");
     assert!(text.ends_with(HOSTILE[0]), "{text}");
+}
+
+/// The first address in a page that begins like this.
+fn linked(body: &str, beginning: &str) -> String {
+    let (_, rest) =
+        body.split_once(&format!("\"{beginning}")).unwrap_or_else(|| panic!("{beginning}: {body}"));
+    format!("{beginning}{}", rest.split('"').next().unwrap().replace("&amp;", "&"))
+}
+
+#[test]
+fn names_of_any_kind_are_linked_shown_and_forgotten() {
+    for (partition, instance, id) in
+        [("..", ".", "a/../b"), ("a/b \u{fc}\u{200c}<&\"'", "x\n\u{202e}y\tz?#%", "\u{200b}<m> 1\r\n&amp;")]
+    {
+        let home = Home::new();
+        let mut line = message(instance, 0, "user", "canary");
+        (line["partition"], line["id"]) = (json!(partition), json!(id));
+        home.run("rsv-import", &["--quiet"], format!("{line}\n")).ok();
+        let proxy = Proxy::start(&home);
+        let conversations = linked(&page(&proxy, "/").1, "/memory/conversations?p=");
+        let conversation = linked(&page(&proxy, &conversations).1, "/memory/conversation?");
+        let shown = page(&proxy, &conversation).1;
+        assert!(shown.contains("<p>canary</p>"), "{shown}");
+        let found = page(&proxy, "/memory/search?q=canary").1;
+        let place = linked(&found, "/memory/conversation?");
+        assert!(page(&proxy, place.split('#').next().unwrap()).1.contains("<p>canary</p>"), "{place}");
+        let action = linked(&shown, "/memory/forget?");
+        assert_eq!(proxy.raw(&form(&action, SAME_ORIGIN, "")).0, 303, "{action}");
+        assert!(home.contents("rsv-view", &["--all"]).is_empty());
+    }
 }

@@ -5,23 +5,17 @@ use super::page_request::PageRequest;
 use super::shown::redirect;
 use crate::error::{Error, Result};
 use crate::forget;
-use crate::proxy::http::{HttpResponse, Page, parameter, response};
+use crate::proxy::http::{HttpResponse, Page, response};
 use crate::record::{ACCOUNT, MESSAGE, Scope, Scopes, kinds};
 use crate::store::{Select, Store};
 use hyper::StatusCode;
-use hyper::body::Incoming;
 
 impl PagesApi {
-    /// Forgets what a form names, and leads to the conversation that it was in, or to the others.
-    pub(super) async fn forget(&self, request: &PageRequest, body: Incoming) -> HttpResponse {
-        let form = match self.read_form(body).await {
-            Ok(form) => form,
-            Err(refusal) => return refusal,
-        };
-        let (which, scope) = match selected(request, &form) {
-            Ok(Some(selected)) => selected,
-            Ok(None) => return self.missing(request),
-            Err(error) => return response::bad_request(&error),
+    /// Forgets what the query names, and leads to the conversation that it was in, or to the others.
+    pub(super) async fn forget(&self, request: &PageRequest) -> HttpResponse {
+        let Some(scope) = request.conversation() else { return self.missing(request) };
+        let Some(which) = selected(request, &scope) else {
+            return response::bad_request(&Error::new("expected i, and one of id, trace and all"));
         };
         // A turn that waits to be stored may be of it.
         self.queue.settled(&scope).await;
@@ -46,22 +40,18 @@ impl PagesApi {
     }
 }
 
-/// The selection that a form names, and the scope of its conversation; `None` if the caller may not see that. Errors if
-/// it names nothing.
-fn selected(request: &PageRequest, form: &str) -> Result<Option<(Select, Scope)>> {
-    let value = |name| parameter(form, name).map(|value| value.filter(|value| !value.is_empty()));
-    let instance = value("i")?.ok_or_else(|| Error::new("i: is missing"))?;
-    let Some(scope) = request.conversation_named(&instance) else { return Ok(None) };
+/// The records of a conversation that the query names; `None` if it names none, or in two ways.
+fn selected(request: &PageRequest, scope: &Scope) -> Option<Select> {
     let one = Scopes::One(scope.clone());
-    let which = match (value("id")?, value("trace")?, value("all")?) {
-        (Some(id), None, None) => Select { only: Some(vec![id]), ..Select::records(kinds(), one) },
+    let [id, trace, all] = ["id", "trace", "all"].map(|name| request.parameter(name).map(str::to_owned));
+    match (id, trace, all) {
+        (Some(id), None, None) => Some(Select { only: Some(vec![id]), ..Select::records(kinds(), one) }),
         (None, Some(trace_id), None) => {
-            Select { trace_id: Some(trace_id), ..Select::records(vec![&MESSAGE, &ACCOUNT], one) }
+            Some(Select { trace_id: Some(trace_id), ..Select::records(vec![&MESSAGE, &ACCOUNT], one) })
         }
-        (None, None, Some(_)) => Select::records(kinds(), one),
-        _ => return Err(Error::new("expected one of id, trace and all")),
-    };
-    Ok(Some((which, scope)))
+        (None, None, Some(_)) => Some(Select::records(kinds(), one)),
+        _ => None,
+    }
 }
 
 /// Removes the records of a selection, those that say the same in another form, and the titles that then name nothing;

@@ -6,7 +6,7 @@ use super::shown::Shown;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::memory::{self, PriorRule, State};
-use crate::picture::escaped;
+use crate::picture::{attribute, escaped};
 use crate::proxy::http::Page;
 use crate::record::{MEMORY, Object, SignalType, StoredRecord};
 use crate::store::{Select, Store};
@@ -55,7 +55,7 @@ pub(super) fn to_html(request: &PageRequest, memory: &StoredRecord) -> String {
          <span class=\"meta\">{}{archived}</span> {}</header>\n\
          <p class=\"standing\"><meter min=\"0\" max=\"1\" value=\"{confidence:.3}\" aria-label=\"Confidence\"></meter> \
          <strong>{confidence:.2}</strong> <span class=\"meta\">{}</span></p>\n{}</article>\n",
-        escaped(&memory.id),
+        attribute(&memory.id),
         escaped(&request.link_in(&memory.scope.partition, Page::Record, &[("id", &memory.id)])),
         escaped(&memory.member_text("title")),
         escaped(what),

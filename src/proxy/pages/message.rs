@@ -2,7 +2,7 @@
 
 use super::markdown;
 use super::page_request::PageRequest;
-use crate::picture::escaped;
+use crate::picture::{attribute, escaped};
 use crate::proxy::http::Page;
 use crate::record::{Object, Role, StoredRecord};
 use std::fmt::Write;
@@ -17,7 +17,7 @@ const BEGINNING: usize = 160;
 /// A message with its head, its text, and the form that forgets it. `account` is the markup of what was recalled for it.
 pub(super) fn to_html(request: &PageRequest, message: &StoredRecord, account: &str) -> String {
     let role = message.role.map_or(message.kind.name, Role::name);
-    let mut out = format!("<article id=\"m-{}\" class=\"message {role}\">\n", escaped(&message.id));
+    let mut out = format!("<article id=\"m-{}\" class=\"message {role}\">\n", attribute(&message.id));
     let _ = writeln!(
         out,
         "<header><h2>{role}</h2> {} {}\n{}</header>",
@@ -79,36 +79,32 @@ pub(super) fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The forms that forget a message, or its turn. Without script, the summary is the question before it.
+/// The forms that forget a message, or its turn. Without a script, the summary is the question before it.
 fn forget(request: &PageRequest, message: &StoredRecord) -> String {
-    let action = escaped(&request.link_in(&message.scope.partition, Page::Forget, &[]));
-    let (instance, id) = (escaped(&message.scope.instance), escaped(&message.id));
-    let form = |name: &str, value: &str, what: &str| {
-        format!(
-            "<form method=\"post\" action=\"{action}\" class=\"forget\" data-what=\"{what}\">\
-             <input type=\"hidden\" name=\"i\" value=\"{instance}\">\
-             <input type=\"hidden\" name=\"{name}\" value=\"{value}\"><button>Forget this {what}</button></form>"
-        )
-    };
-    let of_turn = if message.trace_id.is_empty() {
-        String::new()
-    } else {
-        form("trace", &escaped(&message.trace_id), "turn")
-    };
-    format!(
-        "<details class=\"tools\"><summary>Forget…</summary>{}{of_turn}</details>",
-        form("id", &id, "message")
-    )
+    let instance = &message.scope.instance;
+    let mut forms = form(request, (instance, "id", &message.id), "message", "Forget this message");
+    if !message.trace_id.is_empty() {
+        forms.push_str(&form(request, (instance, "trace", &message.trace_id), "turn", "Forget this turn"));
+    }
+    format!("<details class=\"tools\"><summary>Forget…</summary>{forms}</details>")
 }
 
 /// The form that forgets a whole conversation.
 pub(super) fn forget_conversation(request: &PageRequest, instance: &str) -> String {
+    let form = form(request, (instance, "all", "1"), "conversation", "Forget all of its messages");
+    format!("<details class=\"tools\"><summary>Forget this conversation…</summary>{form}</details>\n")
+}
+
+/// The form that forgets what a parameter selects in a conversation.
+fn form(
+    request: &PageRequest,
+    (instance, name, value): (&str, &str, &str),
+    what: &str,
+    button: &str,
+) -> String {
+    let action = request.link(Page::Forget, &[("i", instance), (name, value)]);
     format!(
-        "<details class=\"tools\"><summary>Forget this conversation…</summary>\
-         <form method=\"post\" action=\"{}\" class=\"forget\" data-what=\"conversation\">\
-         <input type=\"hidden\" name=\"i\" value=\"{}\"><input type=\"hidden\" name=\"all\" value=\"1\">\
-         <button>Forget all of its messages</button></form></details>\n",
-        escaped(&request.link(Page::Forget, &[])),
-        escaped(instance)
+        "<form method=\"post\" action=\"{}\" class=\"forget\" data-what=\"{what}\"><button>{button}</button></form>",
+        escaped(&action)
     )
 }

@@ -88,8 +88,7 @@ const forget = (form) => {
       return;
     }
     end();
-    const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch(form.action, { method: "POST", body }).catch(() => null);
+    const answer = await fetch(form.action, { method: "POST" }).catch(() => null);
     if (!answer?.ok) {
       leaving.forEach((gone) => gone.classList.remove("leaving"));
       notify("It was not forgotten: the server refused or did not answer.");
@@ -101,10 +100,7 @@ const forget = (form) => {
     }
   }, 1000);
 };
-const turn = (form) => {
-  const trace = form.elements.trace.value;
-  return all("form.forget").filter((other) => other.elements.trace?.value === trace).map((other) => other.closest("article"));
-};
+const turn = ({ action }) => all("form.forget").filter((form) => form.action === action).map((form) => form.closest("article"));
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form.forget")) {
     event.preventDefault();

@@ -84,12 +84,8 @@ impl PageRequest {
 
     /// The scope of the conversation that the query names, if the caller may see it.
     pub(super) fn conversation(&self) -> Option<Scope> {
-        self.conversation_named(self.parameter("i")?)
-    }
-
-    /// The scope of a conversation by its instance, if the caller may see it.
-    pub(super) fn conversation_named(&self, instance: &str) -> Option<Scope> {
-        let scope = Scope { partition: self.partition()?.to_owned(), instance: instance.to_owned() };
+        let instance = self.parameter("i")?.to_owned();
+        let scope = Scope { partition: self.partition()?.to_owned(), instance };
         Some(scope).filter(|scope| !self.is_foreign() && self.scopes().contains(scope))
     }
 

@@ -5,7 +5,7 @@ use super::page_request::PageRequest;
 use super::shown::Shown;
 use crate::error::{Error, Result};
 use crate::import;
-use crate::picture::escaped;
+use crate::picture::{attribute, escaped};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::Page;
 use crate::proxy::worker::SharedEmbedder;
@@ -132,7 +132,7 @@ impl Filters {
             .map(|format| format!("<option value=\"{}\">", escaped(format.name)))
             .collect();
         let partition = match request.partition() {
-            Some(name) => format!("<input type=\"hidden\" name=\"p\" value=\"{}\">", escaped(name)),
+            Some(name) => format!("<input type=\"hidden\" name=\"p\" value=\"{}\">", attribute(name)),
             None => String::new(),
         };
         let checked = if self.by_meaning { " checked" } else { "" };
@@ -147,10 +147,10 @@ impl Filters {
              <label class=\"check\"><input type=\"checkbox\" name=\"meaning\" value=\"1\"{checked}> by meaning too</label>\n\
              <button>Search</button> {everywhere}\n</form>\n",
             escaped(&request.path(Page::Search)),
-            escaped(&self.question),
-            escaped(&self.source),
-            escaped(&self.from),
-            escaped(&self.to),
+            attribute(&self.question),
+            attribute(&self.source),
+            attribute(&self.from),
+            attribute(&self.to),
         )
     }
 }

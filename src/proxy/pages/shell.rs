@@ -4,7 +4,7 @@
 use super::page_request::PageRequest;
 use super::shown::{Content, Shown, redirect};
 use crate::error::{Error, Result};
-use crate::picture::escaped;
+use crate::picture::{attribute, escaped};
 use crate::proxy::http::{HttpResponse, Page, response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -68,7 +68,11 @@ impl Shell {
         request: &PageRequest,
         error: &Error,
     ) -> HttpResponse {
-        let title = if status == StatusCode::NOT_FOUND { "Not found" } else { "Not possible now" };
+        let title = match status {
+            StatusCode::NOT_FOUND => "Not found",
+            StatusCode::FORBIDDEN => "Not allowed",
+            _ => "Not possible now",
+        };
         let hint = error.remedy().map(|hint| format!("<p><code>{}</code></p>", escaped(hint)));
         let body = format!(
             "<h1>{title}</h1>\n<p role=\"alert\">{}</p>\n{}",
@@ -95,7 +99,7 @@ impl Shell {
              <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n\
              <button>Log in</button>\n</form>\n",
             escaped(&request.path(Page::LogIn)),
-            escaped(to)
+            attribute(to)
         );
         let content = Content { title: "Log in".to_owned(), body };
         self.html(StatusCode::UNAUTHORIZED, Page::LogIn, request, &content)
@@ -170,7 +174,7 @@ fn quick_search(request: &PageRequest) -> String {
     let partition = request.partition().unwrap_or_default();
     let hidden = match partition {
         "" => String::new(),
-        name => format!("<input type=\"hidden\" name=\"p\" value=\"{}\">", escaped(name)),
+        name => format!("<input type=\"hidden\" name=\"p\" value=\"{}\">", attribute(name)),
     };
     format!(
         "<form role=\"search\" action=\"{}\" class=\"quick\">{hidden}\
