@@ -42,8 +42,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// The most pages that read the store at the same time: no turn waits for them, but they share its disk.
+/// The most pages that read the store at the same time, and pictures of it, which may take seconds: no turn waits for
+/// them, but they share its disk.
 const MAX_READS: usize = 2;
+const MAX_PICTURES: usize = 1;
 
 /// The longest form that is posted to a page, in bytes.
 const MAX_FORM: usize = 64 << 10;
@@ -54,8 +56,9 @@ pub(super) struct PagesApi {
     stores: Arc<StorePool>,
     queue: Arc<StoreQueue>,
     embedder: Arc<SharedEmbedder>,
-    /// A permit for each page that may read the store.
+    /// A permit for each page that may read the store, and for each picture.
     reads: Arc<Semaphore>,
+    pictures: Arc<Semaphore>,
     logins: PageLogins,
     shell: Arc<Shell>,
     idle_timeout: Duration,
@@ -87,6 +90,7 @@ impl PagesApi {
             queue: queue.clone(),
             embedder: embedder.clone(),
             reads: Arc::new(Semaphore::new(MAX_READS)),
+            pictures: Arc::new(Semaphore::new(MAX_PICTURES)),
             logins: PageLogins::default(),
             shell: Arc::new(Shell::new(serves_chat)),
             idle_timeout,
@@ -139,7 +143,9 @@ impl PagesApi {
 
     /// Shows a page that only reads.
     async fn show(&self, page: Page, request: PageRequest) -> HttpResponse {
-        let Ok(permit) = self.reads.clone().acquire_owned().await else { return response::cut_short() };
+        let is_picture = matches!(page, Page::Graph | Page::Calendar | Page::CalendarPicture);
+        let permits = if is_picture { &self.pictures } else { &self.reads };
+        let Ok(permit) = permits.clone().acquire_owned().await else { return response::cut_short() };
         let request = Arc::new(request);
         let own = request.clone();
         let parts = SearchParts { config: self.config.clone(), embedder: self.embedder.clone() };

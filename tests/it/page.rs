@@ -229,6 +229,21 @@ fn every_page_shows_what_is_stored(home: Home) {
 on_each_store!(every_page_shows_what_is_stored);
 
 #[test]
+fn a_search_by_meaning_finds_other_words() {
+    let home = Home::with_model();
+    for text in ["The cat sleeps on the warm stove.", "The invoice is due in March."] {
+        home.run("rsv-ingest", &["-q", "-p", "home", text], "").ok();
+    }
+    home.run("rsv-embed", &["--pending"], "").ok();
+    let proxy = Proxy::start(&home);
+    let by_words = page(&proxy, "/memory/search?q=kitten+asleep").1;
+    assert!(by_words.contains("0 hits") && by_words.contains("Nothing has all of these words"), "{by_words}");
+    let by_meaning = page(&proxy, "/memory/search?q=kitten+asleep&meaning=1").1;
+    let (first, _) = by_meaning.split_once("</li>").unwrap();
+    assert!(first.contains("The cat sleeps"), "{by_meaning}");
+}
+
+#[test]
 fn programs_get_the_answer_at_the_root_that_they_know() {
     let proxy = Proxy::start(&Home::new());
     for accept in ["", "Accept: */*\r\n", "Accept: application/json\r\n", "Accept: text/*\r\n"] {

@@ -274,6 +274,9 @@ fn quoted(hit: &Hit) -> Cow<'_, str> {
 fn excerpt(text: &str, terms: &[Term]) -> String {
     let first = occurrences(terms, text).first().map_or(0, |found| found.start);
     let start = if first > LEAD { text.ceil_char_boundary(first - LEAD) } else { 0 };
+    // It begins with a whole word, if there is one before the first that matches.
+    let word = text[start..first].find(char::is_whitespace).filter(|_| start > 0);
+    let start = start + word.unwrap_or_default();
     let part = &text[start..];
     let part = &part[..part.floor_char_boundary(EXCERPT)];
     let before = if start > 0 { "…" } else { "" };

@@ -323,7 +323,7 @@ for (const [name, run] of picture ? [] : Object.entries(THINGS)) {
 if (picture) {
   await page.setViewport({ width: 1200, height: 760 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
-  await go("/partition/home/memory/search?q=tide");
+  await go("/partition/home/memory/search?q=water");
   await page.screenshot({ path: picture });
 }
 await browser.close();
