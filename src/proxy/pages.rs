@@ -2,11 +2,11 @@
 //! `/memory/…`.
 //!
 //! `page_request.rs` says who looks at what, and makes the addresses of links; every page reads the store within its
-//! scopes. `shell.rs` is what all pages have around their content, `page.css` and `page.js` are all of their style and
-//! script, and `markdown.rs` makes markup of what is stored. There is a file for each page: `home.rs`,
-//! `conversations.rs`, `conversation.rs` with its `message.rs` and `account.rs`, `search.rs`, `memories.rs`,
-//! `documents.rs`, `pictures.rs` and `record.rs`. `forget.rs` removes, and `login.rs` asks for the token. Uses the wings
-//! `http` and `worker`.
+//! scopes. `shown.rs` is what it gives, `shell.rs` what all have around their content; `page.css` and `page.js` are all
+//! of their style and script, and `markdown.rs` makes markup of what is stored. There is a file for each page:
+//! `home.rs`, `conversations.rs`, `conversation.rs` with its `message.rs` and `account.rs`, `search.rs`, `memories.rs`,
+//! `documents.rs`, `pictures.rs` and `record.rs`. `forget.rs` removes, and `login.rs` asks for the token. Uses the
+//! wings `http` and `worker`.
 
 mod account;
 mod conversation;

@@ -146,7 +146,8 @@ fn a_person_looks_at_the_memory_in_a_browser() {
     home.check();
 }
 
-/// Draws the picture of a page for README, of the messages of `scripts/demo`, if `RSV_TEST_RECORD` names a directory for it.
+/// Draws the picture of a page for README, of the messages of `scripts/demo`, if `RSV_TEST_RECORD` names a directory for
+/// it.
 #[test]
 fn the_picture_of_the_page_is_drawn() {
     let Some(directory) = std::env::var_os("RSV_TEST_RECORD") else { return };

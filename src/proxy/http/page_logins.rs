@@ -1,5 +1,5 @@
-//! The browsers that were given the token in a page. Each has a cookie with a random id, which says nothing of the token;
-//! the process keeps its digest until the browser logs out, or the process ends.
+//! The browsers that were given the token in a page. Each has a cookie with a random id, which says nothing of the
+//! token; the process keeps its digest until the browser logs out, or the process ends.
 
 use super::guard::is_same_digest;
 use crate::error::{Context, Result};

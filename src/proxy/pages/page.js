@@ -77,6 +77,7 @@ const forget = (form) => {
     end();
     leaving.forEach((gone) => gone.classList.remove("leaving"));
     notify("Nothing was forgotten.");
+    one("summary", form.closest("details")).focus();
   });
   notify(`This ${what} will be forgotten in ${WAIT} seconds, if this page stays open.`, count, undo);
   undo.focus();
@@ -129,8 +130,7 @@ for (const code of all(".code")) {
 
 // A long text is unfolded where a link leads to it.
 const unfold = () => {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const long = target && one("details.long", target);
+  const long = one(":target details.long");
   if (long) long.open = true;
 };
 addEventListener("hashchange", unfold);

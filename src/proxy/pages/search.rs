@@ -1,6 +1,7 @@
 //! A search, as one types: the form with its filters, and the hits with the words lit.
 
 use super::conversations::name;
+use super::message::beginning;
 use super::page_request::PageRequest;
 use super::shown::Shown;
 use crate::error::{Error, Result};
@@ -28,6 +29,9 @@ const MAX_LIMIT: usize = 300;
 /// The bytes before the first word that matches, and in all of an excerpt.
 const LEAD: usize = 80;
 const EXCERPT: usize = 320;
+
+/// The bytes of a text in which the words are looked for.
+const SEARCHED: usize = 256 << 10;
 
 /// The kinds of records that are found.
 const KINDS: [&RecordKind; 3] = [&MESSAGE, &MEMORY, &DOCUMENT];
@@ -74,10 +78,11 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, parts: &SearchP
 
 impl Filters {
     fn read(request: &PageRequest) -> Filters {
+        let is_known = |name: &str| KINDS.iter().any(|kind| kind.name == name);
         let text = |name| request.parameter(name).unwrap_or_default().to_owned();
         Filters {
             question: text("q"),
-            kind: text("kind"),
+            kind: Some(text("kind")).filter(|kind| is_known(kind)).unwrap_or_default(),
             source: text("source").trim().to_lowercase(),
             from: text("from"),
             to: text("to"),
@@ -272,13 +277,14 @@ fn quoted(hit: &Hit) -> Cow<'_, str> {
 
 /// The part of a text around the first word that matches, in which all that match are marked.
 fn excerpt(text: &str, terms: &[Term]) -> String {
+    let text = beginning(text, SEARCHED);
     let first = occurrences(terms, text).first().map_or(0, |found| found.start);
     let start = if first > LEAD { text.ceil_char_boundary(first - LEAD) } else { 0 };
     // It begins with a whole word, if there is one before the first that matches.
     let word = text[start..first].find(char::is_whitespace).filter(|_| start > 0);
     let start = start + word.unwrap_or_default();
     let part = &text[start..];
-    let part = &part[..part.floor_char_boundary(EXCERPT)];
+    let part = beginning(part, EXCERPT);
     let before = if start > 0 { "…" } else { "" };
     let after = if start + part.len() < text.len() { "…" } else { "" };
     format!("{before}{}{after}", lit(part, terms))

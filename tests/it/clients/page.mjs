@@ -143,7 +143,7 @@ const THINGS = {
     same((await texts("article")).length, 61);
   },
   "moves by keys": async () => {
-    await go(of("conversations"));
+    await go(of("conversations", "#%"));
     await page.keyboard.press("/");
     same(await page.evaluate(() => document.activeElement.id), "q");
     await page.keyboard.type("hoses");
