@@ -25,7 +25,7 @@ mod turn;
 mod turn_cache;
 mod units;
 
-pub use account_text::{Named, account_text, ids_in_account};
+pub use account_text::{Named, account_text, ids_in_account, reason_text, trouble_in_account};
 pub use candidate::Recalled;
 pub use client_project::ClientProject;
 pub use degraded::Degraded;

@@ -27,3 +27,5 @@ pub use activity::Activity;
 pub use graph::{Graph, GraphOptions};
 pub use svg::Arrangement;
 pub use tree_search::SearchedTree;
+
+pub(crate) use markup::{attribute, escaped};

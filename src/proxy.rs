@@ -2,8 +2,9 @@
 //! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do. It also
 //! serves vectors, since it has a model in memory that a tool would have to load.
 //!
-//! Its parts, by level: each uses only those of lower levels. Four are wings of many files, and the public part
-//! of one is in its file: `http` and `worker` use no other wing, `turn` uses both, and `backend` all three.
+//! Its parts, by level: each uses only those of lower levels. Five are wings of many files, and the public part
+//! of one is in its file: `http` and `worker` use no other wing, `turn` and `pages` use both, and `backend` uses
+//! these two and `turn`.
 
 mod client_setup; // 0  setting the proxy's address in programs
 mod metrics; // 0  what is counted and timed
@@ -24,6 +25,7 @@ mod turn; // 3  turns through memory
 mod backend; // 4  sessions and documents of users
 mod exposition; // 4  the state and the metrics in Prometheus' text
 mod health; // 4  the state in JSON
+mod pages; // 4  pages by which people look at the memory
 
 mod router; // 5  dispatches requests
 

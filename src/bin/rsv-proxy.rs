@@ -32,8 +32,8 @@ static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:500,muzzy_de
 /// OpenAI's newer one. POST /v1/embeddings makes vectors, and GET /v1/models lists the
 /// models. Any other request under /v1 or /api goes to its provider unchanged. GET
 /// /command/search/COUNT?term=WORDS and /command/view/COUNT return the results of rsv-search and rsv-view. GET
-/// /health reports the state of the proxy, and GET /metrics the same and its times for Prometheus. Every path also works under /partition/NAME and
-/// /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
+/// /health reports the state of the proxy, and GET /metrics the same and its times for Prometheus. GET / is, for a browser,
+/// a page to look at the memory. Every path also works under /partition/NAME and /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
 ///
 /// With a command, rsv-proxy runs it with the address of the proxy in the variables that clients of OpenAI,
 /// Anthropic and Ollama read; for claude, codex, aider and opencode, with all that they need, and with the partition

@@ -57,6 +57,18 @@ pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named
     out
 }
 
+/// The reason for which an account left a record out, in words.
+pub fn reason_text(reason: &str) -> String {
+    let words = REASONS.iter().find(|(name, _)| *name == reason).map(|(_, words)| (*words).to_owned());
+    words.unwrap_or_else(|| visible(reason).replace('\n', " "))
+}
+
+/// What an account says of problems, as sentences without an end.
+pub fn trouble_in_account(record: &StoredRecord) -> Vec<String> {
+    let account = Account::from_record(record);
+    AccountText { account: &account, scope: &record.scope, named: &Named::new(), columns: 0 }.trouble()
+}
+
 struct AccountText<'a> {
     account: &'a Account,
     scope: &'a Scope,
@@ -146,9 +158,7 @@ impl AccountText<'_> {
                 .filter(|left| left.reason == reason)
                 .map(|left| left.id.as_str())
                 .collect();
-            let words =
-                REASONS.iter().find(|(name, _)| *name == reason).map(|(_, words)| (*words).to_owned());
-            let words = words.unwrap_or_else(|| visible(reason).replace('\n', " "));
+            let words = reason_text(reason);
             let named: Vec<String> = ids.iter().take(NAMED_LEFT_OUT).map(|id| self.excerpt_of(id)).collect();
             let more = match ids.len().saturating_sub(NAMED_LEFT_OUT) {
                 0 => String::new(),

@@ -74,7 +74,7 @@ impl Activity {
     }
 
     /// The number of messages, and the days that are shown: `60 messages`, `2 Mar – 9 Apr 2026`.
-    pub(super) fn summary(&self) -> Vec<String> {
+    pub(crate) fn summary(&self) -> Vec<String> {
         let total = self.all.total();
         let days = (total > 0).then(|| days_of(self.first, self.last));
         [counted(total, "message")].into_iter().chain(days).collect()

@@ -1,4 +1,4 @@
-//! Helpers of all pictures: colours, the width of text, and text in markup.
+//! Helpers of all pictures: colours, the width of text, and text in markup, which other pages use too.
 
 use crate::view::visible;
 use jiff::Timestamp;
@@ -24,9 +24,14 @@ pub(super) fn colour(group: usize, is_rest: bool) -> &'static str {
 }
 
 /// A text in markup: nothing in it is an element, an attribute or a character that XML forbids, or hides what follows.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
+    attribute(&visible(text))
+}
+
+/// A text as the value of an attribute from which it is read again: hidden characters stay as they are.
+pub(crate) fn attribute(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in visible(text).chars() {
+    for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -19,26 +19,32 @@ impl Graph {
     /// Returns a web page. `title` says whose messages they are; times are those of `zone`.
     pub fn to_html(&self, title: &str, arrangement: Arrangement, zone: &TimeZone) -> String {
         let drawing = Drawing::new(self, arrangement, zone);
-        let digest = STANDARD.encode(Sha256::digest(SCRIPT));
+        let policy = Graph::policy();
         let (title, summary, foot) =
             (escaped(title), escaped(&self.summary(zone)), escaped(&self.foot_line()));
         let (width, height, body) = (drawing.width, drawing.height, &drawing.body);
         format!(
             "<!DOCTYPE html>\n<html lang=\"und\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-             script-src 'sha256-{digest}'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
              <style>body {{ font-family: {FONTS} }}\n{STYLE}</style>\n</head>\n<body>\n\
              <header><h1>{title}</h1> <p>{summary}</p>\
              <input id=\"search\" type=\"search\" placeholder=\"Search\" aria-label=\"Search\" autofocus> \
              <output id=\"found\"></output></header>\n\
-             <main><figure><svg viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width: {0:.0}px\" role=\"img\">\n\
+             <main><figure><svg viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width: {0:.0}px\" role=\"img\" \
+             aria-label=\"{summary}\">\n\
              {body}</svg><figcaption>{foot}</figcaption></figure>\n\
-             <nav>{1}</nav></main>\n<div id=\"tip\" hidden></div>\n\
+             <nav aria-label=\"Messages\" tabindex=\"0\">{1}</nav></main>\n<div id=\"tip\" hidden></div>\n\
              <script>{SCRIPT}</script>\n</body>\n</html>\n",
             width * 1.5,
             self.list(zone)
         )
+    }
+
+    /// The content policy of the page: its own script, and no request.
+    pub(crate) fn policy() -> String {
+        let digest = STANDARD.encode(Sha256::digest(SCRIPT));
+        format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'")
     }
 
     /// The groups with their messages, oldest first.

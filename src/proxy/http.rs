@@ -1,8 +1,8 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
 //! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs`
-//! bounds the connections. `guard.rs` allows a request, `route.rs` and `query_parameters.rs` read its address,
-//! `request_body.rs` its body. `response.rs` makes responses, which `request_log.rs` logs. `upstream.rs` relays
+//! bounds the connections. `guard.rs` allows a request, and `page_logins.rs` those of people who have given the token to a
+//! page; `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `request_body.rs` its body. `response.rs` makes responses, which `request_log.rs` logs. `upstream.rs` relays
 //! a request to a provider, with the headers that `relay_headers.rs` selects. Uses no other wing.
 
 mod client_stream;
@@ -10,6 +10,8 @@ pub(super) mod date;
 pub(super) mod descriptors;
 mod error_bodies;
 mod guard;
+mod page_logins;
+mod page_route;
 mod query_parameters;
 pub(super) mod relay_headers;
 pub(super) mod request_body;
@@ -24,7 +26,9 @@ pub use request_log::LogFormat;
 pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY};
-pub(super) use query_parameters::{parameter, parameters};
+pub(super) use page_logins::PageLogins;
+pub(super) use page_route::Page;
+pub(super) use query_parameters::{all_parameters, parameter, parameters};
 pub(super) use request_body::BodyTimer;
 pub(super) use request_log::{LoggedRequest, RequestLog};
 pub(super) use response::{HttpBody, HttpResponse};

@@ -7,8 +7,9 @@ use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
-    Guard, HttpResponse, LoggedRequest, RequestLog, Route, relay_headers, request_body, response,
+    Guard, HttpResponse, LoggedRequest, Page, RequestLog, Route, relay_headers, request_body, response,
 };
+use super::pages::{Asked, PageRequest, PagesApi};
 use super::turn::{ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough};
 use super::visibility::visible_to;
 use super::worker::ClockWatch;
@@ -51,6 +52,7 @@ pub(super) struct Router {
     pub(super) ai_chat: AiChatApi,
     pub(super) sessions: SessionsApi,
     pub(super) chat_page: ChatPage,
+    pub(super) pages: PagesApi,
 }
 
 impl Router {
@@ -67,10 +69,17 @@ impl Router {
             Ok((_, route)) => route.is_ollama(),
         };
         let is_anthropic = parsed.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
-        let mut response = match (self.guard.response(&head), parsed) {
-            (Some(response), _) => response,
-            (None, Err(error)) => response::bad_request(&error),
-            (None, Ok((named, route))) => self.dispatch(named, route, &head, body).await,
+        let page = parsed.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
+        let refused = match page {
+            // A page asks for the token itself.
+            Some(_) => self.guard.response_by_origin(&head),
+            None => self.guard.response(&head),
+        };
+        let mut response = match (refused, parsed, page) {
+            (Some(response), ..) => response,
+            (None, Err(error), _) => response::bad_request(&error),
+            (None, Ok((named, _)), Some(page)) => self.page(page, named, &head, body).await,
+            (None, Ok((named, route)), None) => self.dispatch(named, route, &head, body).await,
         };
         if is_ollama {
             response = response::for_ollama(response);
@@ -137,7 +146,7 @@ impl Router {
                 Ok(self.metrics.write(&visible_to(named.as_ref())).await)
             }
             (route, &Method::GET | &Method::HEAD) => Ok(self.look_up(scope, route, head).await),
-            (Route::Unknown, _) => Ok(not_found(head)),
+            (Route::Unknown | Route::Page(_), _) => Ok(not_found(head)),
             _ => Ok(response::wrong_method("GET, HEAD")),
         };
         answered.unwrap_or_else(|refusal| refusal)
@@ -155,6 +164,20 @@ impl Router {
             Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),
             _ => not_found(head),
         }
+    }
+
+    /// Answers a page, of the scope that the request names.
+    async fn page(
+        &self,
+        page: Page,
+        named: Option<RequestScope>,
+        head: &Parts,
+        body: Incoming,
+    ) -> HttpResponse {
+        let in_path = Route::parse(head.uri.path()).ok().and_then(|(in_path, _)| in_path);
+        let query = head.uri.query().unwrap_or_default();
+        let request = PageRequest::new(in_path.as_ref(), named, query, self.config.clock.now());
+        self.pages.answer(Asked { page, guard: &self.guard, head, request }, body).await
     }
 
     /// Answers a route of the chat backend, for the user that the request names.

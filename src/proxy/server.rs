@@ -9,6 +9,7 @@ use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{ConnectionLimits, Guard, LogFormat, RequestLog, Upstream};
 use super::metrics::Metrics;
+use super::pages::PagesApi;
 use super::router::Router;
 use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
@@ -256,6 +257,7 @@ impl Proxy {
             documents: Arc::new(documents),
             ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
             sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
+            pages: PagesApi::new(&config, &stores, &queue, &embedder, idle_timeout, serves_page),
             chat_page: ChatPage::new(serves_page),
             clock,
             config: config.clone(),

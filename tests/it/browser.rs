@@ -19,6 +19,8 @@ for (const host of ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"]) 
 }
 document.write(`<script src="${url}/v1/responses/script"></` + "script>");
 document.write(`<iframe src="${url}/command/view/7"></iframe>`);
+document.write(`<iframe src="${url}/memory/conversation?p=default&i=default"></iframe>`);
+fetch(`${url}/memory/forget?p=default&i=default&all=1`, { method: "POST", mode: "no-cors" }).catch(() => 0);
 const body = '{"model":"gpt-4o","messages":[{"role":"user","content":"x"}]}';
 fetch(`${url}/v1/chat/completions`, { method: "POST", mode: "no-cors", body }).catch(() => 0);
 fetch(`${url}/v1/responses/fetch`, { mode: "no-cors" }).catch(() => 0);
@@ -93,10 +95,13 @@ fn a_page_that_is_not_listed_spends_no_key_and_reads_nothing() {
         ("/v1/chat/completions", 1),
         ("/command/view", 1),
         ("/command/view/7", 1),
+        ("/memory/conversation", 1),
+        ("/memory/forget", 1),
     ] {
         let sent = requests.iter().filter(|request| request["path"] == path).count();
         assert!(sent >= least, "{path}: {logged}");
     }
+    assert_eq!(home.contents("rsv-view", &[]), ["canary"]);
 }
 
 #[test]
@@ -112,7 +117,7 @@ fn a_page_that_is_listed_reads_what_it_asks_for() {
 }
 
 /// What a message may say to run a script in the page of a graph.
-const HOSTILE: [&str; 7] = [
+pub(crate) const HOSTILE: [&str; 7] = [
     "<script>document.title = 'hacked'</script>",
     "</title></script><script>document.title = 'hacked'</script>",
     "<img src='/hacked' onerror=\"document.title = 'hacked'\">",

@@ -115,6 +115,7 @@ mod neo4j;
 mod neo4j_trouble;
 mod newer;
 mod packages;
+mod page;
 mod pager;
 mod parse;
 mod parse_directories;

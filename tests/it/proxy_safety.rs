@@ -132,7 +132,8 @@ fn a_page_of_another_site_neither_spends_a_key_nor_reads_a_message() {
     let cross = "Sec-Fetch-Site: cross-site\r\n";
     let link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n";
     for headers in [cross, link, "Sec-Fetch-Site: same-site\r\n", "Origin: chrome-extension://abc\r\n"] {
-        for path in ["/v1/responses/x", "/command/view", "/v1/models", "/api/tags"] {
+        for path in ["/v1/responses/x", "/command/view", "/v1/models", "/api/tags", "/", "/memory/search?q=x"]
+        {
             let (status, body) = proxy.raw(&asked("GET", path, headers));
             assert!(status == 403 && body.contains("add "), "{path} {headers}{status} {body}");
         }

@@ -71,6 +71,11 @@ impl Guard {
 
     /// The response to a request that is refused or is an OPTIONS; `None` for all others.
     pub(in crate::proxy) fn response(&self, head: &Parts) -> Option<HttpResponse> {
+        self.response_by_origin(head).or_else(|| self.response_without_token(head))
+    }
+
+    /// The same, whatever token it has.
+    pub(in crate::proxy) fn response_by_origin(&self, head: &Parts) -> Option<HttpResponse> {
         for name in [HOST, ORIGIN] {
             if head.headers.get_all(&name).iter().nth(1).is_some() {
                 return Some(response::bad_request(&Error::new(format!("{name}: is sent twice"))));
@@ -93,20 +98,37 @@ impl Guard {
             response.headers_mut().insert(ALLOW, ALLOWED_METHODS);
             return Some(response);
         }
-        let is_known = match &self.token {
-            Some(token) => is_token_header(&head.headers, token) || is_bearer(&head.headers, token),
-            None => true,
-        };
-        (!is_known).then(|| {
+        None
+    }
+
+    /// The response to a request without the token that it needs.
+    fn response_without_token(&self, head: &Parts) -> Option<HttpResponse> {
+        (!self.has_token(&head.headers)).then(|| {
             let text = format!("the token is missing or wrong: send it as Bearer or as {TOKEN_HEADER}");
             response::error(StatusCode::UNAUTHORIZED, "invalid_token", &text)
         })
     }
 
+    /// Whether a request has the token, or needs none.
+    pub(in crate::proxy) fn has_token(&self, headers: &HeaderMap) -> bool {
+        let has = |token| is_token_header(headers, token) || is_bearer(headers, token);
+        self.token.as_ref().is_none_or(has)
+    }
+
+    /// Whether a text is the token.
+    pub(in crate::proxy) fn is_token(&self, text: &str) -> bool {
+        self.token.as_ref().is_some_and(|token| is_equal(text, token.expose()))
+    }
+
+    /// Whether a page of the proxy's own makes the browser send a request, which only a browser can say.
+    pub(in crate::proxy) fn is_same_origin(headers: &HeaderMap) -> bool {
+        let mut sites = headers.get_all(FETCH_SITE_HEADER).iter();
+        sites.next().is_some_and(|site| site == "same-origin") && sites.next().is_none()
+    }
+
     /// The caller's keys for providers, without the proxy's token.
     pub(in crate::proxy) fn caller_keys(&self, headers: &HeaderMap) -> CallerKeys {
-        let is_token = |key: &str| self.token.as_ref().is_some_and(|token| is_equal(key, token.expose()));
-        let secret = |key: Option<&str>| key.filter(|key| !is_token(key)).map(Secret::new);
+        let secret = |key: Option<&str>| key.filter(|key| !self.is_token(key)).map(Secret::new);
         CallerKeys::new(secret(bearer(headers)), secret(sent(headers, ANTHROPIC_KEY_HEADER)))
     }
 
@@ -212,8 +234,12 @@ fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
 
 /// Compares two texts in a time that does not depend on where they differ: by their digests, to the last byte.
 fn is_equal(one: &str, other: &str) -> bool {
-    let (one, other) = (Sha256::digest(one), Sha256::digest(other));
-    one.iter().zip(&other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+    is_same_digest(&Sha256::digest(one).into(), &Sha256::digest(other).into())
+}
+
+/// Compares two digests, to the last byte.
+pub(super) fn is_same_digest(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 
 #[cfg(test)]

@@ -73,6 +73,17 @@ pub(in crate::proxy) fn json(status: StatusCode, body: impl Into<Bytes>) -> Http
     response
 }
 
+/// A response of another type.
+pub(in crate::proxy) fn typed(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> HttpResponse {
+    let mut response = json(status, body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
 /// A response that is streamed with the provider's status and headers.
 pub(in crate::proxy) fn stream<B>(head: &AnswerHead, body: B) -> HttpResponse
 where

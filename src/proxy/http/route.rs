@@ -1,6 +1,7 @@
 //! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route may follow
 //! a scope's prefix, since clients keep the path of their base address.
 
+use super::page_route::Page;
 use crate::error::{Error, Result};
 use crate::record::RequestScope;
 use percent_encoding::percent_decode_str;
@@ -68,6 +69,8 @@ pub(in crate::proxy) enum Route {
     Upload,
     /// The page for the chat backend.
     ChatPage,
+    /// A page of the memory, which people look at.
+    Page(Page),
     Health,
     Metrics,
     /// The root, which clients probe.
@@ -111,6 +114,7 @@ impl Route {
             (false, ["health"]) => Route::Health,
             (false, ["metrics"]) => Route::Metrics,
             (false, ["chat"]) => Route::ChatPage,
+            (false, ["memory", page @ ..]) => Page::parse(page).map_or(Route::Unknown, Route::Page),
             (false, ["api", part, ..]) if BACKEND_PARTS.contains(part) => backend(&rest[1..])?,
             (false, ["api", "chat"]) => Route::OllamaChat,
             (false, ["api", "generate"]) => Route::OllamaGenerate,
@@ -266,6 +270,12 @@ mod tests {
             ("/api/documents/d", Route::Document("d".into())),
             ("/api/documents/../d", Route::Unknown),
             ("/chat", Route::ChatPage),
+            ("/memory", Route::Page(Page::Home)),
+            ("/memory/search", Route::Page(Page::Search)),
+            ("/memory/forget", Route::Page(Page::Forget)),
+            ("/memory/nowhere", Route::Unknown),
+            ("/memory/search/x", Route::Unknown),
+            ("/v1/memory", other("memory")),
             ("/command/view", Route::Command(Command::View, DEFAULT_COUNT)),
             ("/v1/command/search/7", Route::Command(Command::Search, 7)),
             ("/v1/command/forget/3", Route::Unknown),

@@ -1,0 +1,70 @@
+//! Forgets a message, a turn or a conversation, as rsv-forget does.
+
+use super::PagesApi;
+use super::page_request::PageRequest;
+use super::shown::redirect;
+use crate::error::{Error, Result};
+use crate::forget;
+use crate::proxy::http::{HttpResponse, Page, response};
+use crate::record::{ACCOUNT, MESSAGE, Scope, Scopes, kinds};
+use crate::store::{Select, Store};
+use hyper::StatusCode;
+
+impl PagesApi {
+    /// Forgets what the query names, and leads to the conversation that it was in, or to the others.
+    pub(super) async fn forget(&self, request: &PageRequest) -> HttpResponse {
+        let Some(scope) = request.conversation() else { return self.missing(request) };
+        let Some(which) = selected(request, &scope) else {
+            return response::bad_request(&Error::new("expected i, and one of id, trace and all"));
+        };
+        // A turn that waits to be stored may be of it.
+        self.queue.settled(&scope).await;
+        let now = self.config.clock.now();
+        let seen = request.scopes();
+        let conversation = Select::messages(Scopes::One(scope.clone()));
+        let done = self.stores.with_store(move |store| {
+            let is_found = remove(store, &which, &seen, now)?;
+            Ok((is_found, store.count(&conversation, 1)? > 0))
+        });
+        match done.await {
+            Ok((true, true)) => redirect(&request.link(Page::Conversation, &[("i", &scope.instance)])),
+            Ok((true, false)) => redirect(&request.link(Page::Conversations, &[])),
+            Ok((false, _)) => self.missing(request),
+            Err(error) => self.shell.failed(StatusCode::SERVICE_UNAVAILABLE, Page::Forget, request, &error),
+        }
+    }
+
+    fn missing(&self, request: &PageRequest) -> HttpResponse {
+        let error = Error::new("There is nothing here, or it was forgotten.");
+        self.shell.failed(StatusCode::NOT_FOUND, Page::Forget, request, &error)
+    }
+}
+
+/// The records of a conversation that the query names; `None` if it names none, or in two ways.
+fn selected(request: &PageRequest, scope: &Scope) -> Option<Select> {
+    let one = Scopes::One(scope.clone());
+    let [id, trace, all] = ["id", "trace", "all"].map(|name| request.parameter(name).map(str::to_owned));
+    match (id, trace, all) {
+        (Some(id), None, None) => Some(Select { only: Some(vec![id]), ..Select::records(kinds(), one) }),
+        (None, Some(trace_id), None) => {
+            Some(Select { trace_id: Some(trace_id), ..Select::records(vec![&MESSAGE, &ACCOUNT], one) })
+        }
+        (None, None, Some(_)) => Some(Select::records(kinds(), one)),
+        _ => None,
+    }
+}
+
+/// Removes the records of a selection, those that say the same in another form, and the titles that then name nothing;
+/// returns whether there was any. Nothing outside of `seen` goes with them.
+fn remove(store: &mut dyn Store, which: &Select, seen: &Scopes, now: i64) -> Result<bool> {
+    let mut ids = forget::select(store, which)?;
+    if ids.is_empty() {
+        return Ok(false);
+    }
+    let others = forget::same_words(store, &ids)?;
+    ids.extend(forget::in_scopes(store, &others, seen)?);
+    ids.extend(forget::titles(store, &ids)?);
+    store.forget(&ids.iter().map(String::as_str).collect::<Vec<_>>(), now)?;
+    forget::erase(store)?;
+    Ok(true)
+}
