@@ -17,7 +17,7 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             let inner = path.strip_prefix(&root).unwrap().to_owned();
             if path.is_dir() && inner != Path::new("bin") {
                 directories.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+            } else if path.extension().is_some_and(|e| e == "rs") && inner != Path::new("multicall.rs") {
                 let module = inner.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
                 let text = std::fs::read_to_string(&path).unwrap();
                 sources.push((module.to_owned(), inner, text));
