@@ -101,7 +101,7 @@ fn a_person_chats_in_a_browser() {
 }
 
 /// Uses the page as a person does, and shows what it then has.
-const VISITOR: &str = r#"
+const VISITOR: &str = r##"
 (async () => {
     const until = async (holds) => { while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20)); };
     const shown = (selector) => [...document.querySelectorAll(selector)].map((one) => one.textContent.trim());
@@ -122,7 +122,7 @@ const VISITOR: &str = r#"
     seen.reopened = chat.id !== null;
     document.body.textContent = "seen " + JSON.stringify(seen) + " end";
 })();
-"#;
+"##;
 
 #[test]
 fn the_page_chats_uploads_lists_and_commits_in_a_browser() {
@@ -167,7 +167,8 @@ fn site(provider: &Fake, visitor: &'static str) -> (Home, Fake, Proxy) {
 /// The page, for the proxy at a port, with its visitor.
 fn page_with(page: &str, visitor: &str, port: u16) -> String {
     let named = format!("<meta name=\"rsv-proxy\" content=\"http://127.0.0.1:{port}\">");
-    let script = format!("<script>{}</script>\n</body>", visitor.replace("FILE", &GARDEN.replace('\n', "\\n")));
+    let script =
+        format!("<script>{}</script>\n</body>", visitor.replace("FILE", &GARDEN.replace('\n', "\\n")));
     page.replace("<meta name=\"rsv-proxy\" content=\"\">", &named).replace("</body>", &script)
 }
 

@@ -127,12 +127,12 @@ const where = ({ kind, session_id: session, title, role, uri, score, created_at:
     .join(", ");
 const sourceItem = (one) => {
   const item = element("li");
-  const isGone = one.text === undefined && !one.page;
+  const isMissing = one.text === undefined && !one.page;
   const name = one.kind === "message" ? beginning(one.text ?? "") : one.title || one.uri || beginning(one.text ?? "");
   const label = name || one.uri || one.id;
-  const place = isGone ? `${one.kind}, forgotten since` : one.text === undefined ? one.kind : where(one);
+  const place = isMissing ? `${one.kind}, not found` : one.text === undefined ? one.kind : where(one);
   const open = one.page ? beside(link(label, base + one.page)) : button(label, () => showSource(one, label), "plain");
-  item.append(isGone ? element("code", label) : open, " ", Object.assign(element("span", place, "meta"), { dir: "auto" }));
+  item.append(isMissing ? element("code", label) : open, " ", Object.assign(element("span", place, "meta"), { dir: "auto" }));
   return item;
 };
 const showSource = (one, label) => {

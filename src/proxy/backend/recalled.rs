@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::Page;
 use crate::record::{
-    Account, DOCUMENT, MEMORY, MESSAGE, Object, RecalledPart, RecordKind, Role, Scope, Scopes, StoredRecord, time,
+    Account, DOCUMENT, MEMORY, MESSAGE, Object, RecalledPart, RecordKind, Role, Scope, Scopes, StoredRecord,
+    time,
 };
 use crate::store::{self, Select, Store};
 use crate::text;
@@ -42,7 +43,8 @@ impl Recalled {
 
     /// Looks up what accounts name, in the user's partition alone.
     pub(super) fn look_up(mut self, store: &mut dyn Store, accounts: &[Account]) -> Result<Recalled> {
-        let parts = accounts.iter().flat_map(|account| lists(account).into_iter().flat_map(|(_, parts)| parts));
+        let parts =
+            accounts.iter().flat_map(|account| lists(account).into_iter().flat_map(|(_, parts)| parts));
         let ids: BTreeSet<&str> = parts.map(|part| part.id.as_str()).collect();
         let which = Select::records(vec![&MEMORY, &DOCUMENT, &MESSAGE], Scopes::Partition(self.user.clone()));
         for some in ids.into_iter().collect::<Vec<_>>().chunks(BATCH) {
@@ -108,7 +110,10 @@ impl Recalled {
         let quoted = part.quoted.as_deref().and_then(|ranges| text::quotation(&record.text, ranges));
         let text = quoted.as_deref().unwrap_or(&whole);
         let shown = &text[..text.floor_char_boundary(MAX_TEXT)];
-        entry.set_text("text", &if shown.len() < text.len() { format!("{shown} …") } else { shown.to_owned() });
+        entry.set_text(
+            "text",
+            &if shown.len() < text.len() { format!("{shown} …") } else { shown.to_owned() },
+        );
         entry.set_text("created_at", &time::rfc3339(record.timestamp));
     }
 }

@@ -1,6 +1,7 @@
 // Uses the page of the chat backend as a person does, in a real browser, and prints a line of JSON for each thing that was
 // done: its name, and what went wrong if anything did. Arguments: the browser, the address of the proxy, that of one
 // without the pages of the memory, the address at which to answer as the provider, and a directory for files.
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -48,7 +49,7 @@ const server = createServer(async (request, response) => {
 await new Promise((resolve) => server.listen(new URL(provider).port, "127.0.0.1", resolve));
 
 const browser = await puppeteer.launch({
-  executablePath: program,
+  executablePath: execFileSync("sh", ["-c", 'command -v "$0"', program], { encoding: "utf8" }).trim(),
   headless: "shell",
   args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
 });
