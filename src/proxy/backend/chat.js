@@ -392,7 +392,12 @@ at("new").onclick = () => {
 at("more").onclick = () => attempt(at("list-trouble"), listMore);
 at("commit").onclick = () => attempt(at("committed"), commit);
 at("delete").onclick = () => forget(chat.id);
-at("file").onchange = () => at("file").files[0] && attempt(at("uploads"), () => upload(at("file").files[0]));
+at("file").onchange = () => {
+  const [file] = at("file").files;
+  // The same file can be chosen again.
+  at("file").value = "";
+  if (file) attempt(at("uploads"), () => upload(file));
+};
 at("skip").onclick = (event) => {
   event.preventDefault();
   at("message").focus();
@@ -425,7 +430,7 @@ at("user").onchange = () => {
   start();
 };
 if (meta("rsv-memory")) at("home").href = base + meta("rsv-memory");
-const fold = () => document.querySelectorAll("#chats > details, aside > details").forEach((one) => (one.open = !narrow.matches));
+const fold = () => document.querySelectorAll("body > header > details, #chats > details, aside > details").forEach((one) => (one.open = !narrow.matches));
 narrow.onchange = fold;
 fold();
 if (named()) open(named());
