@@ -4,7 +4,7 @@
 //!
 //! Its parts, by level: each uses only those of lower levels. Five are wings of many files, and the public part
 //! of one is in its file: `http` and `worker` use no other wing, `turn` and `pages` use both, and `backend` uses
-//! these two and `turn`.
+//! all four.
 
 mod client_setup; // 0  setting the proxy's address in programs
 mod metrics; // 0  what is counted and timed
@@ -18,6 +18,7 @@ mod worker; // 2  the store, the embedder, and the work beside requests
 
 mod command; // 3  the output of rsv-search and rsv-view
 mod embeddings; // 3  vectors for clients
+mod pages; // 3  pages by which people look at the memory
 mod run_command; // 3  a command as the proxy's client
 mod state; // 3  the state of the parts
 mod turn; // 3  turns through memory
@@ -25,7 +26,6 @@ mod turn; // 3  turns through memory
 mod backend; // 4  sessions and documents of users
 mod exposition; // 4  the state and the metrics in Prometheus' text
 mod health; // 4  the state in JSON
-mod pages; // 4  pages by which people look at the memory
 
 mod router; // 5  dispatches requests
 

@@ -47,6 +47,9 @@ use tokio::sync::Semaphore;
 const MAX_READS: usize = 2;
 const MAX_PICTURES: usize = 1;
 
+/// The style of the pages, and of the page of the chat backend.
+pub(super) const STYLE: &str = include_str!("pages/page.css");
+
 /// The longest form that is posted to a page, in bytes.
 const MAX_FORM: usize = 64 << 10;
 
@@ -163,6 +166,11 @@ impl PagesApi {
         let text = String::from_utf8(bytes.to_vec());
         text.map_err(|_| response::bad_request(&Error::new("the form is not UTF-8")))
     }
+}
+
+/// A text in Markdown as markup, in which nothing runs and nothing is loaded.
+pub(super) fn markdown_to_html(markdown: &str) -> String {
+    markdown::to_html(markdown)
 }
 
 /// The content of a page.

@@ -206,7 +206,7 @@ impl Router {
                 self.sessions.list(user?, head.uri.query()).await
             }
             (Route::Session(session), &Method::GET | &Method::HEAD) => {
-                self.sessions.show(user?, session).await
+                self.sessions.show(user?, session, head.uri.query()).await
             }
             (Route::Session(session), &Method::DELETE) => self.sessions.delete(user?, session).await,
             (Route::Upload | Route::AiChat { .. } | Route::Commit(_), _) => response::wrong_method("POST"),

@@ -258,7 +258,7 @@ impl Proxy {
             ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
             sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
             pages: PagesApi::new(&config, &stores, &queue, &embedder, idle_timeout, serves_page),
-            chat_page: ChatPage::new(serves_page),
+            chat_page: ChatPage::new(serves_page, &config.settings),
             clock,
             config: config.clone(),
         };

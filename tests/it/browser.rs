@@ -1,10 +1,11 @@
 //! Web pages in a real browser, headless Chromium: beside rsv-proxy, and those of rsv-link.
 
-use crate::docs::{is_installed, report_unchecked};
+use crate::docs::{is_installed, report_unchecked, root};
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY};
-use crate::support::Home;
+use crate::support::{Home, lines_of};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 
 /// The names of Chromium in Debian.
@@ -59,6 +60,21 @@ pub(crate) fn dump(browser: &str, home: &Home, address: &str) -> String {
     let ran = command.output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap()
+}
+
+/// Runs a script of `clients/`, which drives a browser; what went wrong, by the name of each thing that it did, in their
+/// order.
+pub(crate) fn use_pages(clients: &Path, home: &Home, script: &str, words: &[&str]) -> Vec<(String, Value)> {
+    // Node looks for what it imports beside the script.
+    let path = home.path(script);
+    std::fs::copy(root().join("tests/it/clients").join(script), &path).unwrap();
+    std::os::unix::fs::symlink(clients.join("page/node_modules"), home.path("node_modules")).unwrap();
+    let mut command = Command::new("node");
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.path(""));
+    let ran = command.arg(path).args(words).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let done = lines_of(&String::from_utf8(ran.stdout).unwrap());
+    done.into_iter().map(|line| (line[0].as_str().unwrap().to_owned(), line[1].clone())).collect()
 }
 
 fn site() -> Fake {

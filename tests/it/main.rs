@@ -21,6 +21,7 @@ mod chat_commits;
 mod chat_descriptions;
 mod chat_journey;
 mod chat_page;
+mod chat_recalled;
 mod chat_sessions;
 mod chat_uploads;
 mod cli_contract;

@@ -4,6 +4,7 @@ use super::chat_answer::ChatContext;
 use super::chat_turn::{ChatBody, ChatTurn};
 use super::documents;
 use super::mood::{self, MoodFilter, NEUTRAL};
+use super::recalled::Recalled;
 use super::sessions;
 use super::user_scope::UserNames;
 use crate::chat;
@@ -108,11 +109,28 @@ impl AiChatApi {
             return Err(response::failure(&Failure::too_long(error)));
         }
         let ChatTurn { scope, target, .. } = &chat;
-        let mut context = ChatContext::new(&enriched, &scope.partition, &scope.instance, trouble);
+        let context = ChatContext::new(&enriched, &scope.partition, &scope.instance, trouble);
+        let mut context = context.with_html(chat.body.has_html);
+        if chat.body.lists_recalled {
+            context = context.with_recalled(self.recalled(&scope.partition, &enriched).await);
+        }
         if chat.body.traces {
             context = context.traced(target, chat.question(), &enriched);
         }
         Ok(StartedTurn { turn, enriched, context })
+    }
+
+    /// What was recalled for a turn, as JSON. If the store fails, it is what the account says itself.
+    async fn recalled(&self, user: &str, enriched: &Enriched) -> String {
+        let (recalled, account) = (Recalled::unnamed(user, &self.config), enriched.account.clone());
+        let found = self.stores.with_store(move |store| {
+            let recalled = recalled.look_up(store, std::slice::from_ref(&account))?;
+            Ok(recalled.of(&account))
+        });
+        match tokio::time::timeout(self.time_limit(), found).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) | Err(_) => Recalled::unnamed(user, &self.config).of(&enriched.account),
+        }
     }
 
     /// How long the store may take.

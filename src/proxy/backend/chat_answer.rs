@@ -3,6 +3,7 @@
 use super::user_scope::documents_of;
 use crate::chat;
 use crate::enrich::Enriched;
+use crate::proxy::pages::markdown_to_html;
 use crate::record::{Address, Object, StoredRecord, quote};
 use crate::search::tree::Step;
 
@@ -18,6 +19,10 @@ pub(super) struct ChatContext {
     /// Why memory worked only in part.
     error: Option<String>,
     trace: Option<Object>,
+    /// What was recalled, as JSON, if the client asked for it.
+    recalled: Option<String>,
+    /// Whether the answer comes as HTML too.
+    has_html: bool,
 }
 
 impl ChatContext {
@@ -32,7 +37,19 @@ impl ChatContext {
             context: chat::array(&pieces),
             error: error.or(degraded),
             trace: None,
+            recalled: None,
+            has_html: false,
         }
+    }
+
+    /// Adds what was recalled, as JSON.
+    pub(super) fn with_recalled(self, recalled: String) -> ChatContext {
+        ChatContext { recalled: Some(recalled), ..self }
+    }
+
+    /// Has the answer come as HTML too.
+    pub(super) fn with_html(self, has_html: bool) -> ChatContext {
+        ChatContext { has_html, ..self }
     }
 
     /// Adds how the context was found.
@@ -67,9 +84,7 @@ impl ChatContext {
         data.set("context", &self.context);
         data.set_text("session_id", &self.session_id);
         self.add_error(&mut data);
-        if let Some(trace) = &self.trace {
-            data.set("search_trace", trace.to_json());
-        }
+        self.add_origin(&mut data);
         event("context", &data)
     }
 
@@ -89,6 +104,7 @@ impl ChatContext {
         data.set_text("message", message);
         data.set_text("session_id", &self.session_id);
         self.add_error(&mut data);
+        self.add_html(&mut data, message);
         event("mood", &mood_data) + &event("done", &data)
     }
 
@@ -108,10 +124,25 @@ impl ChatContext {
         body.set_text("mood", mood);
         body.set_text("session_id", &self.session_id);
         self.add_error(&mut body);
-        if let Some(trace) = &self.trace {
-            body.set("search_trace", trace.to_json());
-        }
+        self.add_html(&mut body, message);
+        self.add_origin(&mut body);
         body
+    }
+
+    fn add_html(&self, to: &mut Object, message: &str) {
+        if self.has_html {
+            to.set_text("html", &markdown_to_html(message));
+        }
+    }
+
+    /// Adds how the context was found, and what was recalled, if the client asked for it.
+    fn add_origin(&self, to: &mut Object) {
+        if let Some(trace) = &self.trace {
+            to.set("search_trace", trace.to_json());
+        }
+        if let Some(recalled) = &self.recalled {
+            to.set("recalled", recalled);
+        }
     }
 
     fn add_error(&self, to: &mut Object) {

@@ -31,6 +31,10 @@ pub(super) struct ChatBody {
     model: Option<String>,
     /// Whether the answer says how its context was found.
     pub(super) traces: bool,
+    /// Whether the answer says what was recalled for it.
+    pub(super) lists_recalled: bool,
+    /// Whether the answer comes as HTML too.
+    pub(super) has_html: bool,
 }
 
 /// A request whose user, session and target are known.
@@ -55,10 +59,10 @@ impl ChatBody {
             }
             Ok(body.text(member)?.filter(|text| !text.is_empty()))
         };
-        let traces = match body.get("debug_search_trace") {
-            None | Some("null" | "false") => false,
-            Some("true") => true,
-            Some(other) => return Err(unexpected("debug_search_trace", "true or false", other)),
+        let is_true = |member: &str| match body.get(member) {
+            None | Some("null" | "false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(unexpected(member, "true or false", other)),
         };
         Ok(ChatBody {
             message,
@@ -67,7 +71,9 @@ impl ChatBody {
             session_id: given("session_id")?,
             user_id: given(USER_ID)?,
             model: given("model")?,
-            traces,
+            traces: is_true("debug_search_trace")?,
+            lists_recalled: is_true("recalled")?,
+            has_html: is_true("html")?,
         })
     }
 

@@ -1,14 +1,19 @@
 //! `/api/sessions`: the sessions of a user, which are the instances of the user's partition.
 
+use super::recalled::Recalled;
 use crate::chat;
 use crate::error::{Error, Result};
 use crate::forget;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, parameter, response};
+use crate::proxy::pages::markdown_to_html;
 use crate::proxy::worker::{BlockingPool, ModelFailure, SessionCommits, StorePool, StoreQueue};
-use crate::record::{Commit, Object, Record, Role, Scope, Scopes, SessionSummary, StoredRecord, kinds, time};
+use crate::record::{
+    ACCOUNT, Account, Commit, Object, Record, Role, Scope, Scopes, SessionSummary, StoredRecord, kinds, time,
+};
 use crate::store::{self, Select, Store, Walk};
 use hyper::StatusCode;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The number of sessions in a list, unless the query says otherwise, and the greatest one.
@@ -61,21 +66,34 @@ impl SessionsApi {
         .await
     }
 
-    /// Shows a session of a user, with its messages.
-    pub(in crate::proxy) async fn show(&self, user: String, session: String) -> HttpResponse {
+    /// Shows a session of a user, with its messages. `query` may ask for `recalled` and `html`.
+    pub(in crate::proxy) async fn show(
+        &self,
+        user: String,
+        session: String,
+        query: Option<&str>,
+    ) -> HttpResponse {
+        let is_true = |name| is_true(query.unwrap_or_default(), name);
+        let (lists_recalled, has_html) = match (is_true("recalled"), is_true("html")) {
+            (Ok(lists_recalled), Ok(has_html)) => (lists_recalled, has_html),
+            (Err(error), _) | (_, Err(error)) => return response::bad_request(&error),
+        };
+        let config = self.config.clone();
         let scope = Scope { partition: user, instance: session };
         self.queue.settled(&scope).await;
         self.with_store(move |store| {
             let Some(summary) = summary(store, &scope)? else { return Ok(not_found(&scope)) };
-            let mut messages = Vec::new();
-            store.walk(&Walk::records(Select::messages(Scopes::One(scope))), &mut |record| {
-                if let Record::Stored(message) = record {
-                    messages.push(of_message(&message));
-                }
-                Ok(())
-            })?;
+            let messages = walked(store, Select::messages(Scopes::One(scope.clone())))?;
+            let mut entries: Vec<Object> = messages.iter().map(of_message).collect();
+            let answers = messages.iter().zip(&mut entries);
+            for (answer, entry) in answers.filter(|(one, _)| has_html && one.role == Some(Role::Assistant)) {
+                entry.set_text("html", &markdown_to_html(&answer.shown_text()));
+            }
+            if lists_recalled {
+                add_recalled(store, &scope, &config, &messages, &mut entries)?;
+            }
             let mut body = entry(&summary);
-            body.set("messages", chat::array(&messages));
+            body.set("messages", chat::array(&entries));
             Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
         })
         .await
@@ -141,6 +159,48 @@ fn number(query: &str, name: &str, default: usize) -> Result<usize> {
             text.parse().map_err(|_| Error::new(format!("{name}: expected a number, found {text}")))
         }
     }
+}
+
+/// Whether a query asks for something.
+fn is_true(query: &str, name: &str) -> Result<bool> {
+    match parameter(query, name)?.as_deref() {
+        None | Some("" | "false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(Error::new(format!("{name}: expected true or false, found {other}"))),
+    }
+}
+
+/// The records of a selection, in their order.
+fn walked(store: &mut dyn Store, which: Select) -> Result<Vec<StoredRecord>> {
+    let mut records = Vec::new();
+    store.walk(&Walk::records(which), &mut |record| {
+        if let Record::Stored(record) = record {
+            records.push(record);
+        }
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// Adds to the last message of each turn what was recalled for it, if the turn has an account.
+fn add_recalled(
+    store: &mut dyn Store,
+    scope: &Scope,
+    config: &ProxyConfig,
+    messages: &[StoredRecord],
+    entries: &mut [Object],
+) -> Result<()> {
+    let stored = walked(store, Select::records(vec![&ACCOUNT], Scopes::One(scope.clone())))?;
+    let last: HashMap<&str, usize> =
+        messages.iter().enumerate().map(|(at, message)| (message.trace_id.as_str(), at)).collect();
+    let accounts: Vec<Account> = stored.iter().map(Account::from_record).collect();
+    let recalled = Recalled::unnamed(&scope.partition, config).look_up(store, &accounts)?;
+    for (record, account) in stored.iter().zip(&accounts) {
+        if let Some(at) = last.get(record.trace_id.as_str()) {
+            entries[*at].set("recalled", recalled.of(account));
+        }
+    }
+    Ok(())
 }
 
 /// The summary of a session; `None` if it has no message.
