@@ -9,7 +9,7 @@ use crate::init::{ASKED, with_past, with_pip};
 use crate::install::{files, run, script};
 use crate::packages::linked;
 use crate::support::Home;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, plain};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
@@ -93,19 +93,22 @@ fn a_new_user_finds_their_past_and_goes_on_to_the_end() {
     let search = said.split("this finds it again:\n").nth(1).unwrap().lines().next().unwrap();
     let search = search.split(": ").last().unwrap().trim();
     let found = user.types("the first hit", search, 0);
-    assert!(found.contains(ASKED), "{found}");
+    assert!(words(&found).contains(ASKED), "{found}");
     assert!(user.commands <= 4);
 
     // rsv-browse, and Enter at the first hit.
     let begin = Instant::now();
     let functions = venv.join("lib/rsv/rsv.bash");
-    home.write("browse", &format!("source '{}'\nrsv-browse --all barn owls\n", functions.display()));
+    home.write(
+        "browse",
+        &format!("source '{}'\nrsv-browse --all feed barn owls winter\n", functions.display()),
+    );
     let mut terminal =
         Terminal::run(&home, 80, &format!("stty rows 24; PATH='{}'; bash browse", user.path)).unwrap();
-    terminal.see_all(["1/1", "Twice a day."]);
+    terminal.see("Twice a day.");
     terminal.press("\r");
     let (seen, status) = terminal.end();
-    assert!(status == 0 && seen.contains(ASKED), "{seen}");
+    assert!(status == 0 && words(&seen).contains(ASKED), "{seen}");
     user.did("browse", begin);
 
     let answer = user.types(
@@ -145,3 +148,8 @@ fn a_new_user_finds_their_past_and_goes_on_to_the_end() {
 
 /// The questions of init for this past.
 const QUESTIONS: usize = 8;
+
+/// The words on a screen, without its colours and ends of lines.
+fn words(seen: &str) -> String {
+    plain(seen).split_whitespace().collect::<Vec<_>>().join(" ")
+}
