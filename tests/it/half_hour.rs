@@ -11,6 +11,7 @@ use crate::packages::linked;
 use crate::support::Home;
 use crate::terminal::{Terminal, plain};
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -143,7 +144,7 @@ fn a_new_user_finds_their_past_and_goes_on_to_the_end() {
     let left: Vec<String> =
         files(&venv).difference(&before).filter(|path| !path.ends_with(".pyc")).cloned().collect();
     assert!(left.is_empty() && home.path(".local/share/rsv/store.db").exists(), "{left:?}");
-    println!("{}", user.report);
+    std::io::stderr().write_all(user.report.as_bytes()).unwrap();
 }
 
 /// The questions of init for this past.
