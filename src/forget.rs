@@ -5,7 +5,7 @@ mod retention;
 pub use retention::{check_retention, expired};
 
 use crate::error::{Error, Result};
-use crate::record::{EXTRACTED_FROM, Record, RecordKind, Scope, Scopes, kinds, title_id};
+use crate::record::{ACTION, EXTRACTED_FROM, MESSAGE, Record, RecordKind, Scope, Scopes, kinds, title_id};
 use crate::store::{Except, Leftovers, Select, Store, StoredImport, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,8 +164,46 @@ struct SaidWords {
     times: BTreeSet<i64>,
 }
 
-/// The ids of the titles that go with some records: those of the instances that keep no message.
-pub fn titles(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+/// The ids of the titles and actions that go with some records: the titles of the instances, and the actions of the
+/// turns, that keep no message.
+pub fn left_alone(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut found = titles(store, ids)?;
+    found.extend(actions(store, ids)?);
+    Ok(found)
+}
+
+/// The ids of the actions of the turns that keep no message.
+fn actions(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    if store.count(&Select::records(vec![&ACTION], Scopes::All), 1)? == 0 {
+        return Ok(found);
+    }
+    let all: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut going: BTreeMap<(Scope, String), Vec<String>> = BTreeMap::new();
+    for some in all.chunks(IDS) {
+        for message in store.get(some, &Select::messages(Scopes::All))? {
+            going.entry((message.scope, message.trace_id)).or_default().push(message.id);
+        }
+    }
+    for ((scope, trace_id), ids) in going {
+        let of_trace = |kind| Select {
+            trace_id: Some(trace_id.clone()),
+            ..Select::records(vec![kind], Scopes::One(scope.clone()))
+        };
+        let except = Except { ids, ..Except::default() };
+        if store.count(&Select { except, ..of_trace(&MESSAGE) }, 1)? == 0 {
+            let actions = Walk { texts: false, ..Walk::records(of_trace(&ACTION)) };
+            store.walk(&actions, &mut |record| {
+                found.extend(record.id().map(str::to_owned));
+                Ok(())
+            })?;
+        }
+    }
+    Ok(found)
+}
+
+/// The ids of the titles of the instances that keep no message.
+fn titles(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let all: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut going: BTreeMap<Scope, Vec<String>> = BTreeMap::new();
     for some in all.chunks(IDS) {

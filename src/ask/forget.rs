@@ -37,7 +37,7 @@ pub(super) fn forget_turn(
     let mut ids = forget::select(store, &which)?;
     ids.extend(forget::same_words(store, &ids)?);
     let derived = forget::derived(store, &ids)?.len();
-    ids.extend(forget::titles(store, &ids)?);
+    ids.extend(forget::left_alone(store, &ids)?);
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let removed = if ids.is_empty() { 0 } else { store.forget(&ids, now)? };
     forget::erase(store)?;

@@ -34,7 +34,7 @@ struct Args {
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
-    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal, title, recall
+    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Read the store's file page by page, without its indexes, as a damaged one needs

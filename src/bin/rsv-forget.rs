@@ -6,8 +6,8 @@ use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
 use rsv::lines::Reader;
 use rsv::record::{
-    ACCOUNT, Address, MESSAGE, Object, Record, RecordKind, Scopes, TombstoneState, VectorFormat, kind_named,
-    kinds,
+    ACCOUNT, ACTION, Address, MESSAGE, Object, Record, RecordKind, Scopes, TombstoneState, VectorFormat,
+    kind_named, kinds,
 };
 use rsv::redact::Redactor;
 use rsv::search;
@@ -35,7 +35,7 @@ struct Args {
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// Select records of these kinds: message, account, memory, document, signal, title, recall [default: message and account, or any kind if ids
+    /// Select records of these kinds: message, account, memory, document, signal, title, recall, action [default: message, account and action, or any kind if ids
     /// are given or with --everything]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
@@ -153,7 +153,7 @@ fn expire(args: &Args, settings: &Settings, io: &mut Io) -> Result<Outcome> {
 
 /// The kinds of the records to select by conditions.
 fn kinds_to_select(args: &Args) -> Vec<&'static RecordKind> {
-    if args.kind.is_empty() { vec![&MESSAGE, &ACCOUNT] } else { args.kind.clone() }
+    if args.kind.is_empty() { vec![&MESSAGE, &ACCOUNT, &ACTION] } else { args.kind.clone() }
 }
 
 /// Removes some records of a selection, and those that go with them.
@@ -172,7 +172,7 @@ fn forget(
     if ids.is_empty() {
         return Ok(Outcome::No);
     }
-    ids.extend(forget::titles(store, &ids)?);
+    ids.extend(forget::left_alone(store, &ids)?);
     if !args.dry_run && !args.yes && (args.everything || ids.len() > MAX_UNCONFIRMED) {
         confirm(ids.len(), args.everything.then_some(&which.scopes), io)?;
     }
@@ -213,7 +213,7 @@ fn undo(id: &str, args: &Args, settings: &Settings, io: &mut Io) -> Result<Outco
         });
     }
     let mut ids = forget::with_records_about(store, records.ids)?;
-    ids.extend(forget::titles(store, &ids)?);
+    ids.extend(forget::left_alone(store, &ids)?);
     let which = Select::records(kinds(), Scopes::All);
     add_derived(store, &mut ids, &which, args.derived, io)?;
     if !ids.is_empty() {

@@ -69,7 +69,7 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// Find records of these kinds: message, memory, document, title [default: message; on a terminal, all but title; with --target, the kinds of records there]
+    /// Find records of these kinds: message, memory, document, title, action [default: message; on a terminal, message, memory and document; with --target, the kinds of records there]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     #[command(flatten)]

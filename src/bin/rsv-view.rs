@@ -55,7 +55,7 @@ struct Args {
     /// Select messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
-    /// Print records of these kinds: message, account, memory, document, signal, title, recall
+    /// Print records of these kinds: message, account, memory, document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind, conflicts_with = "accounts")]
     kind: Vec<&'static RecordKind>,
     /// Print memories in this state: active, archived or all

@@ -54,9 +54,7 @@ impl Completion {
         }
         let (partition, instance) = (self.options.partition.clone(), self.options.instance.clone());
         let trace_id = match (&draft.trace_id, &self.options.trace_id) {
-            (None, None) if draft.role.is_some() && self.options.import.is_some() => {
-                self.turn_trace(&draft)?
-            }
+            (None, None) if draft.kind.traced && self.options.import.is_some() => self.turn_trace(&draft)?,
             (None, None) if draft.kind.traced => id::fresh(&self.clock, &format!("{seq} {}", draft.text))?,
             (None, Some(trace)) => trace.clone(),
             _ => String::new(),
@@ -69,7 +67,7 @@ impl Completion {
         Ok(record)
     }
 
-    /// The trace of an imported message that has none: that of the question before it in its scope. A question's own
+    /// The trace of an imported message or action that has none: that of the question before it in its scope. A question's own
     /// is derived.
     fn turn_trace(&self, draft: &Draft) -> Result<String> {
         let scope = draft.scope(self.options.partition.as_deref(), self.options.instance.as_deref())?;

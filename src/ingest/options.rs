@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::lines::too_long;
-use crate::record::{Draft, Line, Object, Record, Scope, Scopes, StoredRecord, TITLE};
+use crate::record::{ACTION, Draft, Line, Object, Record, Scope, Scopes, StoredRecord, TITLE};
 use crate::redact::Redactor;
 use crate::store::Import;
 
@@ -94,7 +94,7 @@ impl Options {
     }
 
     fn missing_member(&self, draft: &Draft) -> Option<&'static str> {
-        if draft.kind.traced && draft.trace_id.is_none() && draft.role.is_none() {
+        if draft.kind.traced && draft.kind != &ACTION && draft.trace_id.is_none() && draft.role.is_none() {
             Some("trace_id")
         } else if draft.timestamp.is_none() && draft.kind != &TITLE {
             Some("timestamp")

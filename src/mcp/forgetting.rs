@@ -37,7 +37,7 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let which = Select { only: Some(only), ..Select::records(kinds(), scopes) };
     let mut found = forget::select(store, &which)?;
     found.extend(forget::same_words(store, &found)?);
-    found.extend(forget::titles(store, &found)?);
+    found.extend(forget::left_alone(store, &found)?);
     let named: Vec<&str> = ids.iter().map(String::as_str).collect();
     let readable = store.get(&named, &Select::records(kinds(), own))?;
     if let Some(missing) = ids.iter().find(|id| !readable.iter().any(|record| record.id == **id)) {

@@ -1,6 +1,7 @@
 //! The table of kinds. A new kind is a row here and a file with its particulars.
 
 use super::account::ACCOUNT;
+use super::action::ACTION;
 use super::document::DOCUMENT;
 use super::memory::MEMORY;
 use super::message::MESSAGE;
@@ -11,7 +12,8 @@ use super::title::TITLE;
 use std::sync::RwLock;
 
 /// Every kind of records that rsv stores.
-const BUILT_IN_KINDS: [&RecordKind; 7] = [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL, &TITLE, &RECALL];
+const BUILT_IN_KINDS: [&RecordKind; 8] =
+    [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL, &TITLE, &RECALL, &ACTION];
 
 /// Kinds that a program which uses the library has added.
 static REGISTERED_KINDS: RwLock<Vec<&RecordKind>> = RwLock::new(Vec::new());

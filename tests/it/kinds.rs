@@ -95,7 +95,7 @@ fn notes_go_through_everything() {
     }
     register(&NOTE);
     register(&NOTE);
-    assert_eq!((kind_named("note"), kinds().len()), (Some(&NOTE), 8));
+    assert_eq!((kind_named("note"), kinds().len()), (Some(&NOTE), 9));
     let settings = config::load(&Common::default()).unwrap();
     let open = || store::open(&settings.store().unwrap(), OpenMode::Create).unwrap();
     let mut store = open();

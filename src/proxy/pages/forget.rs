@@ -63,7 +63,7 @@ fn remove(store: &mut dyn Store, which: &Select, seen: &Scopes, now: i64) -> Res
     }
     let others = forget::same_words(store, &ids)?;
     ids.extend(forget::in_scopes(store, &others, seen)?);
-    ids.extend(forget::titles(store, &ids)?);
+    ids.extend(forget::left_alone(store, &ids)?);
     store.forget(&ids.iter().map(String::as_str).collect::<Vec<_>>(), now)?;
     forget::erase(store)?;
     Ok(true)

@@ -70,9 +70,9 @@ pub(super) const WITHOUT_DIGESTS: usize = 1;
 pub(super) const OLDEST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-/// The last of them changes nothing: from version 10 on messages may hold vectors, which an earlier release would not
-/// keep up to date.
-pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[]];
+/// The last of them change nothing: from version 10 on messages may hold vectors, which an earlier release would not
+/// keep up to date, and from version 11 on there may be actions, a kind that earlier releases do not know.
+pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[], &[]];
 
 /// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;

@@ -17,7 +17,8 @@ type IndexWords = fn(&Connection) -> rusqlite::Result<i64>;
 pub(super) const OLDEST: i32 = 10;
 
 /// The first is that from `OLDEST`.
-const MIGRATIONS: &[Migration] = &[m011_pools, m012_folded, m013_digests, m014_fingerprints, m015_folding];
+const MIGRATIONS: &[Migration] =
+    &[m011_pools, m012_folded, m013_digests, m014_fingerprints, m015_folding, m016_actions];
 
 /// The `user_version` of a file that has the tables of this release.
 pub(super) const VERSION: i32 = OLDEST + MIGRATIONS.len() as i32;
@@ -109,6 +110,11 @@ fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
          END;
          INSERT OR REPLACE INTO fact (name, value) SELECT 'refold_from', '0' WHERE EXISTS (SELECT 1 FROM segment);",
     )
+}
+
+/// The store may have actions, a kind of records that earlier releases do not know.
+fn m016_actions(_: &Connection) -> rusqlite::Result<()> {
+    Ok(())
 }
 
 /// Brings a file to the version of this release, all at once; another process may have done so meanwhile. Returns

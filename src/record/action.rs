@@ -1,0 +1,210 @@
+//! Actions: what a program did in a turn, one record for each call of a tool. They have neither what the tool returned
+//! nor the contents of files.
+
+use super::members::{name, required, texts, timestamp};
+use super::object::{Object, quote, unexpected, write_member};
+use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
+use super::{Scope, id};
+use crate::error::Result;
+
+/// The kind of actions.
+pub static ACTION: RecordKind = RecordKind {
+    name: "action",
+    label: "ActionNode",
+    traced: true,
+    read: parse,
+    complete,
+    write,
+    natural_key: Some(natural_key),
+    fixed_parts: Some(natural_key),
+    indexed: TextSource::Composed(indexed_text),
+    shown: TextSource::Composed(shown_text),
+    heading: |action| action.member_text(TOOL),
+    ..RecordKind::PLAIN
+};
+
+const CALL: &str = "call";
+const TOOL: &str = "tool";
+const PROGRAM: &str = "program";
+const COMMAND: &str = "command";
+const PATHS: &str = "paths";
+const PATTERN: &str = "pattern";
+const QUERY: &str = "query";
+const LINES: &str = "lines";
+const FAILED: &str = "failed";
+const ERROR: &str = "error";
+
+const HEAD: [&str; 7] = ["kind", "id", "trace_id", "partition", "instance", "timestamp", "created_at"];
+const ORDER: [&str; 10] = [CALL, TOOL, PROGRAM, COMMAND, PATHS, PATTERN, QUERY, LINES, FAILED, ERROR];
+/// The members that are texts of any length elsewhere.
+const TEXTS: [&str; 5] = [TOOL, COMMAND, PATTERN, QUERY, ERROR];
+
+/// The greatest length of a text of an action, in characters, and the greatest number of its paths.
+const MAX_CHARS: usize = 300;
+const MAX_PATHS: usize = 20;
+
+/// What a call of a tool did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Action {
+    /// The id of the call.
+    pub call: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// The program that called it.
+    pub program: Option<String>,
+    pub purpose: Option<Purpose>,
+    /// The number of lines that it changed.
+    pub lines: Option<u64>,
+    /// Why it failed, if it did; empty if nothing says why.
+    pub error: Option<String>,
+}
+
+/// What a tool was called with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    Command(String),
+    Paths(Vec<String>),
+    Pattern(String),
+    /// A question, an address on the web, or a task for another agent.
+    Query(String),
+}
+
+impl Action {
+    /// The line of the action, without a scope, a trace and a time.
+    pub fn to_line(&self) -> Object {
+        let mut line = Object::default();
+        line.set_text("kind", ACTION.name);
+        line.set_text(CALL, &self.call);
+        line.set_text(TOOL, &self.tool);
+        if let Some(program) = &self.program {
+            line.set_text(PROGRAM, program);
+        }
+        match &self.purpose {
+            Some(Purpose::Command(text)) => line.set_text(COMMAND, text),
+            Some(Purpose::Paths(paths)) => line.set(PATHS, array(paths)),
+            Some(Purpose::Pattern(text)) => line.set_text(PATTERN, text),
+            Some(Purpose::Query(text)) => line.set_text(QUERY, text),
+            None => {}
+        }
+        if let Some(lines) = self.lines {
+            line.set(LINES, lines.to_string());
+        }
+        if let Some(error) = &self.error {
+            line.set(FAILED, "true");
+            if !error.is_empty() {
+                line.set_text(ERROR, error);
+            }
+        }
+        line
+    }
+}
+
+/// Reads the line of an action. Errors begin with the member at fault.
+fn parse(mut line: Object) -> Result<Draft> {
+    required(&line, CALL)?;
+    required(&line, TOOL)?;
+    for member in [PROGRAM, COMMAND, PATTERN, QUERY, ERROR] {
+        line.text(member)?;
+    }
+    texts(&line, PATHS)?;
+    line.integer(LINES)?;
+    if let Some(json) = line.get(FAILED).filter(|json| !matches!(*json, "true" | "false" | "null")) {
+        return Err(unexpected(FAILED, "true or false", json));
+    }
+    let draft = Draft {
+        id: name(&line, "id")?,
+        trace_id: name(&line, "trace_id")?,
+        partition: name(&line, "partition")?,
+        instance: name(&line, "instance")?,
+        timestamp: timestamp(&line)?,
+        ..Draft::new(&ACTION, String::new())
+    };
+    line.retain(|name| !HEAD.contains(&name));
+    Ok(Draft { members: line, ..draft })
+}
+
+/// Shortens the texts, after secrets were replaced in the whole of them, and gives an action without an id that of its
+/// call: a program and its files date a call differently, so that the time has no part in it.
+fn complete(action: &mut StoredRecord) -> Result<()> {
+    for member in TEXTS {
+        let text = action.member_text(member);
+        let whole = if member == COMMAND { before_here_document(&text) } else { &text };
+        let short = shortened(whole);
+        if short.len() < text.len() {
+            action.members.set_text(member, short);
+        }
+    }
+    let paths = action.member_texts(PATHS);
+    if paths.len() > MAX_PATHS || paths.iter().any(|path| shortened(path).len() < path.len()) {
+        let paths: Vec<&str> = paths.iter().take(MAX_PATHS).map(|path| shortened(path)).collect();
+        action.members.set(PATHS, array(&paths));
+    }
+    action.seq = 0;
+    if action.id.is_empty() {
+        let key = natural_key(action);
+        let parts: Vec<&str> = [ACTION.name].into_iter().chain(key.iter().map(String::as_str)).collect();
+        action.id = id::derived(0, &parts);
+    }
+    Ok(())
+}
+
+/// The text up to the greatest length.
+fn shortened(text: &str) -> &str {
+    text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
+}
+
+/// A command without a here-document, which may be the content of a file. A shift or a here-string (`<<<`), and a `<<`
+/// that is quoted, are cut alike: to store less is safe.
+fn before_here_document(command: &str) -> &str {
+    command.find("<<").map_or(command, |at| command[..at].trim_end())
+}
+
+/// Scope, trace and call.
+fn natural_key(action: &StoredRecord) -> Vec<String> {
+    let Scope { partition, instance } = action.scope.clone();
+    vec![partition, instance, action.trace_id.clone(), action.member_text(CALL)]
+}
+
+fn array<T: AsRef<str>>(texts: &[T]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| quote(text.as_ref())).collect();
+    format!("[{}]", quoted.join(","))
+}
+
+/// Its purpose: the command, the paths, the pattern or the query.
+fn purpose(action: &StoredRecord) -> String {
+    let paths = action.member_texts(PATHS).join(" ");
+    let texts = [action.member_text(COMMAND), paths, action.member_text(PATTERN), action.member_text(QUERY)];
+    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn indexed_text(action: &StoredRecord) -> String {
+    let texts = [action.member_text(TOOL), purpose(action), action.member_text(ERROR)];
+    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The purpose on one line, the number of changed lines, and whether it failed: `src/pay.rs, 3 lines`,
+/// `cargo test; failed: error: no such test`.
+fn shown_text(action: &StoredRecord) -> String {
+    let mut text = purpose(action).split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Ok(Some(lines)) = action.members.integer(LINES) {
+        text += &format!(", {lines} {}", if lines == 1 { "line" } else { "lines" });
+    }
+    if action.members.get(FAILED) == Some("true") {
+        let error = action.member_text(ERROR);
+        text += "; failed";
+        if !error.is_empty() {
+            text += &format!(": {error}");
+        }
+    }
+    text.trim_start_matches([',', ';', ' ']).to_owned()
+}
+
+fn write(action: &StoredRecord, out: &mut Vec<u8>) {
+    for member in ORDER {
+        if let Some(json) = action.members.get(member) {
+            write_member(out, member, json);
+        }
+    }
+    write_time(action.timestamp, out);
+    action.members.write_members_except(&ORDER, out);
+}

@@ -1,0 +1,135 @@
+//! Actions: what a program did in a turn, stored, found, exported and forgotten.
+
+use crate::redact::secrets;
+use crate::support::{Home, lines_of, on_each_store};
+use serde_json::{Value, json};
+
+fn turn(trace: &str, question: &str, at: i64) -> String {
+    let line = |role: &str, said: &str, at: i64| {
+        json!({"kind": "message", "id": format!("{trace}-{role}"), "role": role, "content": said, "trace_id": trace,
+            "partition": "shop", "instance": "s1", "timestamp": at})
+    };
+    format!("{}\n{}\n", line("user", question, at), line("assistant", "Done.", at + 100))
+}
+
+/// An action of a turn; `members` are added to it.
+fn action(trace: &str, call: &str, at: i64, members: Value) -> String {
+    let mut line = json!({"kind": "action", "trace_id": trace, "partition": "shop", "instance": "s1", "timestamp": at,
+        "call": call, "program": "claude-code"});
+    line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    format!("{line}\n")
+}
+
+fn actions(home: &Home) -> Vec<Value> {
+    lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "action").collect()
+}
+
+fn two_turns() -> String {
+    let command = json!({"tool": "Bash", "command": "cargo test webhook", "failed": true,
+        "error": "error[E0425]: cannot find value `zebra`"});
+    let edit = json!({"tool": "Edit", "paths": ["src/pay.rs"], "lines": 3});
+    let search = json!({"tool": "Grep", "pattern": "charge_card"});
+    [
+        turn("t1", "Why does the webhook fail?", 1000),
+        action("t1", "c1", 1010, command),
+        action("t1", "c2", 1020, edit),
+        turn("t2", "Where are cards charged?", 5000),
+        action("t2", "c3", 5010, search),
+    ]
+    .concat()
+}
+
+on_each_store!(actions_are_stored_once_found_by_their_words_and_exported_to_the_byte);
+/// Keeps: An action is one record however often its call comes, and an export carries it.
+fn actions_are_stored_once_found_by_their_words_and_exported_to_the_byte(home: Home) {
+    home.run("rsv-import", &["-q"], two_turns()).ok();
+    let export = home.export();
+    assert_eq!(actions(&home).len(), 3, "{export}");
+    for (words, call) in [("zebra", "c1"), ("webhook cargo", "c1"), ("pay.rs", "c2"), ("charge_card", "c3")] {
+        let found = lines_of(&home.run("rsv-search", &["-p", "shop", "--kind", "action", words], "").ok());
+        let calls: Vec<&Value> = found.iter().map(|hit| &hit["call"]).collect();
+        assert_eq!(calls, [call], "{words}");
+    }
+    // They are no messages.
+    assert_eq!(home.run("rsv-search", &["-p", "shop", "zebra"], "").status, 1);
+    assert_eq!(home.run("rsv-search", &["-p", "garden", "--kind", "action", "zebra"], "").status, 1);
+    // Again, and at another time, as another way may bring them.
+    home.run("rsv-import", &["-q"], two_turns()).ok();
+    let later = action("t2", "c3", 5900, json!({"tool": "Grep", "pattern": "charge_card"}));
+    home.run("rsv-import", &["-q"], later).ok();
+    assert_eq!(home.export(), export);
+    // The same call of another turn is another one.
+    home.run("rsv-import", &["-q"], action("t1", "c3", 1030, json!({"tool": "Grep"}))).ok();
+    assert_eq!(actions(&home).len(), 4);
+    let export = home.export();
+    let other = home.emptied();
+    other.run("rsv-import", &["-q"], &export).ok();
+    assert_eq!(other.export(), export);
+    other.check();
+}
+
+on_each_store!(actions_go_with_the_last_message_of_their_turn);
+/// Keeps: What was done in a turn is forgotten with it.
+fn actions_go_with_the_last_message_of_their_turn(home: Home) {
+    home.run("rsv-import", &["-q"], two_turns()).ok();
+    let forgotten = home.run("rsv-forget", &["--all", "t1-user"], "").ok();
+    assert!(!forgotten.contains("\"action\""), "{forgotten}");
+    let forgotten = home.run("rsv-forget", &["--all", "t1-assistant"], "").ok();
+    assert_eq!(forgotten.matches("\"kind\":\"action\"").count(), 2, "{forgotten}");
+    assert_eq!(actions(&home).iter().map(|one| &one["call"]).collect::<Vec<_>>(), ["c3"]);
+    // They stay out, whatever time they are given.
+    home.run("rsv-import", &["-q"], two_turns()).ok();
+    home.run("rsv-import", &["-q"], action("t1", "c1", 1500, json!({"tool": "Bash"}))).ok();
+    assert_eq!(actions(&home).len(), 1);
+    home.run("rsv-forget", &["-p", "shop", "--trace", "t2"], "").ok();
+    assert!(actions(&home).is_empty());
+    home.check();
+}
+
+#[test]
+fn texts_of_actions_are_redacted_and_cut_when_they_are_stored() {
+    let home = Home::new().env("RSV_INGEST_REDACT", "true");
+    let (_, token) = secrets().into_iter().find(|(kind, _)| *kind == "github-token").unwrap();
+    // A secret that begins within the greatest length and ends beyond it.
+    let command = format!("{} {token}", "x".repeat(290));
+    let here = "cat > src/pay.rs <<'EOF'\nfn secret_source() {}\nEOF";
+    let lines = [
+        action("t", "toolu_01A09q90qw90lq917835lq9", 1000, json!({"tool": "Bash", "command": command})),
+        action("t", "call_12xyzAbCdEfGhIjKlMnOpQrSt", 1001, json!({"tool": "Bash", "command": here})),
+        action("t", "c3", 1002, json!({"tool": "Read", "paths": [format!("a/{token}"), "y".repeat(400)]})),
+    ];
+    home.run("rsv-import", &["-q"], lines.concat()).ok();
+    let export = home.export();
+    assert!(!export.contains(&token[..12]) && !export.contains("secret_source"), "{export}");
+    let stored = actions(&home);
+    assert_eq!(stored[0]["call"], "toolu_01A09q90qw90lq917835lq9");
+    assert_eq!(stored[0]["command"].as_str().unwrap().len(), 300);
+    assert_eq!(
+        (&stored[1]["call"], &stored[1]["command"]),
+        (&json!("call_12xyzAbCdEfGhIjKlMnOpQrSt"), &json!("cat > src/pay.rs"))
+    );
+    assert_eq!(stored[2]["paths"], json!(["a/[redacted:github-token]", "y".repeat(300)]));
+}
+
+#[test]
+fn an_action_without_a_trace_belongs_to_the_question_before_it() {
+    let home = Home::new();
+    let question = json!({"role": "user", "content": "Hello", "partition": "shop", "timestamp": 1000});
+    let action =
+        json!({"kind": "action", "call": "c", "tool": "Read", "partition": "shop", "timestamp": 1010});
+    home.run("rsv-import", &["-q"], format!("{question}\n{action}\n")).ok();
+    let lines = lines_of(&home.export());
+    assert_eq!((lines.len(), &lines[0]["trace_id"]), (2, &lines[1]["trace_id"]));
+    for (line, member) in [
+        (json!({"kind": "action", "tool": "Read"}), "call: is missing"),
+        (json!({"kind": "action", "call": "c"}), "tool: is missing"),
+        (json!({"kind": "action", "call": "c", "tool": "Read", "paths": "a"}), "paths: expected"),
+        (
+            json!({"kind": "action", "call": "c", "tool": "Read", "failed": 1}),
+            "failed: expected true or false",
+        ),
+    ] {
+        let refused = home.run("rsv-ingest", &[], line.to_string()).trouble();
+        assert!(refused.contains(member), "{refused}");
+    }
+}
