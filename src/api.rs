@@ -7,6 +7,7 @@
 //! (`client_text.rs`), and put a text before them (`splice.rs`). For a provider of chat completions alone,
 //! `to_chat.rs` translates a request, `from_chat.rs` a whole answer, and `stream_from_chat.rs` one in chunks.
 
+mod actions;
 mod answer;
 mod call_piece;
 mod chat_turns;
@@ -24,6 +25,7 @@ mod stream_from_chat;
 mod to_chat;
 mod wire;
 
+pub use actions::{CalledTool, ToolOutcome, action};
 pub use answer::{answer, is_failed, mark_broken, prompt_tokens, reported_error};
 pub use call_piece::{CallPiece, KnownCall, is_repeated};
 pub use client_text::{own_words, typed_words, without_elements};

@@ -15,7 +15,7 @@ mod value;
 
 pub use environment::{EnvironmentPaths, editor, locale, no_proxy, working_directory};
 pub use reservoir_file::ReservoirFile;
-pub use sections::{ModelSettings, PartitionSettings, Route};
+pub use sections::{ModelSettings, PartitionSettings, Route, StoredActions};
 pub use settings::{Layer, Setting, Settings};
 pub use store::{ServerOptions, StoreLocation};
 pub use table::Key;

@@ -10,6 +10,7 @@ mod aichat;
 mod aichat_session;
 mod aider;
 mod blocks;
+mod calls;
 mod cgip;
 mod changed_files;
 mod chat_backend;

@@ -163,6 +163,7 @@ pub fn reading(
         projects: Arc::new(Mutex::new(projects)),
         zone: Some(cli::zone()),
         redactor: redactor.cloned(),
+        actions: settings.stored_actions(),
         ..ImportOptions::default()
     }
 }

@@ -33,6 +33,21 @@ pub struct PartitionSettings {
     pub retention: Option<Duration>,
 }
 
+/// The partitions of which actions are stored.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StoredActions {
+    /// Whether they are those that are not named.
+    of_all: bool,
+    /// The partitions for which it is otherwise.
+    exceptions: Vec<String>,
+}
+
+impl StoredActions {
+    pub fn are_on(&self, partition: &str) -> bool {
+        self.of_all != self.exceptions.iter().any(|name| name == partition)
+    }
+}
+
 /// The provider of the models whose names match a pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Route {
@@ -77,6 +92,14 @@ impl Settings {
             memory: self.text_at(["partitions", name, "memory"]),
             retention: self.retention(name),
         }
+    }
+
+    /// The partitions of which actions are stored.
+    pub fn stored_actions(&self) -> StoredActions {
+        let of_all = self.boolean("ingest.actions") == Some(true);
+        let is_exception = |name: &String| matches!(self.at(&["partitions", name, "actions"]), Some(Value::Boolean(on)) if *on != of_all);
+        let exceptions = self.names("partitions").into_iter().filter(is_exception).collect();
+        StoredActions { of_all, exceptions }
     }
 
     /// The partition's own retention or else that of all; `None` if it is off.

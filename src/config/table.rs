@@ -128,6 +128,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the time that recall takes at most; what was found by then is used"),
 
+    row("ingest.actions", &["RSV_INGEST_ACTIONS"], Boolean, Some("true"), "whether the actions of programs are stored: for each call of a tool its name, its command, paths or pattern, and whether it failed"),
     row("ingest.redact", &["RSV_INGEST_REDACT"], Boolean, Some("false"), "whether secrets (keys, tokens, passwords, numbers of cards) are replaced by [redacted:KIND] before anything is stored"),
     row("ingest.redact_patterns", &["RSV_INGEST_REDACT_PATTERNS"], Text, None, "the path of a file with patterns of secrets of your own, KIND: REGEX on each line; they go beside rsv's own"),
 
@@ -173,6 +174,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "the factor for estimates of tokens in the partition"),
     row("partitions.*.reach", &[], REACH, None, "how far recall reaches in the partition, as enrich.reach"),
     row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
+    row("partitions.*.actions", &[], Boolean, None, "whether actions are stored in the partition, as ingest.actions"),
     row("partitions.*.retention", &[], Age, None, "the age from which on rsv-forget --expired removes messages of the partition, or off"),
     row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),

@@ -1,13 +1,14 @@
 //! Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, an entry a line. Compared with the files of
 //! versions 2.1.197 and 2.1.266.
 
+use super::calls::OpenCalls;
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::{first_has_all, has_all};
 use super::times;
-use crate::api::{own_words, typed_words};
+use crate::api::{CalledTool, ToolOutcome, own_words, typed_words};
 use crate::error::Result;
 use crate::record::{Object, Role};
 use std::collections::HashMap;
@@ -67,6 +68,7 @@ struct ClaudeCodeSession {
     directories: HashMap<String, String>,
     /// Whether there were entries of a sub-agent.
     has_subagent: bool,
+    calls: OpenCalls,
 }
 
 impl Convert for ClaudeCodeSession {
@@ -135,9 +137,19 @@ impl ClaudeCodeSession {
 
     fn user(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
         let message = entry.object("message")?.unwrap_or_default();
+        let parts = message.objects("content").unwrap_or_default().unwrap_or_default();
+        for part in parts.iter().filter(|part| part.get("type") == Some("\"tool_result\"")) {
+            // Only of a call that failed the result is looked at.
+            let failed = part.get("is_error") == Some("true");
+            let text = if failed { text(part, "content", &["text"])? } else { String::new() };
+            let (call, outcome) = (part.text("tool_use_id")?, ToolOutcome { text, failed: Some(failed) });
+            if let Some(action) = call.and_then(|call| self.calls.end(NAME, &call, &outcome)) {
+                self.add(entry, action, lines)?;
+            }
+        }
         self.prompt(entry, words(&message, "content", is_typed(entry))?, lines)?;
         if self.options.keep_tools {
-            for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
+            for part in parts {
                 if part.text("type")?.as_deref() == Some("tool_result") {
                     let output = ImportedMessage::new(Role::Tool, text(&part, "content", &["text"])?);
                     let tool_call_id = part.text("tool_use_id")?;
@@ -163,6 +175,9 @@ impl ClaudeCodeSession {
         if words.is_empty() {
             return Ok(());
         }
+        for action in self.calls.interrupt(NAME) {
+            self.add(entry, action, lines)?;
+        }
         self.question = entry.text("uuid")?;
         self.add(entry, ImportedMessage::new(Role::User, words.join("\n")), lines)
     }
@@ -172,16 +187,20 @@ impl ClaudeCodeSession {
         let model = message.text("model")?.filter(|model| model != NO_MODEL);
         let answer = ImportedMessage::new(Role::Assistant, text(&message, "content", &["text"])?);
         self.add(entry, ImportedMessage { model: model.clone(), ..answer }, lines)?;
-        if self.options.keep_tools {
-            for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
-                if part.text("type")?.as_deref() == Some("tool_use") {
-                    let name = part.text("name")?.unwrap_or_default();
-                    let id = part.text("id")?.unwrap_or_default();
-                    let tool_calls = Some(tool_call(&id, &name, part.get("input").unwrap_or("{}")));
-                    let call = ImportedMessage::new(Role::Assistant, "");
-                    self.add(entry, ImportedMessage { model: model.clone(), tool_calls, ..call }, lines)?;
-                }
+        for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
+            if part.get("type") != Some("\"tool_use\"") {
+                continue;
             }
+            let name = part.text("name")?.unwrap_or_default();
+            let id = part.text("id")?.unwrap_or_default();
+            let arguments = part.get("input").unwrap_or("{}");
+            if self.options.keep_tools {
+                let tool_calls = Some(tool_call(&id, &name, arguments));
+                let call = ImportedMessage::new(Role::Assistant, "");
+                self.add(entry, ImportedMessage { model: model.clone(), tool_calls, ..call }, lines)?;
+            }
+            let called = CalledTool { id, name, arguments: arguments.to_owned() };
+            self.calls.begin(called, times::member(entry, "timestamp")?, self.question.clone());
         }
         Ok(())
     }
@@ -198,6 +217,9 @@ impl ClaudeCodeSession {
         }
         let conversation =
             Conversation { id, title: self.title.clone(), directory, ..Conversation::default() };
+        if message.action.is_some() {
+            return self.options.add(NAME, &conversation, message, lines);
+        }
         let (time, id) = (times::member(entry, "timestamp")?, entry.text("uuid")?);
         let trace_id = self.question.clone();
         self.options.add(NAME, &conversation, ImportedMessage { time, id, trace_id, ..message }, lines)

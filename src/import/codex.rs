@@ -2,13 +2,14 @@
 //! files of versions 0.169.0 and 0.171.0; before 0.32, entries had no envelope and no time, so that they get that of
 //! their session.
 
+use super::calls::OpenCalls;
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
 use super::times;
-use crate::api::own_words;
+use crate::api::{CalledTool, ToolOutcome, own_words};
 use crate::error::Result;
 use crate::record::{Object, Role, quote};
 use std::collections::HashSet;
@@ -49,6 +50,7 @@ struct CodexSession {
     /// The texts of messages that look like a program's, unless an event says that they were typed.
     doubtful: HashSet<String>,
     typed: HashSet<String>,
+    calls: OpenCalls,
 }
 
 impl Convert for CodexSession {
@@ -137,8 +139,30 @@ impl CodexSession {
             Some(output) => text(&output, "content", &["text", "input_text"]),
             None => text(item, member, &["text", "input_text"]),
         };
+        match item.text("type")?.as_deref() {
+            Some("function_call" | "custom_tool_call" | "local_shell_call") => {
+                let name = item.text("name")?.unwrap_or_else(|| "local_shell".to_owned());
+                let arguments = item.text("arguments")?.or(item.text("input")?);
+                let arguments = arguments.or(item.get("action").map(str::to_owned)).unwrap_or_default();
+                let called = CalledTool { id: item.text("call_id")?.unwrap_or_default(), name, arguments };
+                self.calls.begin(called, time.or(self.began), None);
+            }
+            Some("function_call_output" | "custom_tool_call_output") => {
+                let outcome = ToolOutcome { text: output("output")?, failed: None };
+                let call = item.text("call_id")?.unwrap_or_default();
+                if let Some(action) = self.calls.end(NAME, &call, &outcome) {
+                    self.pending.push(action);
+                }
+            }
+            _ => {}
+        }
         let message = match (item.text("type")?.as_deref(), item.text("role")?.as_deref()) {
-            (Some("message") | None, Some("user")) => ImportedMessage::new(Role::User, self.prompt(item)?),
+            (Some("message") | None, Some("user")) => {
+                for action in self.calls.interrupt(NAME) {
+                    self.pending.push(action);
+                }
+                ImportedMessage::new(Role::User, self.prompt(item)?)
+            }
             (Some("message") | None, Some("assistant")) => {
                 let answer = ImportedMessage::new(Role::Assistant, text(item, "content", &["output_text"])?);
                 ImportedMessage { model: self.model.clone(), ..answer }

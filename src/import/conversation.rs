@@ -1,8 +1,9 @@
 //! The messages of other programs as lines of rsv.
 
+use crate::config::StoredActions;
 use crate::error::{Error, Result};
 use crate::project::Projects;
-use crate::record::{Object, Role, TITLE};
+use crate::record::{Action, Object, Role, TITLE};
 use crate::redact::Redactor;
 use jiff::tz::TimeZone;
 use std::collections::HashMap;
@@ -37,6 +38,8 @@ pub struct ImportOptions {
     pub has_memories: Arc<AtomicBool>,
     /// The titles of the conversations that were read, by partition and instance.
     pub titles: Arc<Mutex<HashMap<(String, String), String>>>,
+    /// The partitions of which actions are read.
+    pub actions: StoredActions,
     /// The names of the users of a workspace by their ids, with the place of that which was read last.
     pub user_names: Arc<Mutex<Option<(String, UserNames)>>>,
 }
@@ -77,6 +80,8 @@ pub(super) struct ImportedMessage {
     pub(super) tool_calls: Option<String>,
     /// The id of the call that it answers.
     pub(super) tool_call_id: Option<String>,
+    /// The action that it is, in place of a message.
+    pub(super) action: Option<Action>,
 }
 
 impl ImportedMessage {
@@ -90,12 +95,13 @@ impl ImportedMessage {
             trace_id: None,
             tool_calls: None,
             tool_call_id: None,
+            action: None,
         }
     }
 
     /// Whether it says nothing.
     pub(super) fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.tool_calls.is_none()
+        self.text.trim().is_empty() && self.tool_calls.is_none() && self.action.is_none()
     }
 }
 
@@ -174,14 +180,23 @@ impl ImportOptions {
         if message.is_empty() {
             return Ok(());
         }
+        let partition = self.partition_of(program, conversation)?;
+        if message.action.is_some() && !self.actions.are_on(&partition) {
+            return Ok(());
+        }
         // The names and the other members are shorter together.
         const OTHER_MEMBERS_BYTES: usize = 512;
-        let mut line = Object::with_capacity(message.text.len() + OTHER_MEMBERS_BYTES);
-        line.set_text("role", message.role.name());
-        if message.tool_calls.is_some() && message.text.is_empty() {
-            line.set("content", "null");
-        } else {
-            line.set_text("content", &message.text);
+        let mut line = match &message.action {
+            Some(action) => action.to_line(),
+            None => Object::with_capacity(message.text.len() + OTHER_MEMBERS_BYTES),
+        };
+        if message.action.is_none() {
+            line.set_text("role", message.role.name());
+            if message.tool_calls.is_some() && message.text.is_empty() {
+                line.set("content", "null");
+            } else {
+                line.set_text("content", &message.text);
+            }
         }
         let Some(time) = message.time.or(self.at) else {
             let error = Error::new("timestamp: is missing");
@@ -191,21 +206,30 @@ impl ImportOptions {
         let as_trace = self.map.iter().any(|(to, from)| (&**to, &**from) == CONVERSATION_AS_TRACE);
         let instance = conversation.id.as_ref().filter(|_| !as_trace);
         let trace_id = if as_trace { conversation.id.as_ref() } else { message.trace_id.as_ref() };
-        let partition = self.partition_of(program, conversation)?;
-        let members = [
+        let head = [
             ("partition", Some(&partition)),
             ("instance", self.instance.as_ref().or(instance)),
             ("trace_id", trace_id),
+        ];
+        let set = |line: &mut Object, members: &[(&str, Option<&String>)]| {
+            for (name, value) in members {
+                if let Some(value) = value.filter(|value| !value.is_empty()) {
+                    line.set_text(name, value);
+                }
+            }
+        };
+        set(&mut line, &head);
+        if message.action.is_some() {
+            lines.push(line);
+            return Ok(());
+        }
+        let members = [
             ("model", message.model.as_ref()),
             ("tool_call_id", message.tool_call_id.as_ref()),
             ("title", conversation.title.as_ref().filter(|title| !title.is_empty())),
             ("source_id", message.id.as_ref()),
         ];
-        for (name, value) in members {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                line.set_text(name, value);
-            }
-        }
+        set(&mut line, &members);
         line.set_text("source", program);
         if let Some(calls) = &message.tool_calls {
             line.set("tool_calls", calls);

@@ -133,3 +133,98 @@ fn an_action_without_a_trace_belongs_to_the_question_before_it() {
         assert!(refused.contains(member), "{refused}");
     }
 }
+
+/// The actions of an import, each without the members that all have.
+fn told(home: &Home) -> Vec<Value> {
+    let mut told = actions(home);
+    for action in &mut told {
+        let members = action.as_object_mut().unwrap();
+        members.retain(|name, _| {
+            !["kind", "id", "trace_id", "created_at", "timestamp"].contains(&name.as_str())
+        });
+    }
+    told
+}
+
+/// The trace of the message that says something.
+fn trace_of(home: &Home, said: &str) -> Value {
+    lines_of(&home.export()).into_iter().find(|line| line["content"] == said).unwrap()["trace_id"].clone()
+}
+
+on_each_store!(an_import_of_claude_code_brings_the_actions_of_each_turn_once);
+/// Keeps: What a coding agent did is stored with the turn that it did it in.
+fn an_import_of_claude_code_brings_the_actions_of_each_turn_once(home: Home) {
+    let entry = |kind: &str, uuid: &str, second: u32, content: Value| {
+        json!({"type": kind, "uuid": uuid, "sessionId": "s1", "timestamp": format!("2026-11-24T21:35:{second:02}.000Z"),
+            "message": {"role": kind, "content": content}})
+    };
+    let call = |id: &str, name: &str, input: Value| json!([{"type": "tool_use", "id": id, "name": name, "input": input}]);
+    let result = |id: &str, text: &str, failed: bool| json!([{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}]);
+    let session = [
+        entry("user", "u1", 1, json!("Why does the webhook fail?")),
+        entry("assistant", "a1", 2, call("toolu_1", "Bash", json!({"command": "cargo test webhook"}))),
+        entry("user", "r1", 3, result("toolu_1", "Exit code 101\nCompiling\nerror: no zebra", true)),
+        entry(
+            "assistant",
+            "a2",
+            4,
+            call(
+                "toolu_2",
+                "Edit",
+                json!({"file_path": "/w/src/pay.rs",
+            "old_string": "let secret = 1;", "new_string": "let secret = 2;"}),
+            ),
+        ),
+        entry("user", "r2", 5, result("toolu_2", "the file has been updated: let secret = 2;", false)),
+        entry("assistant", "a3", 6, json!([{"type": "text", "text": "Fixed."}])),
+        entry("assistant", "a4", 7, call("toolu_3", "Bash", json!({"command": "sleep 9"}))),
+        entry("user", "u2", 8, json!("Stop that.")),
+        entry("assistant", "a5", 9, call("toolu_4", "Read", json!({"file_path": "b"}))),
+    ];
+    let session = session.map(|entry| format!("{entry}\n")).concat();
+    let import = |words: &[&str]| {
+        home.run("rsv-import", &[&["-q", "--from", "claude-code", "-p", "shop"], words].concat(), &session)
+            .ok()
+    };
+    import(&[]);
+    let all = json!({"partition": "shop", "instance": "s1", "program": "claude-code"});
+    let wanted = [
+        json!({"call": "toolu_1", "tool": "Bash", "command": "cargo test webhook", "failed": true, "error": "error: no zebra"}),
+        json!({"call": "toolu_2", "tool": "Edit", "paths": ["/w/src/pay.rs"], "lines": 2}),
+        json!({"call": "toolu_3", "tool": "Bash", "command": "sleep 9"}),
+    ]
+    .map(|mut one| {
+        one.as_object_mut().unwrap().extend(all.as_object().unwrap().clone());
+        one
+    });
+    assert_eq!(told(&home), wanted);
+    let trace = trace_of(&home, "Why does the webhook fail?");
+    assert!(actions(&home).iter().all(|action| action["trace_id"] == trace), "{:?}", actions(&home));
+    let export = home.export();
+    assert!(!export.contains("let secret") && !export.contains("Compiling"), "{export}");
+    import(&[]);
+    assert_eq!(home.export(), export);
+    home.check();
+}
+
+#[test]
+fn an_import_of_codex_brings_its_actions_and_settings_leave_them_out() {
+    let home = Home::new();
+    let session = crate::import_formats::fixture("codex.jsonl");
+    let import = |home: &Home| home.run("rsv-import", &["-q", session.to_str().unwrap()], "").ok();
+    import(&home);
+    let stored = actions(&home);
+    let members = ["call", "tool", "command", "program", "partition"].map(|name| stored[0][name].clone());
+    assert_eq!(
+        (stored.len(), members),
+        (1, ["call_1", "exec_command", "ls", "codex", "owls"].map(Value::from))
+    );
+    assert_eq!(stored[0]["trace_id"], trace_of(&home, "Please run ls"));
+    let off = home.emptied().env("RSV_INGEST_ACTIONS", "false");
+    import(&off);
+    assert!(actions(&off).is_empty() && off.export().contains("Please run ls"));
+    let home = Home::new();
+    home.run("rsv-config", &["set", "partitions.owls.actions", "false"], "").ok();
+    import(&home);
+    assert!(actions(&home).is_empty());
+}
