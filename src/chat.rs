@@ -179,6 +179,8 @@ pub struct Rsv {
     pub user: Option<Object>,
     /// The tool results since the model last spoke, if they are to be stored.
     pub tools: Vec<Object>,
+    /// The lines of the actions whose results came with the request, without a scope, a trace and a time.
+    pub actions: Vec<Object>,
     /// The account with all its members, including unknown ones.
     pub account: Option<StoredRecord>,
     /// provider, status, latency_ms and partial, on a response.
@@ -200,11 +202,13 @@ impl Rsv {
             trace_id: members.text("trace_id")?,
             user: members.object("user")?,
             tools: members.objects("tools")?.unwrap_or_default(),
+            actions: members.objects("actions")?.unwrap_or_default(),
             account: members.object("account")?.map(account).transpose().map_err(|e| e.at("account"))?,
             more: Object::default(),
         };
         members.retain(|name| {
-            !["partition", "instance", "reach", "trace_id", "user", "tools", "account"].contains(&name)
+            !["partition", "instance", "reach", "trace_id", "user", "tools", "actions", "account"]
+                .contains(&name)
         });
         Ok(Rsv { more: members, ..rsv })
     }
@@ -227,6 +231,9 @@ impl Rsv {
         if !self.tools.is_empty() {
             object.set("tools", array(&self.tools));
         }
+        if !self.actions.is_empty() {
+            object.set("actions", array(&self.actions));
+        }
         if let Some(account) = &self.account {
             let mut json = Vec::new();
             account.write(&mut json);
@@ -242,6 +249,7 @@ impl Rsv {
     pub fn answered_here(mut self) -> Rsv {
         self.user = None;
         self.tools.clear();
+        self.actions.clear();
         self.more.set_text("provider", OWN_PROVIDER);
         self.more.set("status", "200");
         self.more.set("latency_ms", "0");

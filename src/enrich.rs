@@ -39,7 +39,7 @@ use crate::api;
 use crate::chat::{self, Request, Rsv, fence};
 use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
-use crate::record::{Account, Content, Object, Reach, StoredRecord, id};
+use crate::record::{Account, Action, Content, Object, Reach, StoredRecord, id};
 use crate::search::tree::Step;
 use crate::store::Store;
 use budget::Plan;
@@ -140,8 +140,10 @@ pub fn begin(
         }
     };
     let digest = digest.or_else(|| request.turn_key().map(|key| turn_cache::digest(turn.scope, &key)));
-    rsv.tools = if options.keep_tools && !request.is_side_call() {
-        request.turns.tools().to_vec()
+    rsv.tools =
+        if options.keep_tools && !request.is_side_call() { request.tool_results() } else { Vec::new() };
+    rsv.actions = if options.actions.are_on(&turn.scope.partition) {
+        request.actions().iter().map(Action::to_line).collect()
     } else {
         Vec::new()
     };

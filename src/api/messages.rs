@@ -1,7 +1,7 @@
 //! Requests for Anthropic's Messages.
 
 use super::reading::{
-    Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
+    FAILED, Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
 };
 use super::scan;
 use super::splice;
@@ -99,7 +99,9 @@ fn user_message(message: &Unread) -> Result<UserMessage> {
             for part in message.parts() {
                 if part.kind == Some("\"tool_result\"") {
                     // It may be long, and nothing of it is read here.
-                    found.results.push(tool_message(part.call, part.content));
+                    let mut result = tool_message(part.call, part.content);
+                    result.set(FAILED, if part.failed { "true" } else { "false" });
+                    found.results.push(result);
                 } else {
                     let block = Object::parse(part.json)
                         .map_err(|_| unexpected("content", "a string or an array of parts", parts))?;

@@ -37,13 +37,16 @@ pub(super) struct UserPlace {
 /// The members of a message or an item that are found before anything is read, of which the first has parts,
 /// and those of its parts.
 const ELEMENT_MEMBERS: [&str; 5] = ["content", "role", "type", "call_id", "output"];
-const PART_MEMBERS: [&str; 3] = ["type", "tool_use_id", "content"];
+const PART_MEMBERS: [&str; 4] = ["type", "tool_use_id", "content", FAILED];
+
+/// The member that says of the result of a tool that it failed.
+pub(super) const FAILED: &str = "is_error";
 
 /// A message or an item of a request, in the JSON text of their array. Its accessors return JSON text too.
 pub(super) struct Unread<'a> {
     json: &'a str,
     element: Element<5>,
-    parts: Vec<Element<3>>,
+    parts: Vec<Element<4>>,
 }
 
 /// The messages or items of an array in JSON text.
@@ -91,6 +94,7 @@ impl<'a> Unread<'a> {
             kind: part.member(self.json, 0),
             call: part.member(self.json, 1),
             content: part.member(self.json, 2),
+            failed: part.member(self.json, 3) == Some("true"),
         })
     }
 }
@@ -102,6 +106,8 @@ pub(super) struct UnreadPart<'a> {
     /// The call that it is the result of.
     pub(super) call: Option<&'a str>,
     pub(super) content: Option<&'a str>,
+    /// Whether it is the result of a call that failed.
+    pub(super) failed: bool,
 }
 
 /// The approximate bytes of JSON text in a token, as a fraction; programs and their output have fewer than prose.

@@ -1,13 +1,14 @@
 //! A request of any API, with its turns in the shape of chat completions.
 
+use super::actions::{self, CalledTool, ToolOutcome};
 use super::messages;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
-use super::reading::{Reading, UserPlace};
+use super::reading::{FAILED, Reading, UserPlace};
 use super::responses;
 use super::splice;
 use crate::chat::{self, Rsv};
 use crate::error::Result;
-use crate::record::Object;
+use crate::record::{Action, Object};
 use std::borrow::Cow;
 
 /// The mark by which clients of Anthropic's say what is cached: it moves from message to message.
@@ -103,6 +104,48 @@ impl Request {
         }
     }
 
+    /// The results of tools at its end, as messages of chat completions.
+    pub fn tool_results(&self) -> Vec<Object> {
+        let mut results = self.turns.tools().to_vec();
+        for result in &mut results {
+            result.take(FAILED);
+        }
+        results
+    }
+
+    /// The actions of the last calls of the user's last turn, of those whose results it has; none of a program's own
+    /// request. Earlier requests of the turn had the results of the calls before them.
+    pub fn actions(&self) -> Vec<Action> {
+        let mut results: Vec<&Object> = Vec::new();
+        let mut found = Vec::new();
+        let begin = self.turns.last_user().map_or(0, |user| user + 1);
+        for turn in self.turns.messages[begin..].iter().rev() {
+            if self.is_side_call() || found.len() >= MAX_ACTIONS {
+                break;
+            }
+            if turn.get("role") == Some("\"tool\"") {
+                if self.is_one_turn() && !found.is_empty() {
+                    break;
+                }
+                results.push(turn);
+                continue;
+            }
+            for called in calls(turn) {
+                let is_of = |result: &&&Object| text(result, "tool_call_id") == called.id;
+                let Some(result) = results.iter().find(is_of) else { continue };
+                let failed = result.get(FAILED).map(|json| json == "true");
+                let text = if failed == Some(false) { String::new() } else { chat::text(result) };
+                found.extend(actions::action(None, &called, Some(&ToolOutcome { text, failed })));
+            }
+        }
+        found
+    }
+
+    /// Whether all calls of an answer are in one message: Responses have an item for each.
+    fn is_one_turn(&self) -> bool {
+        self.api != Api::Responses
+    }
+
     /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program names
     /// its session, that name with the turn's position and words, since programs change what is before it.
     pub fn turn_key(&self) -> Option<Vec<Cow<'_, Object>>> {
@@ -152,6 +195,37 @@ impl Request {
         line.set("rsv", rsv.to_object().to_json());
         Ok(line)
     }
+}
+
+/// The most actions of one request, except those of one message: a turn of Responses has all its calls side by side.
+const MAX_ACTIONS: usize = 32;
+
+/// The calls in a turn of the assistant: those of a message of chat completions, the blocks of one of Messages, or the
+/// item of Responses.
+fn calls(turn: &Object) -> Vec<CalledTool> {
+    let called = |id: String, name: String, arguments: String| CalledTool { id, name, arguments };
+    if let Ok(Some(calls)) = turn.objects("tool_calls") {
+        let function = |call: &Object| {
+            let function = call.object("function").ok().flatten()?;
+            Some(called(text(call, "id"), text(&function, "name"), text(&function, "arguments")))
+        };
+        return calls.iter().filter_map(function).collect();
+    }
+    let parts = turn.objects("content").ok().flatten().unwrap_or_default();
+    let of_part = |part: &Object| match text(part, "type").as_str() {
+        "tool_use" => {
+            let input = part.get("input").unwrap_or("{}").to_owned();
+            Some(called(text(part, "id"), text(part, "name"), input))
+        }
+        "function_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "arguments"))),
+        "custom_tool_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "input"))),
+        _ => None,
+    };
+    parts.iter().filter_map(of_part).collect()
+}
+
+fn text(object: &Object, name: &str) -> String {
+    object.text(name).ok().flatten().unwrap_or_default()
 }
 
 /// The name of a session, if it has one, and a number of messages.

@@ -4,7 +4,7 @@ use super::client_project::ClientProject;
 use crate::api::Request;
 use crate::backfill;
 use crate::chat::fence;
-use crate::config::Settings;
+use crate::config::{Settings, StoredActions};
 use crate::error::Result;
 use crate::memory::PriorRule;
 use crate::record::{Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds};
@@ -67,6 +67,8 @@ pub struct Options {
     pub prior: PriorRule,
     /// Whether the results of tools are stored with the turn.
     pub keep_tools: bool,
+    /// The partitions of which actions are stored with the turn.
+    pub actions: StoredActions,
     /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
     pub redactor: Option<Redactor>,
     /// The files with which those that messages name are compared; `None` if they are not, or if they are unknown.
@@ -136,6 +138,7 @@ impl Options {
                 recent: settings.text("enrich.recent_note").unwrap_or(own.recent),
             },
             keep_tools: settings.boolean("keep_tools") == Some(true),
+            actions: settings.stored_actions(),
             redactor: None,
             worktree: None,
             check: check_limit,

@@ -5,7 +5,7 @@ use super::entry::Entry;
 use crate::api::{self, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 use crate::chat::{Rsv, fence};
 use crate::error::Result;
-use crate::record::{ACCOUNT, Account, Draft, Object, Record, Role, Scopes, StoredRecord, id};
+use crate::record::{ACCOUNT, ACTION, Account, Draft, Object, Record, Role, Scopes, StoredRecord, id};
 use crate::store::{self, Select, Store};
 use std::collections::HashSet;
 
@@ -91,6 +91,15 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         if draft.has_content() {
             records.push(Record::Stored(completion.complete(draft)?));
         }
+    }
+    for mut line in rsv.actions {
+        if let Some(redactor) = &options.redactor {
+            redactor.redact_line(&mut line);
+        }
+        let mut draft = (ACTION.read)(line).map_err(|error| error.at("rsv.actions"))?;
+        (draft.partition, draft.instance) = (rsv.partition.clone(), rsv.instance.clone());
+        (draft.trace_id, draft.timestamp) = (Some(trace_id.clone()), requested);
+        records.push(Record::Stored(completion.complete(draft)?));
     }
     let mut draft = scoped(answer)?;
     if draft.has_content() {

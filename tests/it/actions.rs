@@ -228,3 +228,66 @@ fn an_import_of_codex_brings_its_actions_and_settings_leave_them_out() {
     import(&home);
     assert!(actions(&home).is_empty());
 }
+
+on_each_store!(a_turn_brings_the_actions_whose_results_came_with_its_request);
+/// Keeps: What a client of any API did in a turn is stored with the turn.
+fn a_turn_brings_the_actions_whose_results_came_with_its_request(home: Home) {
+    let arguments = r#"{"command":"cargo test"}"#;
+    let failed = "Exit code 101\nCompiling\nerror: no zebra";
+    let chat = json!({"model": "m", "messages": [
+        {"role": "user", "content": "Fix it"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "call_chat", "type": "function",
+            "function": {"name": "bash", "arguments": arguments}}]},
+        {"role": "tool", "tool_call_id": "call_chat", "content": failed}]});
+    let messages = json!({"model": "m", "max_tokens": 9, "system": "s", "messages": [
+        {"role": "user", "content": "Fix it"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "a"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "Error: is its content"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Next."},
+            {"type": "tool_use", "id": "toolu_2", "name": "Edit", "input": {"file_path": "b", "old_string": "x", "new_string": "y"}},
+            {"type": "tool_use", "id": "toolu_3", "name": "Bash", "input": {"command": "ls"}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_2", "is_error": true, "content": "It does not exist."},
+            {"type": "tool_result", "tool_use_id": "toolu_3", "content": "the output"}]}]});
+    let responses = json!({"model": "m", "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "Fix it"}]},
+        {"type": "function_call", "call_id": "fc_1", "name": "exec_command", "arguments": "{\"cmd\":\"make\"}"},
+        {"type": "function_call_output", "call_id": "fc_1", "output": "Process exited with code 0\nOutput:\nthe output"}]});
+    let answers = [
+        json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}]}),
+        json!({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}),
+        json!({"object": "response", "output": [{"type": "message", "role": "assistant",
+            "content": [{"type": "output_text", "text": "Done."}]}]}),
+    ];
+    for ((request, mut answer), instance) in
+        [chat, messages, responses].into_iter().zip(answers).zip(["c", "m", "r"])
+    {
+        let enriched =
+            home.run("rsv-enrich", &["-q", "-p", "shop", "-i", instance], format!("{request}\n")).ok();
+        answer["rsv"] = lines_of(&enriched)[0]["rsv"].clone();
+        for _ in 0..2 {
+            home.run("rsv-ingest", &["-q"], format!("{answer}\n")).ok();
+        }
+        let trace = answer["rsv"]["trace_id"].clone();
+        let own = actions(&home).into_iter().filter(|action| action["instance"] == instance);
+        assert!(
+            own.clone().count() > 0 && own.clone().all(|action| action["trace_id"] == trace),
+            "{enriched}"
+        );
+    }
+    let mut told = told(&home);
+    told.sort_by_key(|action| action["call"].as_str().unwrap().to_owned());
+    let wanted = [
+        json!({"instance": "c", "call": "call_chat", "tool": "bash", "command": "cargo test", "failed": true, "error": "error: no zebra"}),
+        json!({"instance": "r", "call": "fc_1", "tool": "exec_command", "command": "make"}),
+        json!({"instance": "m", "call": "toolu_2", "tool": "Edit", "paths": ["b"], "failed": true, "error": "It does not exist."}),
+        json!({"instance": "m", "call": "toolu_3", "tool": "Bash", "command": "ls"}),
+    ]
+    .map(|mut one| {
+        one["partition"] = json!("shop");
+        one
+    });
+    assert_eq!(told, wanted);
+    assert!(!home.export().contains("the output"), "{}", home.export());
+    home.check();
+}
