@@ -65,6 +65,7 @@ fn options() -> impl Strategy<Value = Options> {
                 compress,
                 wording: Wording::default(),
                 keep_tools: false,
+                actions: Default::default(),
                 redactor: None,
                 worktree: None,
                 check: None,
