@@ -7,8 +7,9 @@ use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
 use super::times;
+use crate::api::{self, CalledTool, ToolOutcome};
 use crate::error::Result;
-use crate::record::{Object, Role};
+use crate::record::{Action, Object, Role};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -133,6 +134,15 @@ impl GeminiSession {
         let of_message = |part| ImportedMessage { time, id: id.clone(), model: model.clone(), ..part };
         let mut parts = vec![of_message(ImportedMessage::new(role, said))];
         let calls = message.objects("toolCalls").ok().flatten().unwrap_or_default();
+        for call in &calls {
+            let action = action(call)?;
+            parts.extend(action.map(|action| {
+                of_message(ImportedMessage {
+                    action: Some(action),
+                    ..ImportedMessage::new(Role::Assistant, "")
+                })
+            }));
+        }
         for call in calls.iter().filter(|_| self.options.keep_tools) {
             let (id, name) = (call.text("id")?.unwrap_or_default(), call.text("name")?.unwrap_or_default());
             let calls = Some(tool_call(&id, &name, call.get("args").unwrap_or("{}")));
@@ -149,4 +159,22 @@ impl GeminiSession {
         self.pending.replace(id.as_deref(), parts);
         Ok(())
     }
+}
+
+/// The action of a call of a tool; none of one that goes on.
+fn action(call: &Object) -> Result<Option<Action>> {
+    let failed = match call.get("status") {
+        Some("\"success\"") => None,
+        Some("\"error\"") => Some(true),
+        Some("\"cancelled\"") => Some(false),
+        _ => return Ok(None),
+    };
+    let called = CalledTool {
+        id: call.text("id")?.unwrap_or_default(),
+        name: call.text("name")?.unwrap_or_default(),
+        arguments: call.get("args").unwrap_or("{}").to_owned(),
+    };
+    let shown = call.text("resultDisplay").ok().flatten().filter(|_| failed == Some(true));
+    let outcome = ToolOutcome { text: shown.unwrap_or_default(), failed: failed.or(Some(false)) };
+    Ok(api::action(Some(NAME), &called, Some(&outcome)))
 }

@@ -8,9 +8,10 @@ use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
 use super::times;
+use crate::api::{self, CalledTool, ToolOutcome};
 use crate::error::{Context, Result};
 use crate::lines::ObjectSource;
-use crate::record::{Object, Role};
+use crate::record::{Action, Object, Role};
 use rusqlite::Connection;
 
 const NAME: &str = "opencode";
@@ -259,6 +260,11 @@ impl Sessions {
             let is_text = part.get("type") == Some("\"text\"") && !is("synthetic") && !is("ignored");
             texts.extend(part.text("text")?.filter(|_| is_text));
         }
+        for part in parts.iter().filter(|part| part.has("tool")) {
+            if let Some(action) = action(part)? {
+                add(ImportedMessage { action: Some(action), ..ImportedMessage::new(Role::Assistant, "") })?;
+            }
+        }
         for part in parts.iter().filter(|part| self.options.keep_tools && part.has("tool")) {
             let state = part.object("state")?.unwrap_or_default();
             let (id, name) =
@@ -270,4 +276,27 @@ impl Sessions {
         }
         add(ImportedMessage::new(role, texts.join("\n")))
     }
+}
+
+/// The action of a part that is the call of a tool; none of one that goes on.
+fn action(part: &Object) -> Result<Option<Action>> {
+    let state = part.object("state")?.unwrap_or_default();
+    let failed = match state.get("status") {
+        Some("\"completed\"") => false,
+        Some("\"error\"") => true,
+        _ => return Ok(None),
+    };
+    let called = CalledTool {
+        id: part.text("callID")?.unwrap_or_default(),
+        name: part.text("tool")?.unwrap_or_default(),
+        arguments: state.get("input").unwrap_or("{}").to_owned(),
+    };
+    // A command that ran is completed, whatever its exit status.
+    let exit =
+        state.object("metadata").ok().flatten().and_then(|metadata| metadata.integer("exit").ok().flatten());
+    let failed = failed || exit.is_some_and(|exit| exit != 0);
+    let reason = if state.has("error") { "error" } else { "output" };
+    let text = if failed { state.text(reason)?.unwrap_or_default() } else { String::new() };
+    let outcome = ToolOutcome { text, failed: Some(failed) };
+    Ok(api::action(Some(NAME), &called, Some(&outcome)))
 }

@@ -291,3 +291,50 @@ fn a_turn_brings_the_actions_whose_results_came_with_its_request(home: Home) {
     assert!(!home.export().contains("the output"), "{}", home.export());
     home.check();
 }
+
+#[test]
+fn imports_of_opencode_and_gemini_bring_actions() {
+    let home = Home::new();
+    let opencode = json!({
+        "info": {"id": "ses_1", "title": "t", "directory": "/w/shop", "time": {"created": 1_700_000_000_000_i64}},
+        "messages": [
+            {"info": {"id": "msg_1", "role": "user", "time": {"created": 1_700_000_000_000_i64}},
+                "parts": [{"id": "p1", "type": "text", "text": "Fix it"}]},
+            {"info": {"id": "msg_2", "role": "assistant", "parentID": "msg_1", "time": {"created": 1_700_000_001_000_i64}}, "parts": [
+                {"id": "p2", "type": "tool", "tool": "bash", "callID": "call_a", "state": {"status": "completed",
+                    "input": {"command": "make"}, "output": "x\nmake: *** Error 2", "metadata": {"exit": 2}}},
+                {"id": "p3", "type": "tool", "tool": "read", "callID": "call_b", "state": {"status": "error",
+                    "input": {"filePath": "b"}, "error": "File not found: b"}},
+                {"id": "p4", "type": "tool", "tool": "read", "callID": "call_c", "state": {"status": "running",
+                    "input": {"filePath": "c"}}}]}]});
+    home.run("rsv-import", &["-q", "-p", "shop", "--from", "opencode-export"], opencode.to_string()).ok();
+    let gemini = json!({"sessionId": "s1", "projectHash": "h", "startTime": "2026-11-24T22:10:00.000Z",
+        "lastUpdated": "2026-11-24T22:10:00.000Z", "messages": [
+            {"id": "m1", "type": "user", "timestamp": "2026-11-24T22:10:01.000Z", "content": "Read it"},
+            {"id": "m2", "type": "gemini", "timestamp": "2026-11-24T22:10:02.000Z", "content": "Done.", "toolCalls": [
+                {"id": "read_file-1", "name": "read_file", "args": {"file_path": "a"}, "status": "success",
+                    "resultDisplay": "secret content"},
+                {"id": "glob-2", "name": "glob", "args": {"pattern": "*.rs"}, "status": "error",
+                    "resultDisplay": "No such directory"}]}]});
+    home.run("rsv-import", &["-q", "-p", "shop", "--from", "gemini"], gemini.to_string()).ok();
+    let mut told = told(&home);
+    told.sort_by_key(|action| action["call"].as_str().unwrap().to_owned());
+    for action in &mut told {
+        action.as_object_mut().unwrap().retain(|name, _| !["partition", "instance"].contains(&name.as_str()));
+    }
+    assert_eq!(
+        told,
+        [
+            json!({"program": "opencode", "call": "call_a", "tool": "bash", "command": "make", "failed": true, "error": "make: *** Error 2"}),
+            json!({"program": "opencode", "call": "call_b", "tool": "read", "paths": ["b"], "failed": true, "error": "File not found: b"}),
+            json!({"program": "gemini", "call": "glob-2", "tool": "glob", "pattern": "*.rs", "failed": true, "error": "No such directory"}),
+            json!({"program": "gemini", "call": "read_file-1", "tool": "read_file", "paths": ["a"]}),
+        ]
+    );
+    assert!(!home.export().contains("secret content"));
+    let traces: Vec<Value> = actions(&home).iter().map(|action| action["trace_id"].clone()).collect();
+    assert!(
+        traces.contains(&trace_of(&home, "Fix it")) && traces.contains(&trace_of(&home, "Read it")),
+        "{traces:?}"
+    );
+}
