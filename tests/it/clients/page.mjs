@@ -124,6 +124,7 @@ const THINGS = {
     await go(of("search", "&q=hoses"));
     same((await texts(".hit")).length, 2);
     await page.type("[name=source]", "codex");
+    await page.keyboard.press("Tab");
     await until(() => document.querySelectorAll(".hit").length === 1);
     check((await text(".excerpt")).includes("by codex"), "another program");
   },
@@ -205,7 +206,11 @@ const THINGS = {
     await page.click("article:nth-of-type(1) .tools summary");
     await page.click("article:nth-of-type(1) form[data-what=message] button");
     await until(() => document.querySelector("#notices").textContent.includes("will be forgotten"));
-    await page.keyboard.press("Enter");
+    // Another one waits, and what can be undone still can.
+    await page.click("article:nth-of-type(3) .tools summary");
+    await page.click("article:nth-of-type(3) form[data-what=message] button");
+    await until(() => document.querySelector("#notices").textContent.includes("Wait a moment"));
+    await page.click("#notices button");
     same(await text("#notices"), "Nothing was forgotten.");
     same((await texts("article.leaving")).length, 0);
     await page.reload();
