@@ -114,7 +114,7 @@ fn init_asks_on_a_terminal() {
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
-    let said = "  model = gpt-4o\n  openai_api_key = ****\nsecrets are stored as they are;";
+    let said = "  model = gpt-4o\n  scope = default\n  ingest.redact = false\n  openai_api_key = ****\nsecrets are stored as they are;";
     assert!(seen.replace("rsv-config: ", "").contains(said), "{seen}");
     let file = "model = \"gpt-4o\"\nscope = \"default\"\nopenai_api_key = \"sk-canary\"\n\n[ingest]\nredact = false\n";
     assert_eq!(home.read(FILE), file);
