@@ -70,6 +70,13 @@ fn init_takes_its_answers_from_flags() {
     assert_eq!(home.read(FILE), file);
     assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), file.replace("llama3.2", "gpt-4o"));
+    // A partition whose name begins with a dash is no flag.
+    home.ingest(&["--partition=-dash"], &format!("{}\n", json!({"role": "user", "content": ASKED})));
+    let said = init(&home, &["--no-import"]).to_string();
+    let found = said.lines().find_map(|line| line.split_once("  rsv-search ")).map(|(_, words)| words);
+    let words: Vec<&str> = found.unwrap_or_default().split(' ').collect();
+    assert_eq!(words[0], "--partition=-dash", "{said}");
+    assert_eq!(home.contents("rsv-search", &words), [ASKED]);
     // Nothing is done if an answer cannot be one.
     let fresh = Home::new();
     for (words, wanted) in [
