@@ -172,6 +172,9 @@ fn settings_of(answers: &Answers, settings: &Settings, common: &Common) -> Resul
     }
     let is_set_to =
         |key: &str, value: &str| settings.is_set(key) && settings.text(key).as_deref() == Some(value);
+    if let Some(scope) = answers.scope.as_ref().filter(|scope| !is_set_to(SCOPE, scope)) {
+        set(SCOPE, scope);
+    }
     match answers.meaning {
         Some(true) if !is_set_to(SEARCH_BY, "auto") => set(SEARCH_BY, "auto"),
         Some(false) if !settings.is_set(SEARCH_BY) => set(SEARCH_BY, "keyword"),
@@ -180,9 +183,6 @@ fn settings_of(answers: &Answers, settings: &Settings, common: &Common) -> Resul
     let is_redact_set = |redact: &bool| settings.is_set(REDACT) && settings.boolean(REDACT) == Some(*redact);
     if let Some(redact) = answers.redact.filter(|redact| !is_redact_set(redact)) {
         set(REDACT, &redact.to_string());
-    }
-    if let Some(scope) = answers.scope.as_ref().filter(|scope| !is_set_to(SCOPE, scope)) {
-        set(SCOPE, scope);
     }
     if let Some((key, value)) = &answers.key {
         set(key, value);

@@ -70,6 +70,13 @@ fn init_takes_its_answers_from_flags() {
     assert_eq!(home.read(FILE), file);
     assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), file.replace("llama3.2", "gpt-4o"));
+    // A partition whose name begins with a dash is no flag.
+    home.ingest(&["--partition=-dash"], &format!("{}\n", json!({"role": "user", "content": ASKED})));
+    let said = init(&home, &["--no-import"]).to_string();
+    let found = said.lines().find_map(|line| line.split_once("  rsv-search ")).map(|(_, words)| words);
+    let words: Vec<&str> = found.unwrap_or_default().split(' ').collect();
+    assert_eq!(words[0], "--partition=-dash", "{said}");
+    assert_eq!(home.contents("rsv-search", &words), [ASKED]);
     // Nothing is done if an answer cannot be one.
     let fresh = Home::new();
     for (words, wanted) in [
@@ -114,7 +121,7 @@ fn init_asks_on_a_terminal() {
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
-    let said = "  model = gpt-4o\n  openai_api_key = ****\nsecrets are stored as they are;";
+    let said = "  model = gpt-4o\n  scope = default\n  ingest.redact = false\n  openai_api_key = ****\nsecrets are stored as they are;";
     assert!(seen.replace("rsv-config: ", "").contains(said), "{seen}");
     let file = "model = \"gpt-4o\"\nscope = \"default\"\nopenai_api_key = \"sk-canary\"\n\n[ingest]\nredact = false\n";
     assert_eq!(home.read(FILE), file);
