@@ -70,7 +70,7 @@ pub(super) const REDACT: &str = "ingest.redact";
 /// The setting that says which partition is used where none is given.
 pub(super) const SCOPE: &str = "scope";
 
-/// What is to be done.
+/// The steps to do.
 pub struct Plan {
     /// Each setting with its value, in the order in which they are written.
     pub(super) settings: Vec<(String, String)>,
@@ -116,7 +116,7 @@ impl Answers {
 }
 
 impl Plan {
-    /// What follows from answers. Errors if they name something that is not there or cannot be, or another model than
+    /// The steps that follow from answers. Errors if these name something that is not there or cannot be, or another model than
     /// the file.
     pub fn new(answers: Answers, found: Found, settings: &Settings, common: &Common) -> Result<Plan> {
         if let Some(name) = &answers.model {

@@ -18,7 +18,7 @@ pub fn ask(found: &Found, settings: &Settings, force: bool, io: &Io) -> Result<A
         return Err(Error::new("cannot ask for the settings: standard input and output must be terminals")
             .hint("rsv-config init --model MODEL --fetch, or rsv-config init --yes for all defaults"));
     }
-    // What is wrong in the settings ends this before anybody has answered.
+    // A fault in the settings ends this before anybody has answered.
     let providers = Providers::new(settings)?;
     let import = ask_what_to_import(found, io)?;
     let watch = ask_for_watch(found, import.as_ref(), io)?;

@@ -57,7 +57,7 @@ fn init_takes_its_answers_from_flags() {
                   rsv-config:   ingest.redact = true\nrsv-config: secrets are kept out of what is stored;";
     assert!(said.starts_with(wanted), "{said}");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n\n[ingest]\nredact = true\n");
-    // What is set already stays.
+    // A setting that is there stays.
     home.run("rsv-config", &["set", "ingest.redact", "false"], "").ok();
     let said = init(&home, &["--model", "llama3.2"]).to_string();
     assert!(said.contains("secrets are stored as they are; to keep them out, run: rsv-config set"), "{said}");
@@ -223,7 +223,7 @@ fn init_with_enter_at_every_question_installs_all_that_is_needed() {
     let seen = Terminal::run(&home, 80, words).unwrap().end().0;
     let words: Vec<&str> = seen.split_whitespace().collect();
     assert!(words.join(" ").contains("Tomatoes like a warm wall."), "{seen}");
-    // What is set is not asked again.
+    // A setting that is there is not asked for again.
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
     answer(&mut terminal, WHICH_MODEL, "\n");
     let (seen, status) = terminal.end();
@@ -533,7 +533,7 @@ fn init_takes_names_from_its_lists() {
     assert!(messages(&home).iter().all(|message| message["source"] == "codex"));
     assert_eq!(home.read(".claude.json"), CLAUDE_SETTINGS);
     assert!(home.read(".codex/config.toml").contains("[mcp_servers.rsv]"));
-    // What was not chosen is not watched.
+    // A program that was not chosen is not watched.
     let unit = home.read(".config/systemd/user/rsv-import.service");
     let watched = format!("--watch \"{}\"\n", home.path(".codex/sessions").display());
     assert!(unit.contains(&watched) && !unit.contains(".claude"), "{unit}");

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const TOKEN: &str = "canary-token";
 
-/// What a person does, in the order in which `clients/page.mjs` does it.
+/// The things that a person does, in the order in which `clients/page.mjs` does it.
 const THINGS: [&str; 29] = [
     "sees the partitions",
     "sees the conversations by day, newest first",

@@ -25,7 +25,7 @@ const element = (name, text = "", kind = "") => {
 };
 const button = (text, onclick, kind = "") => Object.assign(element("button", text, kind), { type: "button", onclick });
 const link = (text, href) => Object.assign(element("a", text), { href, dir: "auto" });
-// What it leads to is beside the chat.
+// It opens beside the chat.
 const beside = (made) => Object.assign(made, { target: "_blank", rel: "noopener noreferrer" });
 const counted = (count, noun, many = `${noun}s`) => `${count} ${count === 1 ? noun : many}`;
 const when = (time) => new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -104,7 +104,7 @@ const draw = (made, html) => {
   text.querySelectorAll("a").forEach(beside);
 };
 
-// What was recalled for an answer.
+// The records that were recalled for an answer.
 const KINDS = { memory: ["memory", "memories"], document: ["document"], message: ["message"] };
 const addRecalled = (made, recalled = []) => {
   made.querySelector(".account")?.remove();

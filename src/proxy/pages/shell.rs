@@ -1,4 +1,4 @@
-//! What all pages have around their content: the way to the others, the form of a search, and the headers by which a
+//! The frame of all pages: the way to the others, the form of a search, and the headers by which a
 //! browser runs nothing but the script of the page, and loads nothing from elsewhere.
 
 use super::page_request::PageRequest;
@@ -19,7 +19,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// The policy of what is no page: nothing is loaded or run.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
-/// What surrounds all pages.
+/// The frame of all pages.
 pub(super) struct Shell {
     serves_chat: bool,
     /// The policy of the pages: their own script and style, by their digests, and what the server has.
