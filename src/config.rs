@@ -85,6 +85,15 @@ pub fn partition_without_writing(settings: &Settings, common: &Common) -> Option
 /// `--config`, else `RSV_CONFIG`, else in the XDG config directory, where Reservoir's is read too. Errors name the
 /// place of a wrong value.
 pub fn load(common: &Common) -> Result<Settings> {
+    load_with(ConfigFile::read, common)
+}
+
+/// The same where the file that the user names need not exist, since it is about to be written.
+pub fn load_to_write(common: &Common) -> Result<Settings> {
+    load_with(ConfigFile::read_if_there, common)
+}
+
+fn load_with(read: fn(&ConfigFile) -> Result<Option<String>>, common: &Common) -> Result<Settings> {
     let mut settings = Settings::defaults();
     let file = ConfigFile::find(common);
     // A file that the user names is the only one.
@@ -94,7 +103,7 @@ pub fn load(common: &Common) -> Result<Settings> {
         settings.put(key, value, Layer::ReservoirFile);
     }
     if let Some(file) = file
-        && let Some(text) = file.read()?
+        && let Some(text) = read(&file)?
     {
         let contents = FileContents::read(&file.path, &text)?;
         settings.unknown = contents.unknown;
@@ -156,6 +165,14 @@ pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
 /// The path of the settings' file, which need not exist.
 pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)
+}
+
+/// Creates an empty settings' file if the user names one that is not there.
+pub fn make_named(common: &Common) -> Result<()> {
+    match ConfigFile::find(common).filter(|file| file.named) {
+        Some(_) => edit::create_empty(common).map(drop),
+        None => Ok(()),
+    }
 }
 
 /// Creates an empty settings' file if there is none, and returns its path.

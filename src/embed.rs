@@ -56,6 +56,11 @@ pub fn canonical(name: &str) -> &str {
     registry::canonical(name).unwrap_or(name)
 }
 
+/// Errors if no model has a name, or the directory or file of that name has none.
+pub fn check_name(settings: &Settings, name: &str) -> Result<()> {
+    fetch::check_name(settings, name)
+}
+
 /// Gets a model, checks and prepares it: by its name from the hub of the settings, or from a directory.
 /// `report` receives its progress. Returns the canonical id. Nothing is left half-installed.
 pub fn fetch(

@@ -110,16 +110,21 @@ impl Asker {
         let trace_id = enriched.account_record.trace_id;
         let received = http::run(answer::receive(enriched.line, &self.settings, interrupts, io))?;
         let PrintedAnswer { end, printed, is_stopped } = received;
+        let has_failed = end.failure.is_some();
         if let Some(failure) = end.failure.filter(|_| !is_stopped) {
             io.fault(&failure.error());
         }
-        let Some(response) = end.response else {
+        let answer = end.response.as_ref().map(|response| api::answer(response, false)).transpose()?;
+        let said = answer.map(|message| chat::text(&message)).unwrap_or_default();
+        // A question without an answer would be half a turn.
+        let Some(response) = end.response.filter(|_| !said.trim().is_empty()) else {
             if is_stopped {
                 io.aside("stopped before there was an answer; nothing is stored", false);
+            } else if !has_failed {
+                io.fault(&no_text());
             }
             return printed;
         };
-        let said = api::answer(&response, false).map(|message| chat::text(&message)).unwrap_or_default();
         self.conversation.add(trace_id, question, &said, io.clock.now());
         answer::keep(&response, &self.settings, self.redactor.clone(), io)?;
         printed?;
@@ -201,4 +206,10 @@ impl Asker {
         self.sources = None;
         Ok(Some(forgotten))
     }
+}
+
+/// The error of an answer that came to its end without any text.
+fn no_text() -> Error {
+    Error::new("the model gave no text")
+        .hint("nothing is stored; ask again, or give --model MODEL for another one")
 }

@@ -5,10 +5,10 @@ use crate::error::{Context, Result};
 use crate::record::quote;
 use crate::redact::Redactor;
 use crate::staging;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::PathBuf;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// The name of the file, in the state directory.
 const FILE: &str = "ask_history";
@@ -28,12 +28,16 @@ pub(super) struct History {
 impl History {
     /// A history without lines yet.
     pub(super) fn new(settings: &Settings, redactor: Option<Redactor>) -> History {
-        let file = settings.places().state.filter(|_| limit(settings) > 0).map(|state| state.join(FILE));
+        let file = settings.places().state.map(|state| state.join(FILE));
         History { file, redactor, lines: Vec::new() }
     }
 
-    /// Reads the file, and shortens it to as many lines as the settings allow. Invalid lines are left out.
+    /// Reads the file, and shortens it to as many lines as the settings allow; if they allow none, removes it. Invalid
+    /// lines are left out.
     pub(super) fn load(&mut self, settings: &Settings) -> Result<()> {
+        if limit(settings) == 0 {
+            return self.file.take().map_or(Ok(()), |file| remove(&file));
+        }
         self.lines = self.read()?;
         let surplus = self.lines.len().saturating_sub(limit(settings));
         if surplus == 0 {
@@ -68,10 +72,11 @@ impl History {
         if let Some(directory) = file.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory).context(context())?;
         }
-        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(file);
+        let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(file);
         let written = opened.and_then(|mut opened| {
             opened.set_permissions(Permissions::from_mode(0o600))?;
-            opened.write_all(json.as_bytes())
+            let gap = if ends_line(&opened)? { "" } else { "\n" };
+            opened.write_all(format!("{gap}{json}").as_bytes())
         });
         written.context(context())
     }
@@ -101,8 +106,34 @@ impl History {
     fn write(&self, lines: &[String]) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let lines: String = lines.iter().map(|line| quote(line) + "\n").collect();
-        staging::write(file, lines.as_bytes())
+        staging::write(&behind_links(file), lines.as_bytes())
     }
+}
+
+/// Whether nothing is behind the last end of a line.
+fn ends_line(file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    Ok(last == *b"\n")
+}
+
+/// The file behind symbolic links, which stay.
+fn behind_links(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
+}
+
+/// Removes a file, and the link that leads to it.
+fn remove(file: &Path) -> Result<()> {
+    for path in [&behind_links(file), file] {
+        match fs::remove_file(path) {
+            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {}
+            removed => removed.context(format_args!("cannot remove {}", path.display()))?,
+        }
+    }
+    Ok(())
 }
 
 /// The most lines that are kept.

@@ -42,12 +42,14 @@ impl Command {
         if !line.starts_with('/') {
             return Ok(None);
         }
-        let found = COMMANDS.iter().find(|(name, ..)| *name == line.trim_end());
-        found.map(|(_, _, command)| Some(*command)).ok_or_else(|| {
-            let word = line.split_whitespace().next().unwrap_or_default();
-            Error::new(format!("there is no command {}", view::excerpt(word, EXCERPT_COLUMNS)))
-                .hint("/help lists the commands; a question may begin with a slash after a space")
-        })
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let error = match COMMANDS.iter().find(|(name, ..)| *name == word) {
+            Some((.., command)) if rest.trim().is_empty() => return Ok(Some(*command)),
+            Some((name, ..)) => format!("{name} takes no words"),
+            None => format!("there is no command {}", view::excerpt(word, EXCERPT_COLUMNS)),
+        };
+        Err(Error::new(error)
+            .hint("/help lists the commands; a question may begin with a slash after a space"))
     }
 }
 

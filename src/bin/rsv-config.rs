@@ -378,7 +378,7 @@ fn examine(io: &mut Io) -> Result<Outcome> {
 /// Sets up what is there, by the flags or by answers.
 fn begin(init: &Init, io: &mut Io) -> Result<Outcome> {
     // Reads no more than it must before the last answer: the project's partition would be written down.
-    let settings = config::load(&io.common)?;
+    let settings = config::load_to_write(&io.common)?;
     config::note_unknown(&settings, io);
     let found = Found::look(&settings)?;
     let given = init.answers(io.common.scope.clone());

@@ -127,7 +127,7 @@ impl Io {
     /// if it is asked for.
     pub fn aside(&self, text: impl Display, is_asked_for: bool) {
         let is_read = is_terminal(Stream::Stderr);
-        if self.diagnostics.is_quiet() || !is_read && !is_asked_for {
+        if !is_asked_for && (self.diagnostics.is_quiet() || !is_read) {
             return;
         }
         let layout = Layout { colour: is_read && self.common.colour(true), ..self.layout() };

@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::error::Result;
 use crate::setup;
 
-/// What is known besides the store.
+/// The state of the setup, besides that of the store.
 pub(super) struct Situation<'a> {
     pub(super) settings: &'a Settings,
     pub(super) has_settings_file: bool,

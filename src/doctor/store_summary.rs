@@ -1,4 +1,4 @@
-//! What a store has, and the model by which it is searched.
+//! The number of records of a store, and the model by which it is searched.
 
 use super::files::with_check_timeout;
 use crate::backfill;

@@ -32,7 +32,7 @@ impl Report for (Progress, Diagnostics) {
     }
 
     fn note(&mut self, text: String) {
-        self.1.note(text);
+        self.0.suspend(|| self.1.note(text));
     }
 }
 
@@ -86,6 +86,11 @@ pub(super) fn fetch(
         )));
     }
     Ok(installed.model.id)
+}
+
+/// Errors if no model has a name, or the directory or file of that name has none.
+pub(super) fn check_name(settings: &Settings, name: &str) -> Result<()> {
+    resolve_model(&ModelDir::from_settings(settings)?, name, None).map(|_| ())
 }
 
 /// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which a machine

@@ -63,7 +63,7 @@ pub fn reason_text(reason: &str) -> String {
     words.unwrap_or_else(|| visible(reason).replace('\n', " "))
 }
 
-/// What an account says of problems, as sentences without an end.
+/// The problems that an account names, as sentences without an end.
 pub fn trouble_in_account(record: &StoredRecord) -> Vec<String> {
     let account = Account::from_record(record);
     AccountText { account: &account, scope: &record.scope, named: &Named::new(), columns: 0 }.trouble()

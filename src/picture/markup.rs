@@ -1,6 +1,6 @@
 //! Helpers of all pictures: colours, the width of text, and text in markup, which other pages use too.
 
-use crate::view::visible;
+use crate::view::escape_controls;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -25,7 +25,7 @@ pub(super) fn colour(group: usize, is_rest: bool) -> &'static str {
 
 /// A text in markup: nothing in it is an element, an attribute or a character that XML forbids, or hides what follows.
 pub(crate) fn escaped(text: &str) -> String {
-    attribute(&visible(text))
+    attribute(&escape_controls(text))
 }
 
 /// A text as the value of an attribute from which it is read again: hidden characters stay as they are.

@@ -42,9 +42,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// The most pages that read the store at the same time, and pictures of it, which may take seconds: no turn waits for
-/// them, but they share its disk.
+/// The most pages that read the store at the same time; and searches and pictures of it, which may take seconds, also if
+/// nobody waits for them any more: no turn waits for them, but they share its disk.
 const MAX_READS: usize = 2;
+const MAX_SEARCHES: usize = 2;
 const MAX_PICTURES: usize = 1;
 
 /// The style of the pages, and of the page of the chat backend.
@@ -59,8 +60,9 @@ pub(super) struct PagesApi {
     stores: Arc<StorePool>,
     queue: Arc<StoreQueue>,
     embedder: Arc<SharedEmbedder>,
-    /// A permit for each page that may read the store, and for each picture.
+    /// A permit for each page that may read the store, for each search, and for each picture.
     reads: Arc<Semaphore>,
+    searches: Arc<Semaphore>,
     pictures: Arc<Semaphore>,
     logins: PageLogins,
     shell: Arc<Shell>,
@@ -93,6 +95,7 @@ impl PagesApi {
             queue: queue.clone(),
             embedder: embedder.clone(),
             reads: Arc::new(Semaphore::new(MAX_READS)),
+            searches: Arc::new(Semaphore::new(MAX_SEARCHES)),
             pictures: Arc::new(Semaphore::new(MAX_PICTURES)),
             logins: PageLogins::default(),
             shell: Arc::new(Shell::new(serves_chat)),
@@ -120,6 +123,10 @@ impl PagesApi {
             Err(error) => return response::bad_request(&error),
         };
         let is_post = head.method == Method::POST;
+        if matches!(page, Page::LogIn | Page::LogOut) && head.method == Method::GET {
+            // The address of a form that a browser was asked to open again.
+            return shown::redirect(&request.home());
+        }
         if page.is_action() != is_post || !is_post && ![Method::GET, Method::HEAD].contains(&head.method) {
             return response::wrong_method(if page.is_action() { "POST" } else { "GET, HEAD" });
         }
@@ -146,8 +153,11 @@ impl PagesApi {
 
     /// Shows a page that only reads.
     async fn show(&self, page: Page, request: PageRequest) -> HttpResponse {
-        let is_picture = matches!(page, Page::Graph | Page::Calendar | Page::CalendarPicture);
-        let permits = if is_picture { &self.pictures } else { &self.reads };
+        let permits = match page {
+            Page::Graph | Page::Calendar | Page::CalendarPicture => &self.pictures,
+            Page::Search => &self.searches,
+            _ => &self.reads,
+        };
         let Ok(permit) = permits.clone().acquire_owned().await else { return response::cut_short() };
         let request = Arc::new(request);
         let own = request.clone();

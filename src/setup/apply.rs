@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 /// Does what was chosen, and says so; in the end, how to go on.
 pub fn apply(plan: Plan, io: &mut Io) -> Result<()> {
+    config::make_named(&io.common)?;
     for (key, value) in &plan.settings {
         config::set(&io.common, &Key::parse(key)?, value)?;
     }
@@ -71,10 +72,8 @@ fn add_entry(found: &FoundClient, is_named: bool, settings: &Settings, io: &mut 
     let FoundClient { client, file, .. } = found;
     let command = tool(&settings.places(), "rsv-mcp").display().to_string();
     let entry = client.entry(&command, &config::flags_of_places(&io.common, settings));
-    let changed = client_file::read(file).and_then(|text| {
-        if client_file::has_entry(&text, &client.servers)? {
-            return Ok(false);
-        }
+    let changed = client_file::without_entry(file, &client.servers).and_then(|text| {
+        let Some(text) = text else { return Ok(false) };
         client_file::replace(file, &client_file::with_entry(&text, &client.servers, &entry)?)?;
         Ok(true)
     });
@@ -183,9 +182,10 @@ fn show_how_to_go_on(settings: &Settings, io: &mut Io) {
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
 }
 
-/// The commands to go on with.
+/// The commands to go on with. Those that read cover every project, since there may be nothing of the one that the user
+/// is in.
 const NEXT: [(&str, &str); 3] = [
-    ("rsv-search WORDS", "find what was said"),
-    ("rsv-view", "read the last messages"),
+    ("rsv-search --all WORDS", "find what was said"),
+    ("rsv-view --all", "read the last messages"),
     ("rsv-ask QUESTION", "ask a model that is reminded of them"),
 ];

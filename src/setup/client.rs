@@ -63,7 +63,7 @@ pub(super) struct FoundClient {
     pub(super) client: &'static Client,
     pub(super) file: PathBuf,
     pub(super) is_installed: bool,
-    /// Whether its settings have a server named rsv; an error if they cannot be read.
+    /// Whether its settings have a server named rsv; an error if they cannot be read or changed.
     pub(super) has_entry: Result<bool>,
 }
 
@@ -95,8 +95,7 @@ pub(super) fn find(paths: &EnvironmentPaths) -> Vec<FoundClient> {
     let found = |client: &'static Client| {
         let file = file(client, paths)?;
         let is_installed = file.exists() || place(paths, client.folder)?.is_dir();
-        let has_entry =
-            client_file::read(&file).and_then(|text| client_file::has_entry(&text, &client.servers));
+        let has_entry = client_file::without_entry(&file, &client.servers).map(|text| text.is_none());
         Some(FoundClient { client, file, is_installed, has_entry })
     };
     CLIENTS.iter().filter_map(found).collect()

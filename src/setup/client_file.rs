@@ -8,7 +8,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
-use toml_edit::{DocumentMut, Item};
+use toml_edit::{DocumentMut, Item, TomlError};
 
 /// The syntax of a file of settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,20 +27,40 @@ pub(super) struct Servers {
 /// The name of the entry.
 const NAME: &str = "rsv";
 
+/// A mark before the text, which some editors write.
+const BOM: &str = "\u{feff}";
+
+/// The text of a file that lacks the entry, empty if there is no file; `None` if it has the entry. Errors if it cannot be
+/// changed safely: it is read-only, or a link to nothing; it has faults, or comments in JSON.
+pub(super) fn without_entry(file: &Path, servers: &Servers) -> Result<Option<String>> {
+    let text = read(file)?;
+    if has_entry(&text, servers)? {
+        return Ok(None);
+    }
+    // A copy could take its place all the same.
+    if fs::metadata(file).is_ok_and(|file| file.permissions().readonly()) {
+        return Err(Error::new("it is read-only"));
+    }
+    Ok(Some(text))
+}
+
 /// The text of a file; empty if there is none.
-pub(super) fn read(file: &Path) -> Result<String> {
+fn read(file: &Path) -> Result<String> {
     match fs::read_to_string(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound && file.is_symlink() => {
+            Err(Error::new("it is a link to a file that is not there"))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
         text => text.context(format_args!("cannot read {}", file.display())),
     }
 }
 
-/// Whether the text has the entry. Errors if it cannot be changed safely: it has faults, or comments in JSON; if that
-/// names rsv, it has the entry.
-pub(super) fn has_entry(text: &str, servers: &Servers) -> Result<bool> {
+/// Whether the text has the entry; JSON with faults or comments too, as far as it can be read.
+fn has_entry(text: &str, servers: &Servers) -> Result<bool> {
+    let text = text.strip_prefix(BOM).unwrap_or(text);
     match servers.syntax {
         Syntax::Json => match JsonPlace::find(text, servers.key) {
-            Err(_) if text.contains(&format!("\"{NAME}\"")) => Ok(true),
+            Err(_) if has_path(text, [servers.key, NAME]) => Ok(true),
             place => Ok(place?.has_entry),
         },
         Syntax::Toml => toml_has_entry(text, servers.key),
@@ -49,6 +69,9 @@ pub(super) fn has_entry(text: &str, servers: &Servers) -> Result<bool> {
 
 /// The text with the entry, which it lacks.
 pub(super) fn with_entry(text: &str, servers: &Servers, entry: &str) -> Result<String> {
+    if let Some(text) = text.strip_prefix(BOM) {
+        return Ok(format!("{BOM}{}", with_entry(text, servers, entry)?));
+    }
     let new = match servers.syntax {
         Syntax::Json => JsonPlace::find(text, servers.key)?.insert(text, servers.key, entry),
         Syntax::Toml => {
@@ -112,14 +135,14 @@ impl JsonPlace {
             return Ok(JsonPlace { at: None, has_key: false, has_entry: false });
         }
         let fault = |error: serde_json::Error| {
-            Error::new(format!("it has comments, or is no object of JSON: {error}"))
+            Error::new(format!("it has comments, or is not an object of JSON: {error}"))
         };
         let whole: Members = serde_json::from_str(text).map_err(fault)?;
         let Some(servers) = whole.get(key).map(|servers| servers.get()) else {
             return Ok(JsonPlace { at: text.find('{').map(|at| at + 1), has_key: false, has_entry: false });
         };
         let entries: Members =
-            serde_json::from_str(servers).map_err(|_| Error::new(format!("{key} is no object")))?;
+            serde_json::from_str(servers).map_err(|_| Error::new(format!("{key} is not an object")))?;
         // The value is a part of the text.
         let at = servers.as_ptr() as usize - text.as_ptr() as usize + 1;
         Ok(JsonPlace { at: Some(at), has_key: true, has_entry: entries.contains_key(NAME) })
@@ -142,11 +165,55 @@ impl JsonPlace {
     }
 }
 
+/// Whether a text of JSON, which may have comments and faults, has a member of an object that is a member of the whole.
+fn has_path(text: &str, path: [&str; 2]) -> bool {
+    // The names of the objects and lists that are open; of the whole, and of what has no name, it is empty.
+    let (mut open, mut name, mut rest): (Vec<&str>, &str, &str) = (Vec::new(), "", text);
+    while let Some(c) = rest.chars().next() {
+        let mut after = &rest[c.len_utf8()..];
+        match c {
+            '/' if after.starts_with('/') => after = after.find('\n').map_or("", |end| &after[end..]),
+            '/' if after.starts_with('*') => after = after.split_once("*/").map_or("", |(_, after)| after),
+            '"' => {
+                let string = &after[..string_length(after)];
+                after = after.get(string.len() + 1..).unwrap_or_default();
+                if after.trim_start().starts_with(':') {
+                    name = string;
+                    if name == path[1] && open == ["", path[0]] {
+                        return true;
+                    }
+                }
+            }
+            '{' | '[' => open.push(std::mem::take(&mut name)),
+            '}' | ']' => drop(open.pop()),
+            ',' => name = "",
+            _ => {}
+        }
+        rest = after;
+    }
+    false
+}
+
+/// The length of a string of JSON up to its quote, in bytes.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    let is_end = |c: char| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    };
+    text.find(is_end).unwrap_or(text.len())
+}
+
 fn toml_has_entry(text: &str, key: &str) -> Result<bool> {
-    let document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| Error::new(format!("it is no TOML: {error}")))?;
+    let fault = |error: TomlError| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
+        Error::new(format!("it is not TOML: line {line}")).because(error.message())
+    };
+    let document: DocumentMut = text.parse().map_err(fault)?;
     let Some(servers) = document.get(key) else { return Ok(false) };
-    let servers = servers.as_table_like().ok_or_else(|| Error::new(format!("{key} is no table")))?;
+    let servers = servers.as_table_like().ok_or_else(|| Error::new(format!("{key} is not a table")))?;
     Ok(servers.get(NAME).is_some_and(Item::is_table_like))
 }
 
@@ -175,6 +242,15 @@ mod tests {
         }
         for fault in ["{\"a\": 1, // why\n}", "{\"k\": []}", "[]", "{\"a\": 1", "{} {}"] {
             assert!(JsonPlace::find(fault, "k").is_err(), "{fault}");
+        }
+        for (text, has) in [
+            ("{// \"k\": {\"rsv\": {}}\n\"a\": \"\\\"{\", \"k\" : {\"b\": {}, /* } */ \"rsv\": {}", true),
+            ("{\"k\": {// \"rsv\": {}\n}, \"rsv\": 1}", false),
+            ("{\"k\": {\"b\": {\"rsv\": 1}, \"c\": [\"rsv\"]}", false),
+            ("{\"a\": {\"k\": {\"rsv\": 1}}", false),
+            ("{\"k\": {\"rsv", false),
+        ] {
+            assert_eq!(has_path(text, ["k", "rsv"]), has, "{text}");
         }
     }
 }

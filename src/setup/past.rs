@@ -84,10 +84,11 @@ fn question(message: &StoredRecord, words: &[String], now: i64) -> PastQuestion 
     };
     let partition = &message.scope.partition;
     let is_plain = partition.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
-    let partition = if is_plain { partition.clone() } else { cli::quoted(Path::new(partition)) };
+    let quoted = if is_plain { partition.clone() } else { cli::quoted(Path::new(partition)) };
+    let flag = if partition.starts_with('-') { "--partition=" } else { "-p " };
     PastQuestion {
         when: when.to_string(),
         question: message.text.trim().to_owned(),
-        command: format!("rsv-search -p {partition} {}", words.join(" ")),
+        command: format!("rsv-search {flag}{quoted} {}", words.join(" ")),
     }
 }

@@ -2,8 +2,10 @@
 
 use super::client::FoundClient;
 use super::find::{Found, History};
+use super::model_name;
 use crate::cli::Common;
 use crate::config::{self, Key, Settings};
+use crate::embed;
 use crate::error::{Error, Result};
 use crate::import::FoundFiles;
 use std::path::PathBuf;
@@ -68,7 +70,7 @@ pub(super) const REDACT: &str = "ingest.redact";
 /// The setting that says which partition is used where none is given.
 pub(super) const SCOPE: &str = "scope";
 
-/// What is to be done.
+/// The steps to do.
 pub struct Plan {
     /// Each setting with its value, in the order in which they are written.
     pub(super) settings: Vec<(String, String)>,
@@ -114,8 +116,15 @@ impl Answers {
 }
 
 impl Plan {
-    /// What follows from answers. Errors if they name something that is not there, or another model than the file.
+    /// The steps that follow from answers. Errors if these name something that is not there or cannot be, or another model than
+    /// the file.
     pub fn new(answers: Answers, found: Found, settings: &Settings, common: &Common) -> Result<Plan> {
+        if let Some(name) = &answers.model {
+            model_name::check(name)?;
+        }
+        if let Some(Fetch::Named(name)) = &answers.fetch {
+            embed::check_name(settings, name).map_err(|error| error.at("--fetch"))?;
+        }
         let to_set = settings_of(&answers, settings, common)?;
         let import = answers.import.unwrap_or(Choice::None);
         if let Choice::Named(names) = &import {
@@ -148,7 +157,7 @@ impl Plan {
     }
 }
 
-/// The settings that answers change.
+/// The settings that answers change. A no is written too, so that it stays the answer.
 fn settings_of(answers: &Answers, settings: &Settings, common: &Common) -> Result<Vec<(String, String)>> {
     let mut to_set = Vec::new();
     let mut set = |key: &str, value: &str| to_set.push((key.to_owned(), value.to_owned()));
@@ -161,15 +170,19 @@ fn settings_of(answers: &Answers, settings: &Settings, common: &Common) -> Resul
         }
         set("model", name);
     }
-    if answers.meaning == Some(true) {
-        set(SEARCH_BY, "auto");
-    }
-    if let Some(redact) = answers.redact.filter(|redact| settings.boolean(REDACT) != Some(*redact)) {
-        set(REDACT, &redact.to_string());
-    }
-    if let Some(scope) = answers.scope.as_ref().filter(|scope| settings.text(SCOPE).as_ref() != Some(*scope))
-    {
+    let is_set_to =
+        |key: &str, value: &str| settings.is_set(key) && settings.text(key).as_deref() == Some(value);
+    if let Some(scope) = answers.scope.as_ref().filter(|scope| !is_set_to(SCOPE, scope)) {
         set(SCOPE, scope);
+    }
+    match answers.meaning {
+        Some(true) if !is_set_to(SEARCH_BY, "auto") => set(SEARCH_BY, "auto"),
+        Some(false) if !settings.is_set(SEARCH_BY) => set(SEARCH_BY, "keyword"),
+        _ => {}
+    }
+    let is_redact_set = |redact: &bool| settings.is_set(REDACT) && settings.boolean(REDACT) == Some(*redact);
+    if let Some(redact) = answers.redact.filter(|redact| !is_redact_set(redact)) {
+        set(REDACT, &redact.to_string());
     }
     if let Some((key, value)) = &answers.key {
         set(key, value);

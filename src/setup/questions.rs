@@ -2,6 +2,7 @@
 
 use super::client::FoundClient;
 use super::find::Found;
+use super::model_name;
 use super::plan::{Answers, Choice, Fetch, REDACT, SCOPE, SEARCH_BY};
 use super::watch_service::WatchService;
 use crate::cli::{self, Io};
@@ -17,31 +18,34 @@ pub fn ask(found: &Found, settings: &Settings, force: bool, io: &Io) -> Result<A
         return Err(Error::new("cannot ask for the settings: standard input and output must be terminals")
             .hint("rsv-config init --model MODEL --fetch, or rsv-config init --yes for all defaults"));
     }
+    // A fault in the settings ends this before anybody has answered.
+    let providers = Providers::new(settings)?;
     let import = ask_what_to_import(found, io)?;
     let watch = ask_for_watch(found, import.as_ref(), io)?;
     let mut answers = Answers { import, watch, may_lack_model: true, force: true, ..Answers::default() };
     let question = "Use the partition of the project you are in, where a command names none?";
-    if !settings.is_set(SCOPE) && io.ask_yes_or_no(question, true)? {
-        answers.scope = Some("auto".to_owned());
+    if !settings.is_set(SCOPE) {
+        let is_auto = io.ask_yes_or_no(question, true)?;
+        answers.scope = Some(if is_auto { "auto" } else { "default" }.to_owned());
     }
     let question = "Keep secrets (keys, tokens, passwords, card numbers) out of what is stored?";
-    if !settings.is_set(REDACT) && io.ask_yes_or_no(question, true)? {
-        answers.redact = Some(true);
+    if !settings.is_set(REDACT) {
+        answers.redact = Some(io.ask_yes_or_no(question, true)?);
     }
     answers.mcp = ask_for_clients(found, io)?;
     if force || !settings.is_set("model") {
-        answers.model = ask_for_model(settings, io)?;
+        answers.model = ask_for_model(settings, &providers, io)?;
     }
     let model = answers.model.clone().or_else(|| settings.text("model"));
-    answers.key = ask_for_key(settings, model.as_deref(), io)?;
+    answers.key = ask_for_key(&providers, model.as_deref(), io)?;
     let question = "Download an embedding model (at most 110 MB) to search by meaning?";
     if !found.has_embedding_model && io.ask_yes_or_no(question, true)? {
         answers.fetch = Some(Fetch::Suitable);
     }
     let question = "Search by meaning too, where you read the hits on a terminal?";
     let may_have_model = answers.fetch.is_some() || found.has_embedding_model;
-    if may_have_model && !settings.is_set(SEARCH_BY) && io.ask_yes_or_no(question, true)? {
-        answers.meaning = Some(true);
+    if may_have_model && !settings.is_set(SEARCH_BY) {
+        answers.meaning = Some(io.ask_yes_or_no(question, true)?);
     }
     Ok(answers)
 }
@@ -114,31 +118,28 @@ fn ask_which(question: &str, names: &[&str], io: &Io) -> Result<Choice> {
     }
 }
 
-/// Asks for the model of requests that name none, until the answer can be one; `None` if it is left as it is.
-fn ask_for_model(settings: &Settings, io: &Io) -> Result<Option<String>> {
+/// Asks for the model of requests that name none, until the answer is one that a provider serves; `None` if it is left as
+/// it is.
+fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<Option<String>> {
     let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
     let there = settings.text("model").unwrap_or_default();
     loop {
         let answer = io.ask(question, &there)?;
-        if is_value(&answer) {
+        if answer == there {
             return Ok(Some(answer).filter(|answer| !answer.is_empty()));
         }
-        io.diagnostics().fault(&Error::new(format!("{answer:?} is no name of a model")));
+        let served = |()| providers.target(&answer).map_err(Refusal::into_error);
+        match model_name::check(&answer).and_then(served) {
+            Ok(_) => return Ok(Some(answer)),
+            Err(error) => io.diagnostics().fault(&error),
+        }
     }
 }
 
-/// Whether an answer can be a name or a key: a line that was typed for another question is not taken for one.
-fn is_value(answer: &str) -> bool {
-    cli::yes_or_no(answer).is_none() && !answer.contains(|c: char| c.is_whitespace() || c == '?')
-}
-
-/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
-fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
-    let Some(model) = model else { return Ok(None) };
-    let target = match Providers::new(settings)?.target(model) {
-        Ok(target) => target,
-        Err(refusal) => return Err(refusal.into_error()),
-    };
+/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key. A model that
+/// was set before may have no provider yet.
+fn ask_for_key(providers: &Providers, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
+    let Some(Ok(target)) = model.map(|model| providers.target(model)) else { return Ok(None) };
     let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
     else {
         return Ok(None);
@@ -146,9 +147,9 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     let question = format!("Key for {} (not shown; leave empty to use {variable}):", target.title());
     loop {
         let key = io.ask_secret(&question)?;
-        if is_value(&key) {
+        if model_name::is_value(&key) {
             return Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()));
         }
-        io.diagnostics().fault(&Error::new("what was typed is no key"));
+        io.diagnostics().fault(&Error::new("what was typed is not a key"));
     }
 }

@@ -71,6 +71,22 @@ fn the_pipe_and_rsv_ask_send_and_store_the_same() {
 }
 
 #[test]
+fn an_answer_without_text_is_an_error_and_not_stored() {
+    let empty = r#"data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#;
+    let provider = Fake::new([streamed(empty)]);
+    let home = home(&provider.url());
+    let before = home.export();
+    let asked = home.run("rsv-ask", &["-p", "p", "--model", "llama3.1", "Where?"], "");
+    assert_eq!((asked.status, asked.stdout.as_str()), (2, ""), "{asked}");
+    assert!(asked.stderr.starts_with("rsv-ask: error: the model gave no text\nrsv-ask: hint: "), "{asked}");
+    assert_eq!(home.export(), before);
+}
+
+#[test]
 fn a_question_is_words_or_what_is_piped_in_or_both() {
     let provider = Fake::answering(|_| streamed(EVENTS));
     let home = home(&provider.url()).without("RSV_TEST_NOW");

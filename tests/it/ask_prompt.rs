@@ -202,6 +202,9 @@ fn sources_are_named_with_their_dates_places_and_ids() {
         let seen = Terminal::run(&home, 200, &line).unwrap().end().0;
         assert!(seen.ends_with("it is.\n"), "{line}: {seen}");
     }
+    // -q leaves out no more than nobody asked for.
+    let quiet = home.run("rsv-ask", &["-p", "p", "-q", "--sources", "A walnut?"], "");
+    assert!(quiet.status == 0 && quiet.stderr.starts_with("recalled "), "{quiet}");
 }
 
 #[test]
@@ -216,6 +219,8 @@ fn a_prompt_asks_one_question_after_the_other() {
     assert!(["/sources", "/forget", "/new", "/help", "/quit"].iter().all(|one| help.contains(one)), "{help}");
     let seen = say(&mut terminal, "/fnord now");
     assert!(seen.contains("rsv-ask: error: there is no command “/fnord”\nrsv-ask: hint: /help "), "{seen}");
+    let seen = say(&mut terminal, "/quit now");
+    assert!(seen.contains("rsv-ask: error: /quit takes no words\n"), "{seen}");
     assert!(say(&mut terminal, " /fnord?").contains("\nSo /fnord it is.\n"));
     let pasted = "\u{1b}[200~first line\rsecond line\u{1b}[201~";
     assert!(say(&mut terminal, pasted).contains("\nSo first line\nsecond line it is.\n"));
@@ -390,6 +395,17 @@ fn the_history_is_private_short_and_without_secrets() {
     assert!(!lines.contains(&key) && lines.contains("[redacted:"), "{lines}");
     ask(&home, &[]);
     assert_eq!(home.read(file).lines().count(), 3);
+    // A file of the user's, without an end of the last line, behind a link, stays one; it goes if none is to be kept.
+    let real = home.write("dotfiles/history", "\"Old?\"\n\"Older?\"");
+    std::fs::remove_file(home.path(file)).unwrap();
+    std::os::unix::fs::symlink(&real, home.path(file)).unwrap();
+    ask(&home, &["Seven?", "Eight?"]);
+    assert_eq!(home.read(file), "\"Old?\"\n\"Older?\"\n\"Seven?\"\n\"Eight?\"\n");
+    ask(&home, &[]);
+    assert_eq!(home.read("dotfiles/history"), "\"Older?\"\n\"Seven?\"\n\"Eight?\"\n");
+    assert!(home.path(file).is_symlink());
+    ask(&home.env("RSV_ASK_HISTORY", "0"), &["Nine?"]);
+    assert!(!home.path(file).is_symlink() && !real.exists());
 
     // Where it cannot be kept, the prompt says so once, and goes on.
     let home = home.env("XDG_STATE_HOME", home.write("no-directory", "").to_str().unwrap());

@@ -65,13 +65,14 @@ pub(crate) fn dump(browser: &str, home: &Home, address: &str) -> String {
 /// Runs a script of `clients/`, which drives a browser; what went wrong, by the name of each thing that it did, in their
 /// order.
 pub(crate) fn use_pages(clients: &Path, home: &Home, script: &str, words: &[&str]) -> Vec<(String, Value)> {
-    // Node looks for what it imports beside the script.
-    let path = home.path(script);
-    std::fs::copy(root().join("tests/it/clients").join(script), &path).unwrap();
+    // Node looks beside the script for the modules that it imports.
+    for name in [script, "person.mjs"] {
+        std::fs::copy(root().join("tests/it/clients").join(name), home.path(name)).unwrap();
+    }
     std::os::unix::fs::symlink(clients.join("page/node_modules"), home.path("node_modules")).unwrap();
     let mut command = Command::new("node");
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.path(""));
-    let ran = command.arg(path).args(words).output().unwrap();
+    let ran = command.arg(home.path(script)).args(words).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let done = lines_of(&String::from_utf8(ran.stdout).unwrap());
     done.into_iter().map(|line| (line[0].as_str().unwrap().to_owned(), line[1].clone())).collect()

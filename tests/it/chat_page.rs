@@ -33,7 +33,7 @@ fn the_page_is_served_only_if_it_is_asked_for_and_runs_nothing_else() {
     assert!(bare.get("/chat").1.contains("<meta name=\"rsv-memory\" content=\"\">"));
 }
 
-/// What a person does, in the order in which `clients/chat.mjs` does it.
+/// The things that a person does, in the order in which `clients/chat.mjs` does it.
 const THINGS: [&str; 21] = [
     "lists more than 20 chats",
     "uploads a document",

@@ -1,4 +1,4 @@
-//! What an answer of rsv-proxy's chat backend says of what was recalled for it, and its HTML, for clients that ask.
+//! The recalled records and the HTML in answers of rsv-proxy's chat backend, for clients that ask.
 
 use crate::chat::{GARDEN, chat, events, members, names, now, saying};
 use crate::chat_sessions::ask;

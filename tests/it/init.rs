@@ -57,7 +57,7 @@ fn init_takes_its_answers_from_flags() {
                   rsv-config:   ingest.redact = true\nrsv-config: secrets are kept out of what is stored;";
     assert!(said.starts_with(wanted), "{said}");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n\n[ingest]\nredact = true\n");
-    // What is set already stays.
+    // A setting that is there stays.
     home.run("rsv-config", &["set", "ingest.redact", "false"], "").ok();
     let said = init(&home, &["--model", "llama3.2"]).to_string();
     assert!(said.contains("secrets are stored as they are; to keep them out, run: rsv-config set"), "{said}");
@@ -70,8 +70,40 @@ fn init_takes_its_answers_from_flags() {
     assert_eq!(home.read(FILE), file);
     assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), file.replace("llama3.2", "gpt-4o"));
-    let unknown = init(&home, &["--fetch", "no-such-model"]).trouble();
-    assert!(unknown.contains("rsv-embed --models"), "{unknown}");
+    // A partition whose name begins with a dash is no flag.
+    home.ingest(&["--partition=-dash"], &format!("{}\n", json!({"role": "user", "content": ASKED})));
+    let said = init(&home, &["--no-import"]).to_string();
+    let found = said.lines().find_map(|line| line.split_once("  rsv-search ")).map(|(_, words)| words);
+    let words: Vec<&str> = found.unwrap_or_default().split(' ').collect();
+    assert_eq!(words[0], "--partition=-dash", "{said}");
+    assert_eq!(home.contents("rsv-search", &words), [ASKED]);
+    // Nothing is done if an answer cannot be one.
+    let fresh = Home::new();
+    for (words, wanted) in [
+        (&["--yes", "--fetch", "no-such-model"][..], "rsv-embed --models"),
+        (&["--model", "a b"], "\"a b\" is not the name of a model"),
+        (&["--model", "y"], "\"y\" is not the name of a model"),
+        (&["--model", ""], "leave out --model"),
+        (&["--model", "sk-canary"], "set openai_api_key -"),
+    ] {
+        let error = init(&fresh, words).trouble();
+        assert!(error.contains(wanted) && !error.contains("canary"), "{error}");
+        assert!(!fresh.path(".config").exists(), "{error}");
+    }
+}
+
+#[test]
+fn init_creates_the_file_that_is_named() {
+    let home = Home::new();
+    home.run("rsv-config", &["--config", "new.toml", "init", "-q", "--no-redact"], "").ok();
+    assert_eq!(home.read("new.toml"), "[ingest]\nredact = false\n");
+    let named = home.env("RSV_CONFIG", "of/variable.toml").env("RSV_INGEST_REDACT", "true");
+    init(&named, &["-q", "--model", "llama3.2"]).ok();
+    assert_eq!(named.read("of/variable.toml"), "model = \"llama3.2\"\n");
+    let named = named.env("RSV_CONFIG", "empty.toml");
+    init(&named, &["-q", "--no-import"]).ok();
+    assert_eq!(named.read("empty.toml"), "");
+    assert!(!home.path(FILE).exists());
 }
 
 #[test]
@@ -89,13 +121,13 @@ fn init_asks_on_a_terminal() {
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
-    let said = "  model = gpt-4o\n  openai_api_key = ****\nsecrets are stored as they are;";
+    let said = "  model = gpt-4o\n  scope = default\n  ingest.redact = false\n  openai_api_key = ****\nsecrets are stored as they are;";
     assert!(seen.replace("rsv-config: ", "").contains(said), "{seen}");
-    assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
+    let file = "model = \"gpt-4o\"\nscope = \"default\"\nopenai_api_key = \"sk-canary\"\n\n[ingest]\nredact = false\n";
+    assert_eq!(home.read(FILE), file);
     // A second run asks only for what is not set, and, with --force, offers the model that is.
     for words in ["init", "init --force"] {
         let mut terminal = Terminal::start(&home, "rsv-config", words).unwrap();
-        answer_all(&mut terminal, &[(SCOPE, "n\n"), (REDACT, "n\n")]);
         if words == "init --force" {
             terminal.see("[gpt-4o] ");
             terminal.press("\n");
@@ -104,7 +136,12 @@ fn init_asks_on_a_terminal() {
         let (seen, status) = terminal.end();
         assert!(status == 0 && seen.contains("nothing new was set"), "{seen}");
     }
-    assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
+    assert_eq!(home.read(FILE), file);
+    // An answer of no stays one for the flags of a later run.
+    for flags in [&["--no-watch"][..], &["--yes", "--no-fetch"]] {
+        init(&home, &[flags, &["-q"]].concat()).ok();
+        assert!(home.read(FILE).starts_with(file.trim_end()), "{}", home.read(FILE));
+    }
 }
 
 #[test]
@@ -115,11 +152,16 @@ fn init_asks_again_until_it_understands_the_answer() {
     // Lines that are typed ahead are answers if they can be.
     terminal.press("perhaps\nok\nkeep them\nJa!\n");
     let first = terminal.see(WHICH_MODEL);
-    // No line that is no name of a model is taken for one.
+    // No line that is not the name of a model is taken for one, nor one that no provider serves.
     for line in ["yes\n", "a model of mine\n"] {
         terminal.see("? ");
         terminal.press(line);
-        terminal.see("is no name of a model");
+        terminal.see("is not the name of a model");
+    }
+    for (line, wanted) in [("custom/x\n", "has no address"), ("sk-canary\n", "a key was given")] {
+        terminal.see("? ");
+        terminal.press(line);
+        terminal.see(wanted);
     }
     terminal.press("llama3.2\n\n");
     let (seen, status) = terminal.end();
@@ -181,12 +223,12 @@ fn init_with_enter_at_every_question_installs_all_that_is_needed() {
     let seen = Terminal::run(&home, 80, words).unwrap().end().0;
     let words: Vec<&str> = seen.split_whitespace().collect();
     assert!(words.join(" ").contains("Tomatoes like a warm wall."), "{seen}");
-    // What is set is not asked again.
+    // A setting that is there is not asked for again.
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
-    answer_all(&mut terminal, &[(SCOPE, "\n"), (WHICH_MODEL, "\n")]);
+    answer(&mut terminal, WHICH_MODEL, "\n");
     let (seen, status) = terminal.end();
     assert!(status == 0 && !seen.contains("y or n"), "{seen}");
-    assert_eq!(home.run("rsv-config", &["get", "scope"], "").ok(), "auto\n");
+    assert_eq!(home.run("rsv-config", &["get", "scope"], "").ok(), "default\n");
 }
 
 #[test]
@@ -198,7 +240,14 @@ fn init_leaves_the_search_as_it_is_if_the_answer_is_no() {
         &[(SCOPE, "n\n"), (REDACT, "n\n"), (WHICH_MODEL, "llama3.2\n"), (MEANING, "n\n")],
     );
     assert_eq!(terminal.end().1, 0);
-    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+    let no = "model = \"llama3.2\"\nscope = \"default\"\n\n[search]\nby = \"keyword\"\n\n[ingest]\nredact = false\n";
+    assert_eq!(home.read(FILE), no);
+    // Nothing is asked again, and --no-meaning leaves what is set.
+    let (seen, status) = Terminal::start(&home, "rsv-config", "init").unwrap().end();
+    assert!(status == 0 && !seen.contains("y or n"), "{seen}");
+    home.run("rsv-config", &["set", "search.by", "auto"], "").ok();
+    init(&home, &["-q", "--no-meaning"]).ok();
+    assert_eq!(home.read(FILE), no.replace("keyword", "auto"));
 }
 
 #[test]
@@ -214,7 +263,7 @@ fn init_says_why_it_cannot_install_a_model() {
     let reason = "ONNX Runtime's library is not installed: tried ";
     assert!(seen.contains(reason) && seen.contains("install pip (python3-pip)"), "{seen}");
     assert!(seen.contains("to try again, run: rsv-embed --fetch all-minilm-l6-v2\n"), "{seen}");
-    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+    assert!(home.read(FILE).starts_with("model = \"llama3.2\"\n"));
 }
 
 #[test]
@@ -339,9 +388,10 @@ fn check_search(home: &Home, said: &str) {
     let command = said.lines().find_map(|line| line.split_once("  rsv-search -p ")).unwrap().1;
     let words: Vec<&str> = command.split(' ').collect();
     assert_eq!(home.contents("rsv-search", &[&["-p"], &words[..]].concat())[0], ASKED);
-    for next in ["rsv-search WORDS", "rsv-view", "rsv-ask QUESTION"] {
+    for next in ["rsv-search --all WORDS", "rsv-view --all", "rsv-ask QUESTION"] {
         assert!(said.contains(next), "{said}");
     }
+    assert!(!home.contents("rsv-view", &["--all"]).is_empty());
 }
 
 /// Keeps: init brings in the user's past, and ends with a search that finds it.
@@ -385,9 +435,9 @@ fn init_with_enter_at_every_question_brings_in_the_past() {
     assert_eq!([FILE, ".claude.json", ".codex/config.toml", "bin/done"].map(|file| home.read(file)), before);
 }
 
-/// Keeps: An answer of no changes nothing.
+/// Keeps: An answer of no changes nothing but the settings, which keep it.
 #[test]
-fn init_with_no_to_every_question_changes_nothing() {
+fn init_with_no_to_every_question_changes_only_the_settings() {
     let home = with_past(Home::new());
     let before = contents(&home);
     let Some(mut terminal) = start(&home, "") else { return };
@@ -397,8 +447,16 @@ fn init_with_no_to_every_question_changes_nothing() {
         answer(&mut terminal, question, if question == WHICH_MODEL { "\n" } else { "n\n" });
     }
     let (said, status) = terminal.end();
-    assert!(status == 0 && said.contains("nothing new was set"), "{said}");
-    assert!(contents(&home) == before);
+    assert_eq!(status, 0, "{said}");
+    let file = "scope = \"default\"\n\n[ingest]\nredact = false\n";
+    let check = |by: &str| {
+        assert_eq!(home.read(FILE), file.replace("\n\n", by));
+        std::fs::remove_dir_all(home.path(".config/rsv")).unwrap();
+        let mut after = contents(&home);
+        after.retain(|path, _| *path != home.path(".config"));
+        assert!(after == before);
+    };
+    check("\n\n");
     let words = [
         "init",
         "-q",
@@ -412,7 +470,7 @@ fn init_with_no_to_every_question_changes_nothing() {
         "--no-meaning",
     ];
     home.run("rsv-config", &words, "").ok();
-    assert!(contents(&home) == before);
+    check("\n\n[search]\nby = \"keyword\"\n\n");
 }
 
 /// Keeps: Ctrl-C at a question of init leaves all as it was.
@@ -475,7 +533,7 @@ fn init_takes_names_from_its_lists() {
     assert!(messages(&home).iter().all(|message| message["source"] == "codex"));
     assert_eq!(home.read(".claude.json"), CLAUDE_SETTINGS);
     assert!(home.read(".codex/config.toml").contains("[mcp_servers.rsv]"));
-    // What was not chosen is not watched.
+    // A program that was not chosen is not watched.
     let unit = home.read(".config/systemd/user/rsv-import.service");
     let watched = format!("--watch \"{}\"\n", home.path(".codex/sessions").display());
     assert!(unit.contains(&watched) && !unit.contains(".claude"), "{unit}");
@@ -483,10 +541,9 @@ fn init_takes_names_from_its_lists() {
     let mut terminal = start(&home, "").unwrap();
     let listed = answer(&mut terminal, IMPORT, "\n");
     assert!(listed.contains("claude-code") && !listed.contains("codex"), "{listed}");
-    answer_all(&mut terminal, &[(SCOPE, "n\n"), (REDACT, "n\n")]);
     let listed = answer(&mut terminal, ENTRIES, "n\n");
     assert!(listed.contains("claude") && !listed.contains("codex"), "{listed}");
-    answer_all(&mut terminal, &[(WHICH_MODEL, "\n"), (MEANING, "n\n")]);
+    answer(&mut terminal, WHICH_MODEL, "\n");
     let (said, status) = terminal.end();
     assert_eq!(status, 0, "{said}");
     assert!(messages(&home).iter().any(|message| message["content"] == ASKED));
@@ -508,7 +565,8 @@ fn settings_of_a_client_that_cannot_be_changed_stay_as_they_are() {
         (".claude.json", "{\"mcpServers\": []}", "claude"),
         (".codex/config.toml", "mcp_servers = [1]\n", "codex"),
         (".codex/config.toml", "mcp_servers = {}\n", "codex"),
-        (".codex/config.toml", "= =", "codex"),
+        (".codex/config.toml", "[a]\n= =\n", "codex"),
+        (".claude.json", "{\"mcpServers\": {}, // no \"rsv\"\n\"rsv\": 1}", "claude"),
         (".config/Code/User/mcp.json", "[]", "vscode"),
     ] {
         let home = Home::new();
@@ -519,9 +577,33 @@ fn settings_of_a_client_that_cannot_be_changed_stay_as_they_are() {
         for ran in [all, named] {
             assert!(ran.stderr.contains(&format!("{file} is left as it is: ")), "{ran}");
             assert!(ran.stderr.contains("add to that file:\n") && ran.stderr.contains("rsv-mcp\""), "{ran}");
+            assert!(
+                !ran.stderr.contains("\\n") && (!before.contains("= =") || ran.stderr.contains(": line 2: ")),
+                "{ran}"
+            );
         }
         assert_eq!(home.read(file), before);
     }
+    let home = Home::new();
+    let zed = home.write(".config/zed/settings.json", "{}");
+    std::fs::set_permissions(&zed, PermissionsExt::from_mode(0o444)).unwrap();
+    home.write(".codex/log", "");
+    std::os::unix::fs::symlink("nowhere.toml", home.path(".codex/config.toml")).unwrap();
+    for (client, reason) in
+        [("zed", "it is read-only"), ("codex", "it is a link to a file that is not there")]
+    {
+        let ran = home.run("rsv-config", &["init", &format!("--mcp={client}")], "");
+        assert!(
+            ran.status == 2 && ran.stderr.contains(reason) && ran.stderr.contains("add to that file:\n"),
+            "{ran}"
+        );
+    }
+    assert!(home.read(".config/zed/settings.json") == "{}" && home.path(".codex/config.toml").is_symlink());
+    assert!(!home.path(".codex/nowhere.toml").exists());
+    // A mark before the text stays.
+    home.write(".claude.json", "\u{feff}{}");
+    home.run("rsv-config", &["init", "-q", "--mcp=claude"], "").ok();
+    assert!(home.read(".claude.json").starts_with("\u{feff}{\"mcpServers\": {\"rsv\": {"));
     // An entry that is there stays, the mode of a file too, and a link stays a link.
     let home = Home::new();
     let there = "{\"servers\": {\"rsv\": {\"command\": \"mine\"}}}";

@@ -243,6 +243,7 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     assert!(home.path(".local/bin/rsv-view").exists());
     assert!(said.contains("/.local/bin:$PATH\n") && said.ends_with("Then run: rsv-config init\n"), "{said}");
     home.write(".local/share/rsv/rsv.db", "");
+    home.write(".local/state/rsv/ask_history", "");
     let path = format!("PATH={}:$PATH", home.path(".local/bin").display());
     let source = format!("source {}", home.path(".local/lib/rsv/rsv.bash").display());
     let secret = "export RSV_PROXY_TOKEN=sk-canary";
@@ -259,8 +260,9 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     assert_eq!(
         left,
         format!(
-            "left: {}\nleft: {shell}:2:{path}\nleft: {shell}:3:{source}\nleft: {shell}:5\nleft: {client}:3:    \"rsv\": {{\nleft: {client}:4:{server}\n",
-            file(".local/share/rsv")
+            "left: {}\nleft: {}\nleft: {shell}:2:{path}\nleft: {shell}:3:{source}\nleft: {shell}:5\nleft: {client}:3:    \"rsv\": {{\nleft: {client}:4:{server}\n",
+            file(".local/share/rsv"),
+            file(".local/state/rsv")
         )
     );
     assert!(!home.path(".local/bin").exists());

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const TOKEN: &str = "canary-token";
 
-/// What a person does, in the order in which `clients/page.mjs` does it.
+/// The things that a person does, in the order in which `clients/page.mjs` does it.
 const THINGS: [&str; 29] = [
     "sees the partitions",
     "sees the conversations by day, newest first",
@@ -347,6 +347,15 @@ fn the_cookie_of_a_login_opens_the_pages_alone() {
     assert!(wrong.starts_with("HTTP/1.1 401") && !wrong.contains("set-cookie"), "{wrong}");
     let elsewhere = proxy.whole(&form("/memory/login", "", &format!("token={TOKEN}&to=//evil.example")));
     assert!(elsewhere.contains("location: /memory\r\n"), "{elsewhere}");
+    for to in ["/memory/..//evil.example", "/memory?%0a", "/memory/%5Cevil.example", "/memoryx"] {
+        let kept = proxy.whole(&form("/memory/login", SAME_ORIGIN, &format!("token={TOKEN}&to={to}")));
+        assert!(kept.contains("location: /memory\r\n"), "{to}: {kept}");
+    }
+    // Whoever posted without a login comes to a page that can be opened.
+    let lost = proxy.whole(&form("/memory/logout", SAME_ORIGIN, ""));
+    assert!(lost.starts_with("HTTP/1.1 401") && lost.contains("name=\"to\" value=\"\""), "{lost}");
+    let again = proxy.whole(&asked("GET", "/memory/login", HTML));
+    assert!(again.starts_with("HTTP/1.1 303") && again.contains("location: /memory\r\n"), "{again}");
     let login =
         proxy.whole(&form("/memory/login", SAME_ORIGIN, &format!("token={TOKEN}&to=/memory/search?q=x")));
     assert!(

@@ -120,7 +120,7 @@ impl AiChatApi {
         Ok(StartedTurn { turn, enriched, context })
     }
 
-    /// What was recalled for a turn, as JSON. If the store fails, it is what the account says itself.
+    /// The records that were recalled for a turn, as JSON. If the store fails, the account alone describes them.
     async fn recalled(&self, user: &str, enriched: &Enriched) -> String {
         let (recalled, account) = (Recalled::unnamed(user, &self.config), enriched.account.clone());
         let found = self.stores.with_store(move |store| {

@@ -1,7 +1,9 @@
 "use strict";
 const at = (id) => document.getElementById(id);
 const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
-const base = meta("rsv-proxy") || location.pathname.replace(/\/chat\/?$/, "");
+const base = meta("rsv-proxy") || location.pathname.replace(/\/+/g, "/").replace(/\/chat\/?$/, "");
+// The pages are those of a partition, if of any.
+const pages = base.replace(/\/instance\/[^/]+$/, "");
 // The sessions that are listed at once, and the seconds before one is forgotten.
 const PAGE = 20;
 const WAIT = 10;
@@ -23,7 +25,7 @@ const element = (name, text = "", kind = "") => {
 };
 const button = (text, onclick, kind = "") => Object.assign(element("button", text, kind), { type: "button", onclick });
 const link = (text, href) => Object.assign(element("a", text), { href, dir: "auto" });
-// What it leads to is beside the chat.
+// It opens beside the chat.
 const beside = (made) => Object.assign(made, { target: "_blank", rel: "noopener noreferrer" });
 const counted = (count, noun, many = `${noun}s`) => `${count} ${count === 1 ? noun : many}`;
 const when = (time) => new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -102,7 +104,7 @@ const draw = (made, html) => {
   text.querySelectorAll("a").forEach(beside);
 };
 
-// What was recalled for an answer.
+// The records that were recalled for an answer.
 const KINDS = { memory: ["memory", "memories"], document: ["document"], message: ["message"] };
 const addRecalled = (made, recalled = []) => {
   made.querySelector(".account")?.remove();
@@ -131,7 +133,7 @@ const sourceItem = (one) => {
   const name = one.kind === "message" ? beginning(one.text ?? "") : one.title || one.uri || beginning(one.text ?? "");
   const label = name || one.uri || one.id;
   const place = isMissing ? `${one.kind}, not found` : one.text === undefined ? one.kind : where(one);
-  const open = one.page ? beside(link(label, base + one.page)) : button(label, () => showSource(one, label), "plain");
+  const open = one.page ? beside(link(label, pages + one.page)) : button(label, () => showSource(one, label), "plain");
   item.append(isMissing ? element("code", label) : open, " ", Object.assign(element("span", place, "meta"), { dir: "auto" }));
   return item;
 };
@@ -218,6 +220,9 @@ const begin = () => {
   clear();
   update();
 };
+// The text of a message, whose other parts are not shown.
+const textOf = (content) =>
+  typeof content === "string" ? content : [content].flat().map((part) => part?.text ?? "").join("\n");
 const open = async (id) => {
   const own = (chat = { id, running: null });
   clear();
@@ -226,7 +231,7 @@ const open = async (id) => {
     const { messages } = await json(of(id), {}, { recalled: true, html: true });
     if (chat !== own) return;
     for (const { role, content, created_at: time, html, recalled } of messages) {
-      const made = article(role, typeof content === "string" ? content : JSON.stringify(content), time);
+      const made = article(role, textOf(content), time);
       if (html !== undefined) draw(made, html);
       addRecalled(made, recalled);
     }
@@ -429,7 +434,7 @@ at("user").onchange = () => {
   begin();
   start();
 };
-if (meta("rsv-memory")) at("home").href = base + meta("rsv-memory");
+if (meta("rsv-memory")) at("home").href = pages + meta("rsv-memory");
 const fold = () => document.querySelectorAll("body > header > details, #chats > details, aside > details").forEach((one) => (one.open = !narrow.matches));
 narrow.onchange = fold;
 fold();

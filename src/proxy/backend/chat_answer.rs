@@ -19,7 +19,7 @@ pub(super) struct ChatContext {
     /// Why memory worked only in part.
     error: Option<String>,
     trace: Option<Object>,
-    /// What was recalled, as JSON, if the client asked for it.
+    /// The recalled records, as JSON, if the client asked for it.
     recalled: Option<String>,
     /// Whether the answer comes as HTML too.
     has_html: bool,

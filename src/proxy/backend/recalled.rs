@@ -1,4 +1,4 @@
-//! What was recalled for an answer, and where it is: the memories, the documents and the messages of its turn's account.
+//! The records that were recalled for an answer, and their places: memories, documents and messages of its turn's account.
 
 use crate::chat;
 use crate::enrich::Named;
@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 2000;
 /// The records that are looked up at once.
 const BATCH: usize = 500;
 
-/// What was recalled for the turns of a user, with the names of what was found of it.
+/// The records that were recalled for the turns of a user, with their titles.
 pub(super) struct Recalled {
     user: String,
     /// The records that are still there, by their ids.
@@ -57,7 +57,7 @@ impl Recalled {
         Ok(self)
     }
 
-    /// What an account names, as JSON.
+    /// The records that an account names, as JSON.
     pub(super) fn of(&self, account: &Account) -> String {
         let entries: Vec<Object> = lists(account)
             .into_iter()
@@ -118,7 +118,7 @@ impl Recalled {
     }
 }
 
-/// What an account names, by kind. The last messages of a session are turns of the request itself.
+/// The records that an account names, by kind. The last messages of a session are turns of the request itself.
 fn lists(account: &Account) -> [(&'static RecordKind, &[RecalledPart]); 3] {
     [(&MEMORY, &account.memories), (&DOCUMENT, &account.documents), (&MESSAGE, &account.recalled)]
 }

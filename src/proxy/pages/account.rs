@@ -1,4 +1,4 @@
-//! What was recalled for a turn, and why, from the account of the turn.
+//! The records that were recalled for a turn, and why, from the account of the turn.
 
 use super::message::beginning;
 use super::page_request::PageRequest;

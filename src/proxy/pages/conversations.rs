@@ -74,7 +74,7 @@ fn row(request: &PageRequest, one: &ScopeSummary, titles: &BTreeMap<Scope, Strin
     )
 }
 
-/// What a conversation is called: its title, else its instance.
+/// The name of a conversation: its title, else its instance.
 pub(super) fn name(scope: &Scope, title: Option<&str>) -> String {
     match title.map(str::trim).filter(|title| !title.is_empty()) {
         Some(title) => title.to_owned(),

@@ -49,7 +49,7 @@ fn selected(request: &PageRequest, scope: &Scope) -> Option<Select> {
         (None, Some(trace_id), None) => {
             Some(Select { trace_id: Some(trace_id), ..Select::records(vec![&MESSAGE, &ACCOUNT], one) })
         }
-        (None, None, Some(_)) => Some(Select::records(kinds(), one)),
+        (None, None, Some(all)) if all == "1" => Some(Select::records(kinds(), one)),
         _ => None,
     }
 }

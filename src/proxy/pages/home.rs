@@ -57,7 +57,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown
     Ok(Shown::page("Partitions", body))
 }
 
-/// What a person reads where nothing is stored, with the command that imports.
+/// The page of a store without records, with the command that imports.
 pub(super) fn nothing_stored() -> String {
     "<p>Nothing is stored here yet. This command finds the conversations that other programs left on the machine, and \
      says how to import them:</p>\n<pre tabindex=\"0\"><code>rsv-import --find</code></pre>\n"

@@ -44,10 +44,12 @@ impl PagesApi {
     }
 }
 
-/// Whether an address is that of the first page, or below it.
+/// Whether an address is that of the first page, or below it, for every browser.
 fn is_below(address: &str, home: &str) -> bool {
-    let rest = address.strip_prefix(home);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+    let rest = address.strip_prefix(home).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    rest.is_some_and(|rest| {
+        rest.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') && !rest.contains("..")
+    })
 }
 
 fn with_cookie(mut response: HttpResponse, cookie: &str) -> HttpResponse {

@@ -16,12 +16,22 @@ const MAX_DEPTH: usize = 40;
 /// The headings of a page stand above those of a text in it.
 const HEADING_OFFSET: u8 = 2;
 
-/// Returns the markup of a text.
+/// The most bytes of markup for each byte of a text, beyond the first. More has only a table of mostly empty cells.
+const MAX_GROWTH: usize = 8;
+const ALWAYS_ALLOWED: usize = 64 << 10;
+
+/// Returns the markup of a text. Of one whose markup would be many times as long, it has the beginning.
 pub(super) fn to_html(markdown: &str) -> String {
+    let most = ALWAYS_ALLOWED + MAX_GROWTH * markdown.len();
     let mut writer = Writer::default();
     for event in Parser::new_ext(markdown, OPTIONS) {
+        if writer.out.len() > most {
+            writer.out.push('…');
+            break;
+        }
         writer.event(event);
     }
+    writer.out.extend(writer.open.into_iter().rev());
     writer.out
 }
 
@@ -196,5 +206,19 @@ mod tests {
         assert_eq!(html.matches("<blockquote>").count(), MAX_DEPTH);
         assert_eq!(html.matches("</blockquote>").count(), MAX_DEPTH);
         assert!(html.contains('x'));
+    }
+
+    #[test]
+    fn a_table_of_empty_cells_has_a_beginning_alone() {
+        let columns = 5000;
+        let head = format!("|{}\n|{}\n", "a|".repeat(columns), "-|".repeat(columns));
+        let markdown = head + &"x\n".repeat(6000);
+        let html = to_html(&markdown);
+        assert!(
+            html.len() < 10 * markdown.len() + ALWAYS_ALLOWED && html.ends_with("</table></div>\n"),
+            "{}",
+            html.len()
+        );
+        assert_eq!(html.matches("<tr>").count(), html.matches("</tr>").count());
     }
 }

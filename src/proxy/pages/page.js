@@ -5,11 +5,14 @@ const one = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const notices = one("#notices");
 
-// A notice with what belongs to it; the one before it goes.
+// The notice that offers to undo something, as long as that is possible.
+let undoing = null;
+// A notice with what belongs to it; the one before it goes, unless it offers to undo something.
 const notify = (...parts) => {
   const notice = document.createElement("p");
   notice.append(...parts);
-  notices.replaceChildren(notice);
+  notices.replaceChildren(...(undoing ? [undoing, notice] : [notice]));
+  return notice;
 };
 const button = (text, onclick) => {
   const made = document.createElement("button");
@@ -47,10 +50,12 @@ const find = async () => {
   }
 };
 if (search) {
-  search.addEventListener("input", () => {
+  // The beginning of a program's name names no program.
+  search.addEventListener("input", ({ target }) => {
     clearTimeout(typing);
-    typing = setTimeout(find, 150);
+    if (target.name !== "source") typing = setTimeout(find, 150);
   });
+  search.addEventListener("change", ({ target }) => target.name === "source" && find());
   const input = one("#q");
   input.setSelectionRange(input.value.length, input.value.length);
 }
@@ -71,15 +76,16 @@ const forget = (form) => {
   count.textContent = `${left} s`;
   const end = () => {
     clearInterval(timer);
-    waiting.delete(form);
+    undoing = null;
   };
   const undo = button("Undo", () => {
     end();
+    waiting.delete(form);
     leaving.forEach((gone) => gone.classList.remove("leaving"));
     notify("Nothing was forgotten.");
     one("summary", form.closest("details")).focus();
   });
-  notify(`This ${what} will be forgotten in ${WAIT} seconds, if this page stays open.`, count, undo);
+  undoing = notify(`This ${what} will be forgotten in ${WAIT} seconds, if this page stays open.`, count, undo);
   undo.focus();
   waiting.add(form);
   const timer = setInterval(async () => {
@@ -89,7 +95,9 @@ const forget = (form) => {
       return;
     }
     end();
+    notify(`The ${what} is being forgotten.`);
     const answer = await fetch(form.action, { method: "POST" }).catch(() => null);
+    waiting.delete(form);
     if (!answer?.ok) {
       leaving.forEach((gone) => gone.classList.remove("leaving"));
       notify("It was not forgotten: the server refused or did not answer.");

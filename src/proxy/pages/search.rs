@@ -36,13 +36,13 @@ const SEARCHED: usize = 256 << 10;
 /// The kinds of records that are found.
 const KINDS: [&RecordKind; 3] = [&MESSAGE, &MEMORY, &DOCUMENT];
 
-/// What a search needs beside the store.
+/// The parts of the proxy that a search needs beside the store.
 pub(super) struct SearchParts {
     pub(super) config: Arc<ProxyConfig>,
     pub(super) embedder: Arc<SharedEmbedder>,
 }
 
-/// What the form says.
+/// The fields of the form.
 struct Filters {
     question: String,
     /// A name of `KINDS`; empty for all.

@@ -1,4 +1,4 @@
-//! What all pages have around their content: the way to the others, the form of a search, and the headers by which a
+//! The frame of all pages: the way to the others, the form of a search, and the headers by which a
 //! browser runs nothing but the script of the page, and loads nothing from elsewhere.
 
 use super::page_request::PageRequest;
@@ -8,9 +8,9 @@ use crate::picture::{attribute, escaped};
 use crate::proxy::http::{HttpResponse, Page, response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
 use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("page.css");
@@ -19,7 +19,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// The policy of what is no page: nothing is loaded or run.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
-/// What surrounds all pages.
+/// The frame of all pages.
 pub(super) struct Shell {
     serves_chat: bool,
     /// The policy of the pages: their own script and style, by their digests, and what the server has.
@@ -85,7 +85,9 @@ impl Shell {
     /// The page that asks for the token.
     pub(super) fn login(&self, request: &PageRequest, head: &Parts) -> HttpResponse {
         let to = head.uri.path_and_query().map_or("", |address| address.as_str());
-        let to = if to.starts_with(&request.home()) { to } else { "" };
+        // Whoever posted comes back to the first page.
+        let may_return = head.method != Method::POST && to.starts_with(&request.home());
+        let to = if may_return { to } else { "" };
         self.login_again(request, to, false)
     }
 

@@ -1,4 +1,4 @@
-//! What a page answers with.
+//! The answers of pages.
 
 use crate::proxy::http::{HttpResponse, response};
 use hyper::StatusCode;

@@ -1,14 +1,11 @@
 // Uses the page of the chat backend as a person does, in a real browser, and prints a line of JSON for each thing that was
 // done: its name, and what went wrong if anything did. Arguments: the browser, the address of the proxy, that of one
 // without the pages of the memory, the address at which to answer as the provider, and a directory for files.
-import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
-import puppeteer from "puppeteer-core";
+import { check, checkAccess, doEach, same, sit } from "./person.mjs";
 
 const [program, base, bare, provider, files] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const MARKDOWN =
   "**Bold**, <b>raw</b> <script>document.title = 'hacked'</script>\n\n```js\nfirst();\n\n  second();\n```\n\n" +
@@ -24,7 +21,7 @@ let left = 0;
 const server = createServer(async (request, response) => {
   let body = "";
   for await (const piece of request) body += piece;
-  // What is recalled stands before the question.
+  // The recalled text stands before the question.
   const question = JSON.parse(body).messages.at(-1).content.split("\n").at(-1);
   if (question.includes("refuse")) {
     response.writeHead(400, { "Content-Type": "application/json" });
@@ -48,33 +45,7 @@ const server = createServer(async (request, response) => {
 });
 await new Promise((resolve) => server.listen(new URL(provider).port, "127.0.0.1", resolve));
 
-const browser = await puppeteer.launch({
-  executablePath: execFileSync("sh", ["-c", 'command -v "$0"', program], { encoding: "utf8" }).trim(),
-  headless: "shell",
-  args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-});
-const page = await browser.newPage();
-// What the page asks elsewhere for, and what it complains about.
-const elsewhere = new Set();
-const complaints = [];
-page.on("request", (request) => {
-  const { origin } = new URL(request.url());
-  if (![base, bare].includes(origin)) elsewhere.add(request.url());
-});
-page.on("pageerror", (error) => complaints.push(String(error)));
-page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-await page.setViewport({ width: 1200, height: 800 });
-
-const check = (holds, why) => {
-  if (!holds) throw new Error(why);
-};
-const same = (found, wanted) => {
-  const [one, other] = [found, wanted].map((value) => JSON.stringify(value));
-  check(one === other, `${one} instead of ${other}`);
-};
-const texts = (selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent.trim()));
-const text = async (selector) => (await texts(selector)).join(" | ");
-const until = (holds, ...values) => page.waitForFunction(holds, { timeout: 60_000 }, ...values);
+const { browser, page, elsewhere, complaints, texts, text, until } = await sit(program, [base, bare], 1200);
 const rows = () => texts("#sessions .row strong");
 const open = async (host = base) => {
   await page.goto("about:blank");
@@ -352,11 +323,7 @@ const THINGS = {
         await say("refuse it");
         await ended();
         await page.click("#delete");
-        await page.$$eval("details", (all) => all.forEach((one) => (one.open = true)));
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => globalThis.axe.run());
-        const told = violations.flatMap(({ id, nodes }) => nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
-        check(told.length === 0, `${value} ${width}: ${told.join("\n")}`);
+        await checkAccess(page, `${value} ${width}`);
         await page.click("#notices button");
       }
     }
@@ -368,16 +335,7 @@ const THINGS = {
   },
 };
 
-for (const [name, run] of Object.entries(THINGS)) {
-  let why = null;
-  try {
-    await run();
-  } catch (error) {
-    const [first, ...places] = String(error.stack ?? error).split("\n");
-    why = [first, ...places.filter((place) => !place.includes("node_modules"))].join("\n");
-  }
-  console.log(JSON.stringify([name, why]));
-}
+await doEach(THINGS);
 await browser.close();
 server.close();
 server.closeAllConnections();

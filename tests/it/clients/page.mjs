@@ -1,42 +1,12 @@
 // Uses the pages of rsv-proxy as a person does, in a real browser, and prints a line of JSON for each thing that was done:
 // its name, and what went wrong if anything did. Arguments: the browser, the address of the proxy, that of one with a
 // token, the token. With a fifth argument, the name of a file, only a picture of a page is drawn.
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import puppeteer from "puppeteer-core";
+import { check, checkAccess, doEach, same, sit } from "./person.mjs";
 
 const [program, base, guarded, token, picture] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await puppeteer.launch({
-  executablePath: execFileSync("sh", ["-c", 'command -v "$0"', program], { encoding: "utf8" }).trim(),
-  headless: "shell",
-  args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-});
-const page = await browser.newPage();
-// What the page asks elsewhere for, and what it complains about.
-const elsewhere = new Set();
-const complaints = [];
-page.on("request", (request) => {
-  const { origin } = new URL(request.url());
-  // The icons of a field for a day are the browser's own.
-  if (![base, guarded, "null"].includes(origin)) elsewhere.add(request.url());
-});
-page.on("pageerror", (error) => complaints.push(String(error)));
-page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-await page.setViewport({ width: 1000, height: 800 });
-
-const check = (holds, why) => {
-  if (!holds) throw new Error(why);
-};
-const same = (found, wanted) => {
-  const [one, other] = [found, wanted].map((value) => JSON.stringify(value));
-  check(one === other, `${one} instead of ${other}`);
-};
+// The icons of a field for a day are the browser's own, of no origin.
+const { browser, page, elsewhere, complaints, texts, text, until } = await sit(program, [base, guarded, "null"], 1000);
 const go = (path, host = base) => page.goto(host + path);
-const texts = (selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent.trim()));
-const text = async (selector) => (await texts(selector)).join(" | ");
-const until = (holds, ...values) => page.waitForFunction(holds, { timeout: 60_000 }, ...values);
 const follow = async (selector) => {
   await Promise.all([page.waitForNavigation(), page.click(selector)]);
 };
@@ -124,6 +94,7 @@ const THINGS = {
     await go(of("search", "&q=hoses"));
     same((await texts(".hit")).length, 2);
     await page.type("[name=source]", "codex");
+    await page.keyboard.press("Tab");
     await until(() => document.querySelectorAll(".hit").length === 1);
     check((await text(".excerpt")).includes("by codex"), "another program");
   },
@@ -205,7 +176,11 @@ const THINGS = {
     await page.click("article:nth-of-type(1) .tools summary");
     await page.click("article:nth-of-type(1) form[data-what=message] button");
     await until(() => document.querySelector("#notices").textContent.includes("will be forgotten"));
-    await page.keyboard.press("Enter");
+    // Another one waits, and what can be undone still can.
+    await page.click("article:nth-of-type(3) .tools summary");
+    await page.click("article:nth-of-type(3) form[data-what=message] button");
+    await until(() => document.querySelector("#notices").textContent.includes("Wait a moment"));
+    await page.click("#notices button");
     same(await text("#notices"), "Nothing was forgotten.");
     same((await texts("article.leaving")).length, 0);
     await page.reload();
@@ -294,11 +269,7 @@ const THINGS = {
       for (const [one, address] of [...PAGES.map((path) => [page, base + path]), [stranger, `${guarded}/memory`]]) {
         await one.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
         await one.goto(address);
-        await one.evaluate(() => document.querySelectorAll("details").forEach((folded) => (folded.open = true)));
-        await one.evaluate(axe);
-        const { violations } = await one.evaluate(() => globalThis.axe.run());
-        const told = violations.flatMap(({ id, nodes }) => nodes.slice(0, 3).map((node) => `${id}: ${node.html} ${node.failureSummary}`));
-        check(told.length === 0, `${value} ${address}: ${told.join("\n")}`);
+        await checkAccess(one, `${value} ${address}`);
       }
     }
     same(await stranger.title(), "Log in · rsv");
@@ -310,20 +281,12 @@ const THINGS = {
   },
 };
 
-for (const [name, run] of picture ? [] : Object.entries(THINGS)) {
-  let why = null;
-  try {
-    await run();
-  } catch (error) {
-    why = String(error.stack ?? error).split("\n").slice(0, 6).join("\n");
-    await page.setJavaScriptEnabled(true);
-  }
-  console.log(JSON.stringify([name, why]));
-}
 if (picture) {
   await page.setViewport({ width: 1200, height: 760 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
   await go("/partition/home/memory/search?q=water");
   await page.screenshot({ path: picture });
+} else {
+  await doEach(THINGS, () => page.setJavaScriptEnabled(true));
 }
 await browser.close();
