@@ -23,6 +23,7 @@ mod scan;
 mod splice;
 mod stream_from_chat;
 mod to_chat;
+mod tool_table;
 mod wire;
 
 pub use actions::{CalledTool, ToolOutcome, action};
