@@ -1,7 +1,7 @@
 //! Actions from the calls of tools: what a tool was called with, how many lines it changed, and why it failed. What it
 //! returned, and the contents of files, have no part in them.
 
-use super::tool_table::{Takes, UNKNOWN, takes};
+use super::agent_tools::{Takes, UNKNOWN, takes};
 use crate::record::{Action, Purpose};
 use serde_json::Value;
 
