@@ -9,6 +9,7 @@ use crate::record::{ACTION, Record, Scopes, StoredRecord};
 use crate::search;
 use crate::store::{Select, Store, Walk};
 use crate::worktree::named_files;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
 /// The most actions that are recalled, and of these the most of each found turn.
@@ -27,99 +28,97 @@ const PROGRAMS: &str = "ansible bazel bun cargo clang clippy cmake composer curl
     rustfmt sed sqlite3 ssh systemctl terraform tsc uv vitest yarn";
 
 /// The words of questions about what was done, in English, German, French, Spanish and Russian: which of them ask.
-const ASKING: &str = "what which when how did was welche welcher welches was wann quel quelle quels quelles qué cuál какой \
+const ASKING: &str = "what which when how did was welche welcher welches wann quel quelle quels quelles qué cuál какой \
     какая какие";
 
-/// And the beginnings of those that name work.
-const WORK: &str = "command edit error fail file fix patch ran run test touch befehl datei fehler fehlgeschlagen \
-    commande fichier erreur échou comando archivo fall команд файл ошибк тест";
+/// The beginnings of those that name work, and of those that name a failure.
+const WORK: &str = "command edit file fix patch ran run test touch befehl datei commande fichier comando archivo команд \
+    файл тест";
+const FAILURE: &str = "error fail broke crash fehler fehlgeschlagen erreur échou fallo falló ошибк";
+
+/// What stands around a word that does not belong to it.
+const PUNCTUATION: [char; 11] = ['`', '\'', '"', '?', '!', ',', ';', '.', ':', '(', ')'];
 
 /// What a question says of work on files.
-#[derive(Clone, Debug)]
 struct AskedWork {
+    /// Its words in lower case, each between two spaces.
+    words: String,
     /// Paths and names of files.
     files: Vec<String>,
-    /// Commands: what stands between backticks, and the names of programs.
-    commands: Vec<String>,
-    /// Words that errors have: `E0425`, `charge_card`, `pay::Error`.
+    /// Words that errors have: `e0425`, `charge_card`, `pay::error`.
     codes: Vec<String>,
+    /// Whether it may name a command.
+    names_command: bool,
     /// Whether it asks what was done.
     asks: bool,
+    /// Whether it speaks of a failure.
+    has_failure: bool,
 }
 
 impl AskedWork {
     fn of(text: &str) -> AskedWork {
-        let spans = text.split('`').skip(1).step_by(2).map(str::trim);
-        let mut commands: Vec<String> =
-            spans.filter(|span| is_command(span)).map(str::to_lowercase).collect();
-        let words: Vec<String> = text
-            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
-            .map(str::to_lowercase)
-            .collect();
-        let programs = words.iter().enumerate().filter(|(_, word)| is_in(PROGRAMS, word));
-        commands.extend(programs.map(|(at, program)| match words.get(at + 1) {
-            Some(next) if !next.is_empty() => format!("{program} {next}"),
-            _ => program.clone(),
-        }));
-        let is_asking = words.iter().any(|word| is_in(ASKING, word));
-        let names_work =
-            words.iter().any(|word| WORK.split_whitespace().any(|begin| word.starts_with(begin)));
+        let text = text.to_lowercase();
+        let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(PUNCTUATION)).collect();
+        let has = |list: &str| words.iter().any(|word| is_in(list, word));
+        let begins = |list: &str| {
+            words.iter().any(|word| list.split_whitespace().any(|begin| word.starts_with(begin)))
+        };
+        let names_work = begins(WORK) || begins(FAILURE);
+        let names = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
         AskedWork {
-            files: named_files(text),
-            codes: words.iter().filter(|word| is_code(word)).cloned().collect(),
-            commands,
-            asks: is_asking && names_work,
+            words: format!(" {} ", words.join(" ")),
+            files: named_files(&text),
+            codes: names.filter(|word| is_code(word)).map(str::to_owned).collect(),
+            names_command: names_work || text.contains('`') || has(PROGRAMS),
+            asks: names_work && has(ASKING),
+            has_failure: begins(FAILURE),
         }
     }
 
-    /// Whether it names a file, a command or an error.
-    fn names_any(&self) -> bool {
-        !(self.files.is_empty() && self.commands.is_empty() && self.codes.is_empty())
-    }
-
-    /// The same of programs whatever they are called with: the word after a program need not belong to the command.
-    fn of_programs(&self) -> AskedWork {
-        let program = |command: &String| command.split(' ').next().unwrap_or_default().to_owned();
-        AskedWork { commands: self.commands.iter().map(program).collect(), ..self.clone() }
+    /// Whether it may name an action.
+    fn may_name(&self) -> bool {
+        self.names_command || !(self.files.is_empty() && self.codes.is_empty())
     }
 
     /// The words to search for.
-    fn words(&self) -> String {
-        [&self.files[..], &self.commands, &self.codes].concat().join(" ")
+    fn sought(&self) -> String {
+        const MAX_BYTES: usize = 500;
+        if self.words.len() <= MAX_BYTES {
+            self.words.clone()
+        } else {
+            [&self.files[..], &self.codes].concat().join(" ")
+        }
     }
 
-    /// Whether it names an action.
+    /// Whether it names the file of an action, or a word of its error.
     fn names(&self, action: &StoredRecord) -> bool {
-        let purpose = action.purpose().to_lowercase();
-        let is_of_file = |file: &String| {
-            let file = file.to_lowercase();
-            purpose.match_indices(&file).any(|(at, _)| is_name(&purpose, at, file.len()))
+        let [purpose, error] = [action.purpose(), action.failure()].map(|text| text.to_lowercase());
+        let has = |text: &str, name: &String| {
+            text.match_indices(name.as_str()).any(|(at, _)| is_name(text, at, name.len()))
         };
-        let is_command = |command: &String| {
-            let begins = |part: &str| part.trim_start().strip_prefix(command.as_str()).is_some_and(ends_word);
-            action.is_command() && purpose.split(['&', '|', ';', '\n']).any(begins)
+        self.files.iter().any(|file| has(&purpose, file))
+            || self.codes.iter().any(|code| has(&purpose, code) || has(&error, code))
+    }
+
+    /// The number of words with which one of the commands of an action begins that it has too; 0 if it does not name one.
+    fn named_words(&self, action: &StoredRecord) -> usize {
+        if !action.is_command() {
+            return 0;
+        }
+        let named = |command: &str| {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let is_named = |count: &usize| self.words.contains(&format!(" {} ", words[..*count].join(" ")));
+            let count = (1..=words.len()).rev().find(is_named).unwrap_or(0);
+            // One word alone may be one of a language.
+            if count == 1 && !is_in(PROGRAMS, words[0]) { 0 } else { count }
         };
-        let error = action.failure().to_lowercase();
-        let has_code = |code: &String| {
-            [&purpose, &error]
-                .into_iter()
-                .any(|text| text.match_indices(code.as_str()).any(|(at, _)| is_name(text, at, code.len())))
-        };
-        self.files.iter().any(is_of_file)
-            || self.commands.iter().any(is_command)
-            || self.codes.iter().any(has_code)
+        action.purpose().to_lowercase().split(['&', '|', ';', '\n']).map(named).max().unwrap_or(0)
     }
 }
 
 /// Whether a list of words has a word.
 fn is_in(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
-}
-
-/// Whether a text between backticks may be a command.
-fn is_command(span: &str) -> bool {
-    const MAX_BYTES: usize = 200;
-    !span.is_empty() && span.len() <= MAX_BYTES && !span.contains('\n')
 }
 
 /// Whether a word is a name of a program's own, or the code of an error.
@@ -137,10 +136,6 @@ fn is_name(text: &str, at: usize, length: usize) -> bool {
     !text[..at].ends_with(is_inside) && !text[at + length..].starts_with(is_inside)
 }
 
-fn ends_word(rest: &str) -> bool {
-    !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
-}
-
 /// The actions of some scopes that a question is about, best first, without those whose calls the request holds. `found`
 /// are the records that were found for it.
 pub(super) fn related_actions(
@@ -150,27 +145,28 @@ pub(super) fn related_actions(
 ) -> Result<Vec<Candidate>> {
     let asked = AskedWork::of(text);
     let all = Select::records(vec![&ACTION], scopes);
-    if !(asked.names_any() || asked.asks) || store.count(&all, 1)? == 0 {
+    if !asked.may_name() || store.count(&all, 1)? == 0 {
         return Ok(Vec::new());
     }
     let mut actions = Vec::new();
-    if asked.names_any() {
-        let mut named = named(store, &asked, &all)?;
-        named.sort_by_cached_key(|action| std::cmp::Reverse(action.position()));
-        named.truncate(MOST);
-        for action in named {
-            let fixed = action.failed().then(|| fix_of(store, &action)).transpose()?.flatten();
-            actions.extend([Some(action), fixed].into_iter().flatten());
-        }
+    for action in named(store, &asked, &all)? {
+        let fixed = action.failed().then(|| fix_of(store, &action)).transpose()?.flatten();
+        actions.extend([Some(action), fixed].into_iter().flatten());
     }
     if asked.asks {
-        let messages = found.iter().filter(|one| one.block() == Block::Messages && one.score.is_some());
+        let mut messages: Vec<(f64, &StoredRecord)> = found
+            .iter()
+            .filter(|one| one.block() == Block::Messages)
+            .filter_map(|one| Some((one.score?, &one.record)))
+            .collect();
+        messages.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut turns = HashSet::new();
-        for message in messages.take(TURNS).map(|candidate| &candidate.record) {
+        for (_, message) in messages.into_iter().take(TURNS) {
             if turns.insert((&message.scope, &message.trace_id)) {
-                let of_turn =
-                    of_turn(store, message)?.into_iter().filter(|one| one.failed() || one.is_change());
-                actions.extend(of_turn.take(MOST_OF_TURN));
+                let of_turn = of_turn(store, message)?;
+                actions.extend(
+                    of_turn.into_iter().filter(|one| one.failed() || one.is_change()).take(MOST_OF_TURN),
+                );
             }
         }
     }
@@ -184,16 +180,20 @@ pub(super) fn related_actions(
     Ok(actions.into_iter().map(|action| Candidate::new(action, None, 0)).collect())
 }
 
-/// The actions that a question names, among those with most of its words.
+/// The actions that a question names, among those with most of its words: the newest first, after those that failed if
+/// it speaks of that. Of commands, those of which it has the most words.
 fn named(store: &mut dyn Store, asked: &AskedWork, all: &Select) -> Result<Vec<StoredRecord>> {
     let options = search::Options::new(CONSIDERED);
-    let hits = search::find(store, search::By::Any, &asked.words(), all, &options)?.hits;
-    let actions: Vec<StoredRecord> = hits.into_iter().map(|hit| hit.record).collect();
-    let named = |asked: &AskedWork| -> Vec<StoredRecord> {
-        actions.iter().filter(|action| asked.names(action)).cloned().collect()
-    };
-    let found = named(asked);
-    Ok(if found.is_empty() { named(&asked.of_programs()) } else { found })
+    let hits = search::find(store, search::By::Any, &asked.sought(), all, &options)?.hits;
+    let actions = hits.into_iter().map(|hit| (asked.named_words(&hit.record), hit.record));
+    let mut named: Vec<(usize, StoredRecord)> =
+        actions.filter(|(words, action)| *words > 0 || asked.names(action)).collect();
+    let most = named.iter().map(|(words, _)| *words).max().unwrap_or(0);
+    named.retain(|(words, action)| *words == most || asked.names(action));
+    let mut named: Vec<StoredRecord> = named.into_iter().map(|(_, action)| action).collect();
+    named.sort_by_cached_key(|one| Reverse((asked.has_failure && one.failed(), one.position())));
+    named.truncate(MOST);
+    Ok(named)
 }
 
 /// The actions of the turn of a record, oldest first.
