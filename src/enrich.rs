@@ -5,6 +5,7 @@
 //! made in time, what is found by a search (`Begun::recall`). A caller that stops waiting uses what is known by then.
 
 mod account_text;
+mod action_search;
 mod budget;
 mod candidate;
 mod client_project;
@@ -142,7 +143,7 @@ pub fn begin(
     let digest = digest.or_else(|| request.turn_key().map(|key| turn_cache::digest(turn.scope, &key)));
     rsv.tools =
         if options.keep_tools && !request.is_side_call() { request.tool_results() } else { Vec::new() };
-    rsv.actions = if options.actions.are_on(&turn.scope.partition) {
+    rsv.actions = if options.stored_actions.are_on(&turn.scope.partition) {
         request.actions().iter().map(Action::to_line).collect()
     } else {
         Vec::new()

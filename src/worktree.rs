@@ -57,6 +57,11 @@ enum OnDisk {
     Other,
 }
 
+/// The files that a text names, each once: paths, or names with an extension, without a leading `/`.
+pub fn named_files(text: &str) -> Vec<String> {
+    Names::of(text, &["/".to_owned()]).paths
+}
+
 impl Worktree {
     /// The worktree at a root. Without git, nothing is said about repositories. `None` if the root is not there.
     pub fn new(root: &Path, git: Option<GitProgram>) -> Option<Worktree> {

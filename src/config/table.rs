@@ -28,7 +28,7 @@ const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
 /// A ranking of a search.
 const SEARCH_BY: ValueType = Choice(&["keyword", "semantic", "hybrid", "auto"]);
 /// The kinds of recall.
-const RECALLED: ValueType = List(&["similar", "recent", "memories", "documents", "archives"]);
+const RECALLED: ValueType = List(&["similar", "recent", "memories", "documents", "archives", "actions"]);
 /// A number of messages.
 const MESSAGE_COUNT: ValueType = Integer(0, 10_000);
 /// A number of tokens.
@@ -109,7 +109,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent,memories"), "the records to recall: some of similar (related messages), recent (the last messages), memories, documents and archives (of the session), separated by commas, or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], RECALLED, Some("similar,recent,memories,actions"), "the records to recall: some of similar (related messages), recent (the last messages), memories, documents, archives (of the session) and actions, separated by commas, or none"),
     row("enrich.reach", &["RSV_ENRICH_REACH"], REACH, Some("auto"), "how far recall reaches: instance, partition, or auto (the partition, unless an instance is named)"),
     row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.documents", &["RSV_ENRICH_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the maximum number of documents to recall"),

@@ -37,7 +37,8 @@ pub type Named = HashMap<String, StoredRecord>;
 pub fn ids_in_account(record: &StoredRecord) -> Vec<String> {
     let account = Account::from_record(record);
     let parts =
-        account.recalled.into_iter().chain(account.recent).chain(account.memories).map(|part| part.id);
+        account.recalled.into_iter().chain(account.recent).chain(account.memories).chain(account.actions);
+    let parts = parts.map(|part| part.id);
     parts.chain(account.left_out.into_iter().map(|left| left.id)).collect()
 }
 
@@ -80,7 +81,7 @@ struct AccountText<'a> {
 impl AccountText<'_> {
     /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000 tokens.`
     fn headline(&self, question: Option<&str>) -> String {
-        let Account { recalled, recent, memories, documents, counted, window, .. } = self.account;
+        let Account { recalled, recent, memories, documents, actions, counted, window, .. } = self.account;
         let question =
             question.map_or_else(|| "A request".to_owned(), |text| view::excerpt(text, self.columns));
         let pinned = recalled.iter().filter(|part| part.pinned).count();
@@ -93,7 +94,7 @@ impl AccountText<'_> {
                     format!("{with} and {count} {sort}")
                 }),
         };
-        let with = [(memories.len(), "memory"), (documents.len(), "document")]
+        let with = [(memories.len(), "memory"), (documents.len(), "document"), (actions.len(), "action")]
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .fold(with, |with, (count, noun)| {
@@ -139,7 +140,8 @@ impl AccountText<'_> {
             format!("document: {} ({})", visible(uri), text::counted(part.tokens, "token"))
         });
         let recent = self.account.recent.iter().map(|part| line(part, "recent"));
-        memories.chain(documents).chain(related).chain(recent).collect()
+        let actions = self.account.actions.iter().map(|part| line(part, "action"));
+        memories.chain(documents).chain(actions).chain(related).chain(recent).collect()
     }
 
     /// A line for each reason for which messages were left out.
@@ -208,7 +210,9 @@ impl AccountText<'_> {
     }
 
     fn excerpt_of(&self, id: &str) -> String {
-        self.named.get(id).map_or_else(|| visible(id), |record| view::excerpt(&record.text, self.columns))
+        self.named
+            .get(id)
+            .map_or_else(|| visible(id), |record| view::excerpt(&record.shown_text(), self.columns))
     }
 }
 

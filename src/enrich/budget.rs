@@ -26,6 +26,9 @@ const RESERVE_DIVISOR: usize = 4;
 /// The part of the room for recalled text that messages which are recalled always take at most.
 const PINNED_SHARE: f64 = 0.5;
 
+/// The part of it that actions take at most.
+const ACTION_SHARE: f64 = 0.1;
+
 /// The messages that are sent to the model, and their tokens.
 pub(super) struct Plan {
     /// The recalled messages, best first, with their tokens.
@@ -136,8 +139,9 @@ impl Plan {
             too_long: None,
         };
         // An earlier request of the turn has decided.
-        let pinned = if recalled.is_cached { usize::MAX } else { (share as f64 * PINNED_SHARE) as usize };
-        plan.keep(found, &count, share.min(available.saturating_sub(count.request())), pinned);
+        let part = |of: f64| if recalled.is_cached { usize::MAX } else { (share as f64 * of) as usize };
+        let parts = [part(PINNED_SHARE), part(ACTION_SHARE)];
+        plan.keep(found, &count, share.min(available.saturating_sub(count.request())), parts);
         if !plan.kept.is_empty() {
             plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
@@ -147,20 +151,24 @@ impl Plan {
         plan
     }
 
-    /// Keeps the candidates that fit into `available` tokens, those that are recalled always into `pinned`: leaves out
-    /// those that are too long alone, then the last ones.
-    fn keep(&mut self, found: Vec<Candidate>, count: &Count, available: usize, mut pinned: usize) {
+    /// Keeps the candidates that fit into `available` tokens, those that are recalled always and the actions into parts
+    /// of them: leaves out those that are too long alone, then the last ones.
+    fn keep(&mut self, found: Vec<Candidate>, count: &Count, available: usize, parts: [usize; 2]) {
         let available = available.saturating_sub(count.fence);
+        let [mut pinned, mut actions] = parts.map(|part| part.min(available));
         let mut left_out = Vec::new();
         for (candidate, tokens) in found.into_iter().zip(&count.candidates) {
-            let limit = if candidate.pinned { pinned.min(available) } else { available };
-            if *tokens > limit {
+            let mut all = available;
+            let limit = match candidate.block() {
+                _ if candidate.pinned => &mut pinned,
+                Block::Actions => &mut actions,
+                _ => &mut all,
+            };
+            let Some(rest) = limit.checked_sub(*tokens) else {
                 left_out.push(candidate);
                 continue;
-            }
-            if candidate.pinned {
-                pinned -= tokens;
-            }
+            };
+            *limit = rest;
             self.kept.push((candidate, *tokens));
         }
         let mut sum: usize = self.kept.iter().map(|(_, tokens)| tokens).sum();
@@ -251,6 +259,7 @@ impl Plan {
             recent: self.parts(Block::Messages, Candidate::is_recent),
             memories: self.parts(Block::Memories, |_| true),
             documents: [Block::Archives, Block::Documents].map(|block| self.parts(block, |_| true)).concat(),
+            actions: self.parts(Block::Actions, |_| true),
             left_out: self.left_out.clone(),
             dropped: dropped.collect(),
             ..Account::default()

@@ -5,7 +5,7 @@ use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
 use crate::error::Error;
-use crate::record::{Considered, DOCUMENT, FileState, LeftOut, MEMORY, NewerStatement, StoredRecord};
+use crate::record::{ACTION, Considered, DOCUMENT, FileState, LeftOut, MEMORY, NewerStatement, StoredRecord};
 use crate::search;
 use crate::search::tree::Step;
 use std::ops::Range;
@@ -63,6 +63,7 @@ impl Candidate {
             kind if kind == &MEMORY => Block::Memories,
             kind if kind == &DOCUMENT && self.record.members.has("covers") => Block::Archives,
             kind if kind == &DOCUMENT => Block::Documents,
+            kind if kind == &ACTION => Block::Actions,
             _ => Block::Messages,
         }
     }
@@ -74,12 +75,14 @@ pub(super) enum Block {
     Memories,
     Archives,
     Documents,
+    Actions,
     Messages,
 }
 
 impl Block {
     /// All, in the order in which they stand.
-    pub(super) const ALL: [Block; 4] = [Block::Memories, Block::Archives, Block::Documents, Block::Messages];
+    pub(super) const ALL: [Block; 5] =
+        [Block::Memories, Block::Archives, Block::Documents, Block::Actions, Block::Messages];
 
     /// The note to the model about it.
     pub(super) fn note(self, wording: &Wording) -> &str {
@@ -87,6 +90,7 @@ impl Block {
             Block::Memories => fence::MEMORY_NOTE,
             Block::Archives => fence::ARCHIVE_NOTE,
             Block::Documents => fence::DOCUMENT_NOTE,
+            Block::Actions => fence::ACTION_NOTE,
             Block::Messages => &wording.note,
         }
     }

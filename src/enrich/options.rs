@@ -7,7 +7,7 @@ use crate::chat::fence;
 use crate::config::{Settings, StoredActions};
 use crate::error::Result;
 use crate::memory::PriorRule;
-use crate::record::{Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds};
+use crate::record::{ACTION, Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds};
 use crate::redact::Redactor;
 use crate::store::Select;
 use crate::tokens::{self, Limits};
@@ -36,6 +36,8 @@ pub struct Options {
     pub min_score: Option<f64>,
     /// Whether the archives of the session are recalled.
     pub archives: bool,
+    /// Whether actions are recalled for a question about work on files.
+    pub actions: bool,
     /// Whether the scope is a session that the request continues: its last messages become turns of the request.
     pub session: bool,
     /// Whether only as many related and recent messages are recalled as are likely to help.
@@ -68,7 +70,7 @@ pub struct Options {
     /// Whether the results of tools are stored with the turn.
     pub keep_tools: bool,
     /// The partitions of which actions are stored with the turn.
-    pub actions: StoredActions,
+    pub stored_actions: StoredActions,
     /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
     pub redactor: Option<Redactor>,
     /// The files with which those that messages name are compared; `None` if they are not, or if they are unknown.
@@ -114,6 +116,7 @@ impl Options {
                 .map_err(|error| error.at("enrich.target"))?,
             min_score: settings.real("enrich.min_score"),
             archives: recalls("archives"),
+            actions: recalls("actions"),
             session: false,
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),
@@ -138,7 +141,7 @@ impl Options {
                 recent: settings.text("enrich.recent_note").unwrap_or(own.recent),
             },
             keep_tools: settings.boolean("keep_tools") == Some(true),
-            actions: settings.stored_actions(),
+            stored_actions: settings.stored_actions(),
             redactor: None,
             worktree: None,
             check: check_limit,
@@ -153,7 +156,9 @@ impl Options {
 
     /// Whether nothing is recalled for any question.
     pub(super) fn recalls_nothing(&self) -> bool {
-        !self.archives && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
+        !self.archives
+            && !self.actions
+            && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
     }
 
     /// Whether records of a kind are searched for.
@@ -161,6 +166,7 @@ impl Options {
         match kind {
             kind if kind == &MEMORY => self.memories > 0,
             kind if kind == &DOCUMENT => self.documents > 0 || self.archives,
+            kind if kind == &ACTION => self.actions,
             kind => kind.recalled && self.similar > 0,
         }
     }

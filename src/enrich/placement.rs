@@ -164,8 +164,8 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     let (similar, mut recent): (Vec<&Candidate>, Vec<&Candidate>) =
         messages.into_iter().partition(|candidate| !candidate.is_recent());
     recent.sort_by_cached_key(|candidate| candidate.record.position());
-    let blocks =
-        [Block::Memories, Block::Archives, Block::Documents].map(|block| enclosed(block, recalled, options));
+    let blocks = [Block::Memories, Block::Archives, Block::Documents, Block::Actions]
+        .map(|block| enclosed(block, recalled, options));
     let filled = blocks.iter().filter(|block| !block.is_empty());
     let mut inserted: Vec<Object> = filled.map(|block| message("system", block.trim_end())).collect();
     for (note, candidates) in [(&options.wording.similar, similar), (&options.wording.recent, recent)] {

@@ -2,6 +2,7 @@
 //! the question, and the last ones of its instance, each once, and none that the request already holds or that is never
 //! recalled.
 
+use super::action_search::related_actions;
 use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
@@ -16,8 +17,8 @@ use crate::error::Result;
 use crate::ranking::weights;
 use crate::recall_rules::RecallRules;
 use crate::record::{
-    Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecallRule, RecalledPart, Role, Scopes,
-    StoredRecord, kinds,
+    ACTION, Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecallRule, RecalledPart, Role,
+    Scopes, StoredRecord, kinds,
 };
 use crate::search;
 use crate::search::tree::set_passage;
@@ -75,6 +76,7 @@ impl Question {
         let is_asked = |step: &&RecallStep| match step {
             RecallStep::Memories => self.has_memories,
             RecallStep::Documents => options.archives || options.documents > 0,
+            RecallStep::Actions => options.actions,
             _ => options.similar > 0,
         };
         steps.iter().filter(is_asked).for_each(|step| known.add_missing(*step));
@@ -146,6 +148,14 @@ impl Question {
             }
             recall.recalled.candidates.extend(found);
         }
+        if options.actions {
+            publish(&recall.without(&STEPS[4..]));
+            let found = recall.step(RecallStep::Actions, memory, |recall, memory| {
+                let asked = (&*text, request, &*recall.recalled.candidates);
+                related_actions(&mut *memory.store, asked, options.reach.around(turn.scope))
+            });
+            recall.recalled.candidates.splice(0..0, found);
+        }
         let mut recalled = recall.recalled;
         recalled.left_out.extend(duplicates.left_out());
         // A message that did not pass as a hit may be linked to one that did.
@@ -163,8 +173,13 @@ pub(super) fn text_of(message: &Object) -> String {
 }
 
 /// The steps with a search, in their order.
-const STEPS: [RecallStep; 4] =
-    [RecallStep::Messages, RecallStep::Links, RecallStep::Memories, RecallStep::Documents];
+const STEPS: [RecallStep; 5] = [
+    RecallStep::Messages,
+    RecallStep::Links,
+    RecallStep::Memories,
+    RecallStep::Documents,
+    RecallStep::Actions,
+];
 
 /// A recall in progress.
 struct Recall<'a> {
@@ -414,7 +429,7 @@ pub(super) fn recall_cached(
     parts: &[RecalledPart],
     turn: &Turn,
 ) -> Result<Vec<Candidate>> {
-    let kinds = vec![&MESSAGE, &MEMORY, &DOCUMENT];
+    let kinds = vec![&MESSAGE, &MEMORY, &DOCUMENT, &ACTION];
     let which = Select::records(kinds, Scopes::Partition(turn.scope.partition.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = store.get(&ids, &which)?;

@@ -14,6 +14,7 @@ pub enum RecallStep {
     Links,
     Memories,
     Documents,
+    Actions,
     /// Vectors for the newest records that have none.
     Vectors,
 }
@@ -27,6 +28,7 @@ impl RecallStep {
             RecallStep::Links => "links",
             RecallStep::Memories => "memories",
             RecallStep::Documents => "documents",
+            RecallStep::Actions => "actions",
             RecallStep::Vectors => "vectors",
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Cow<Object>]) -> String {
 /// The messages that the first request of a turn recalled.
 pub(super) struct CachedTurn {
     pub(super) trace_id: String,
-    /// The recalled memories, messages and documents, best first.
+    /// The recalled records, best first.
     pub(super) recalled: Vec<RecalledPart>,
 }
 
@@ -41,8 +41,9 @@ pub(super) fn look_up(store: &mut dyn Store, turn: &Turn, digest: &str) -> Resul
     let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };
     let newest = store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
-        let Account { memories, recent, recalled, documents, .. } = Account::from_record(&record);
-        let recalled = memories.into_iter().chain(recent).chain(recalled).chain(documents).collect();
+        let Account { memories, recent, recalled, documents, actions, .. } = Account::from_record(&record);
+        let recalled =
+            actions.into_iter().chain(memories).chain(recent).chain(recalled).chain(documents).collect();
         CachedTurn { recalled, trace_id: record.trace_id }
     }))
 }

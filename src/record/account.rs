@@ -24,6 +24,7 @@ pub static ACCOUNT: RecordKind = RecordKind {
         ("left_out", "message"),
         ("memories", "memory"),
         ("documents", "document"),
+        ("actions", "action"),
     ],
     ..RecordKind::PLAIN
 };
@@ -84,6 +85,8 @@ pub struct Account {
     pub memories: Vec<RecalledPart>,
     /// The documents, best first.
     pub documents: Vec<RecalledPart>,
+    /// The actions, best first.
+    pub actions: Vec<RecalledPart>,
     pub left_out: Vec<LeftOut>,
     pub dropped: Vec<Dropped>,
     /// The digest of the turn, by which later requests of the turn find the account.
@@ -210,6 +213,7 @@ impl Account {
             recent: list(members, "recent").iter().filter_map(part).collect(),
             memories: list(members, "memories").iter().filter_map(part).collect(),
             documents: list(members, "documents").iter().filter_map(part).collect(),
+            actions: list(members, "actions").iter().filter_map(part).collect(),
             left_out: list(members, "left_out").iter().filter_map(left_out).collect(),
             dropped: list(members, "dropped").iter().map(dropped).collect(),
             digest: text(members, DIGEST_MEMBER),
@@ -256,7 +260,9 @@ impl Account {
         members.set("fence", self.fence.to_string());
         members.set("recalled", array(&self.recalled, RecalledPart::to_json));
         members.set("recent", array(&self.recent, RecalledPart::to_json));
-        for (name, parts) in [("memories", &self.memories), ("documents", &self.documents)] {
+        let lists =
+            [("memories", &self.memories), ("documents", &self.documents), ("actions", &self.actions)];
+        for (name, parts) in lists {
             if !parts.is_empty() {
                 members.set(name, array(parts, RecalledPart::to_json));
             }

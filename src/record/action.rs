@@ -178,6 +178,26 @@ impl StoredRecord {
         let texts = [self.member_text(COMMAND), paths, self.member_text(PATTERN), self.member_text(QUERY)];
         texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
+
+    /// Whether an action is a command.
+    pub fn is_command(&self) -> bool {
+        self.members.has(COMMAND)
+    }
+
+    /// Whether an action changed a file.
+    pub fn is_change(&self) -> bool {
+        self.members.has(LINES)
+    }
+
+    /// Whether an action failed.
+    pub fn failed(&self) -> bool {
+        self.members.get(FAILED) == Some("true")
+    }
+
+    /// Why an action failed; empty if nothing says so.
+    pub fn failure(&self) -> String {
+        self.member_text(ERROR)
+    }
 }
 
 fn indexed_text(action: &StoredRecord) -> String {
@@ -192,8 +212,8 @@ fn shown_text(action: &StoredRecord) -> String {
     if let Ok(Some(lines)) = action.members.integer(LINES) {
         text += &format!(", {lines} {}", if lines == 1 { "line" } else { "lines" });
     }
-    if action.members.get(FAILED) == Some("true") {
-        let error = action.member_text(ERROR);
+    if action.failed() {
+        let error = action.failure();
         text += "; failed";
         if !error.is_empty() {
             text += &format!(": {error}");

@@ -145,6 +145,7 @@ mod ranking;
 mod reach;
 mod recall_rules;
 mod recall_steps;
+mod recalled_actions;
 mod redact;
 mod redact_inputs;
 mod redact_shapes;

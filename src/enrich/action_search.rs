@@ -1,0 +1,227 @@
+//! Finds the actions to recall: for a question about work on files, those that it names by a file, a command or an error,
+//! and those of the turns that were found for it.
+
+use super::candidate::{Block, Candidate};
+use super::units::called_by;
+use crate::chat::Request;
+use crate::error::Result;
+use crate::record::{ACTION, Record, Scopes, StoredRecord};
+use crate::search;
+use crate::store::{Select, Store, Walk};
+use crate::worktree::named_files;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
+
+/// The most actions that are recalled, and of these the most of each found turn.
+const MOST: usize = 12;
+const MOST_OF_TURN: usize = 5;
+
+/// The number of hits among which those are looked for that the question names.
+const CONSIDERED: usize = 60;
+
+/// The number of found messages whose turns are asked for their actions.
+const TURNS: usize = 3;
+
+/// Programs that are called in a shell and whose names are no words of a language.
+const PROGRAMS: &str = "ansible bazel bun cargo clang clippy cmake composer curl deno docker dotnet eslint ffmpeg gcc gh git \
+    gradle grep jest jq kubectl mvn mypy npm npx pip pnpm poetry psql pytest python rg rsync ruff rustc \
+    rustfmt sed sqlite3 ssh systemctl terraform tsc uv vitest yarn";
+
+/// The words of questions about what was done, in English, German, French, Spanish and Russian: which of them ask.
+const ASKING: &str = "what which when how did was welche welcher welches wann quel quelle quels quelles qué cuál какой \
+    какая какие";
+
+/// The beginnings of those that name work, and of those that name a failure.
+const WORK: &str = "command edit file fix patch ran run test touch befehl datei commande fichier comando archivo команд \
+    файл тест";
+const FAILURE: &str = "error fail broke crash fehler fehlgeschlagen erreur échou fallo falló ошибк";
+
+/// What stands around a word that does not belong to it.
+const PUNCTUATION: [char; 11] = ['`', '\'', '"', '?', '!', ',', ';', '.', ':', '(', ')'];
+
+/// What a question says of work on files.
+struct AskedWork {
+    /// Its words in lower case, each between two spaces.
+    words: String,
+    /// Paths and names of files.
+    files: Vec<String>,
+    /// Words that errors have: `e0425`, `charge_card`, `pay::error`.
+    codes: Vec<String>,
+    /// Whether it may name a command.
+    names_command: bool,
+    /// Whether it asks what was done.
+    asks: bool,
+    /// Whether it speaks of a failure.
+    has_failure: bool,
+}
+
+impl AskedWork {
+    fn of(text: &str) -> AskedWork {
+        let text = text.to_lowercase();
+        let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(PUNCTUATION)).collect();
+        let has = |list: &str| words.iter().any(|word| is_in(list, word));
+        let begins = |list: &str| {
+            words.iter().any(|word| list.split_whitespace().any(|begin| word.starts_with(begin)))
+        };
+        let names_work = begins(WORK) || begins(FAILURE);
+        let names = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        AskedWork {
+            words: format!(" {} ", words.join(" ")),
+            files: named_files(&text),
+            codes: names.filter(|word| is_code(word)).map(str::to_owned).collect(),
+            names_command: names_work || text.contains('`') || has(PROGRAMS),
+            asks: names_work && has(ASKING),
+            has_failure: begins(FAILURE),
+        }
+    }
+
+    /// Whether it may name an action.
+    fn may_name(&self) -> bool {
+        self.names_command || !(self.files.is_empty() && self.codes.is_empty())
+    }
+
+    /// The words to search for.
+    fn sought(&self) -> String {
+        const MAX_BYTES: usize = 500;
+        if self.words.len() <= MAX_BYTES {
+            self.words.clone()
+        } else {
+            [&self.files[..], &self.codes].concat().join(" ")
+        }
+    }
+
+    /// Whether it names the file of an action, or a word of its error.
+    fn names(&self, action: &StoredRecord) -> bool {
+        let [purpose, error] = [action.purpose(), action.failure()].map(|text| text.to_lowercase());
+        let has = |text: &str, name: &String| {
+            text.match_indices(name.as_str()).any(|(at, _)| is_name(text, at, name.len()))
+        };
+        self.files.iter().any(|file| has(&purpose, file))
+            || self.codes.iter().any(|code| has(&purpose, code) || has(&error, code))
+    }
+
+    /// The number of words with which one of the commands of an action begins that it has too; 0 if it does not name one.
+    fn named_words(&self, action: &StoredRecord) -> usize {
+        if !action.is_command() {
+            return 0;
+        }
+        let named = |command: &str| {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let is_named = |count: &usize| self.words.contains(&format!(" {} ", words[..*count].join(" ")));
+            let count = (1..=words.len()).rev().find(is_named).unwrap_or(0);
+            // One word alone may be one of a language.
+            if count == 1 && !is_in(PROGRAMS, words[0]) { 0 } else { count }
+        };
+        action.purpose().to_lowercase().split(['&', '|', ';', '\n']).map(named).max().unwrap_or(0)
+    }
+}
+
+/// Whether a list of words has a word.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
+}
+
+/// Whether a word is a name of a program's own, or the code of an error.
+fn is_code(word: &str) -> bool {
+    const MIN_CHARS: usize = 4;
+    let has = |is: fn(char) -> bool| word.chars().any(is);
+    word.chars().count() >= MIN_CHARS
+        && has(char::is_alphabetic)
+        && (has(|c| c.is_ascii_digit()) || word.trim_matches('_').contains('_') || word.contains("::"))
+}
+
+/// Whether a part of a text is a name for itself, or the end of a path.
+fn is_name(text: &str, at: usize, length: usize) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    !text[..at].ends_with(is_inside) && !text[at + length..].starts_with(is_inside)
+}
+
+/// The actions of some scopes that a question is about, best first, without those whose calls the request holds. `found`
+/// are the records that were found for it.
+pub(super) fn related_actions(
+    store: &mut dyn Store,
+    (text, request, found): (&str, &Request, &[Candidate]),
+    scopes: Scopes,
+) -> Result<Vec<Candidate>> {
+    let asked = AskedWork::of(text);
+    let all = Select::records(vec![&ACTION], scopes);
+    if !asked.may_name() || store.count(&all, 1)? == 0 {
+        return Ok(Vec::new());
+    }
+    let mut actions = Vec::new();
+    for action in named(store, &asked, &all)? {
+        let fixed = action.failed().then(|| fix_of(store, &action)).transpose()?.flatten();
+        actions.extend([Some(action), fixed].into_iter().flatten());
+    }
+    if asked.asks {
+        let mut messages: Vec<(f64, &StoredRecord)> = found
+            .iter()
+            .filter(|one| one.block() == Block::Messages)
+            .filter_map(|one| Some((one.score?, &one.record)))
+            .collect();
+        messages.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut turns = HashSet::new();
+        for (_, message) in messages.into_iter().take(TURNS) {
+            if turns.insert((&message.scope, &message.trace_id)) {
+                let of_turn = of_turn(store, message)?;
+                actions.extend(
+                    of_turn.into_iter().filter(|one| one.failed() || one.is_change()).take(MOST_OF_TURN),
+                );
+            }
+        }
+    }
+    let held: BTreeSet<String> = request.messages.iter().flat_map(called_by).collect();
+    let mut seen = HashSet::new();
+    actions.retain(|action| {
+        let is_held = action.lookup_key().is_some_and(|call| held.contains(&call));
+        !is_held && seen.insert(action.shown_text().into_owned())
+    });
+    actions.truncate(MOST);
+    Ok(actions.into_iter().map(|action| Candidate::new(action, None, 0)).collect())
+}
+
+/// The actions that a question names, among those with most of its words: the newest first, after those that failed if
+/// it speaks of that. Of commands, those of which it has the most words.
+fn named(store: &mut dyn Store, asked: &AskedWork, all: &Select) -> Result<Vec<StoredRecord>> {
+    let options = search::Options::new(CONSIDERED);
+    let hits = search::find(store, search::By::Any, &asked.sought(), all, &options)?.hits;
+    let actions = hits.into_iter().map(|hit| (asked.named_words(&hit.record), hit.record));
+    let mut named: Vec<(usize, StoredRecord)> =
+        actions.filter(|(words, action)| *words > 0 || asked.names(action)).collect();
+    let most = named.iter().map(|(words, _)| *words).max().unwrap_or(0);
+    named.retain(|(words, action)| *words == most || asked.names(action));
+    let mut named: Vec<StoredRecord> = named.into_iter().map(|(_, action)| action).collect();
+    named.sort_by_cached_key(|one| Reverse((asked.has_failure && one.failed(), one.position())));
+    named.truncate(MOST);
+    Ok(named)
+}
+
+/// The actions of the turn of a record, oldest first.
+fn of_turn(store: &mut dyn Store, record: &StoredRecord) -> Result<Vec<StoredRecord>> {
+    let which = Select {
+        trace_id: Some(record.trace_id.clone()),
+        ..Select::records(vec![&ACTION], Scopes::One(record.scope.clone()))
+    };
+    let mut actions = Vec::new();
+    store.walk(&Walk::records(which), &mut |record| {
+        if let Record::Stored(action) = record {
+            actions.push(action);
+        }
+        Ok(())
+    })?;
+    actions.sort_by_cached_key(StoredRecord::position);
+    Ok(actions)
+}
+
+/// The last change before the first success of the command of a failed action, in its turn.
+fn fix_of(store: &mut dyn Store, failed: &StoredRecord) -> Result<Option<StoredRecord>> {
+    let mut change = None;
+    for action in of_turn(store, failed)?.into_iter().filter(|one| one.position() > failed.position()) {
+        if action.is_change() && !action.failed() {
+            change = Some(action);
+        } else if action.purpose() == failed.purpose() && !action.failed() {
+            return Ok(change);
+        }
+    }
+    Ok(None)
+}

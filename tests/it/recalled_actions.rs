@@ -1,0 +1,150 @@
+//! Actions that are recalled for a question about work on files.
+
+use crate::support::{Home, lines_of, on_each_store};
+use serde_json::{Value, json};
+
+/// Two sessions: one mended a webhook, after a test had failed, the other a page.
+fn sessions() -> String {
+    let mut lines = Vec::new();
+    let mut turn = |instance: &str, trace: &str, at: i64, said: [&str; 2], actions: &[Value]| {
+        let line = json!({"trace_id": trace, "partition": "shop", "instance": instance});
+        let mut add = |members: Value, at: i64| {
+            let mut line = line.clone();
+            line["timestamp"] = json!(at);
+            line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            lines.push(format!("{line}\n"));
+        };
+        add(json!({"role": "user", "content": said[0]}), at);
+        for (action, n) in actions.iter().zip(1..) {
+            let mut action = action.clone();
+            action["kind"] = json!("action");
+            action["call"] = json!(format!("toolu_{trace}_{n}_0123456789"));
+            add(action, at + n);
+        }
+        add(json!({"role": "assistant", "content": said[1]}), at + 100);
+    };
+    let cargo = |failed: bool| {
+        let mut test = json!({"tool": "Bash", "command": "cargo test webhook"});
+        if failed {
+            test["failed"] = json!(true);
+            test["error"] = json!("error[E0425]: cannot find value `charge_card`");
+        }
+        test
+    };
+    turn(
+        "s1",
+        "t1",
+        1_000_000,
+        ["Why does the webhook answer twice when a customer pays?", "The key was missing; it is mended."],
+        &[
+            json!({"tool": "Read", "paths": ["/home/ann/shop/src/pay.rs"]}),
+            cargo(true),
+            json!({"tool": "Edit", "paths": ["/home/ann/shop/src/keys.rs"], "lines": 7}),
+            cargo(false),
+        ],
+    );
+    turn(
+        "s2",
+        "t2",
+        2_000_000,
+        ["Make the footer of the page blue", "The footer is blue."],
+        &[
+            json!({"tool": "Edit", "paths": ["/home/ann/shop/web/footer.css"], "lines": 2}),
+            json!({"tool": "Bash", "command": "npm run lint"}),
+        ],
+    );
+    lines.concat()
+}
+
+fn enriched(home: &Home, question: &str) -> (String, Value) {
+    let request = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": question}]});
+    let line =
+        lines_of(&home.run("rsv-enrich", &["-q", "-p", "shop"], format!("{request}\n")).ok()).remove(0);
+    let sent = line["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    (sent, line["rsv"]["account"].clone())
+}
+
+on_each_store!(a_question_about_work_on_files_recalls_actions_in_a_line_each);
+/// Keeps: A question about files, commands or errors finds what was done, within a tenth of the room for recalled text.
+fn a_question_about_work_on_files_recalls_actions_in_a_line_each(home: Home) {
+    home.run("rsv-import", &["-q"], sessions()).ok();
+    for (question, wanted, unwanted) in [
+        (
+            "What did we change in keys.rs?",
+            vec!["Edit: /home/ann/shop/src/keys.rs, 7 lines"],
+            vec!["footer", "pay.rs"],
+        ),
+        (
+            "I get E0425 again, what was it?",
+            vec!["cargo test webhook; failed: error[E0425]", "Edit: /home/ann/shop/src/keys.rs, 7 lines"],
+            vec!["footer"],
+        ),
+        ("Did `npm run lint` pass?", vec!["Bash: npm run lint"], vec!["cargo"]),
+        ("Which cargo test failed?", vec!["cargo test webhook; failed"], vec!["npm"]),
+        (
+            "Which files did I touch for the webhook that answers twice, and which command failed?",
+            vec!["cargo test webhook; failed", "keys.rs, 7 lines"],
+            vec!["npm", "footer"],
+        ),
+    ] {
+        let (sent, account) = enriched(&home, question);
+        let block: Vec<&str> =
+            sent.lines().filter(|line| line.starts_with("> ") && line.contains(": ")).collect();
+        for wanted in wanted {
+            assert!(block.iter().any(|line| line.contains(wanted)), "{question}: {wanted}\n{sent}");
+        }
+        for unwanted in unwanted {
+            assert!(
+                !sent.split(question).next().unwrap().contains(unwanted),
+                "{question}: {unwanted}\n{sent}"
+            );
+        }
+        let actions = account["actions"].as_array().unwrap();
+        assert!(!actions.is_empty(), "{account}");
+    }
+    // The text of an action is data: it stands in the fence, and is not stored with the next turn.
+    let (sent, _) = enriched(&home, "What did we change in keys.rs?");
+    assert!(sent.starts_with("<rsv-memory>") && sent.ends_with("What did we change in keys.rs?"), "{sent}");
+    // Others recall none.
+    for question in ["What is the capital of France?", "Make the header green", "Thank you"] {
+        let (sent, account) = enriched(&home, question);
+        assert!(account.get("actions").is_none(), "{question}: {sent}");
+    }
+    let off = home.env("RSV_ENRICH_RECALL", "similar,recent,memories");
+    let (_, account) = enriched(&off, "What did we change in keys.rs?");
+    assert!(account.get("actions").is_none(), "{account}");
+}
+
+#[test]
+fn recalled_actions_take_a_tenth_of_the_room_and_none_that_the_request_holds() {
+    let home = Home::new();
+    let actions = (0..40).map(|n| {
+        json!({"kind": "action", "trace_id": "t", "partition": "shop", "instance": "s1", "timestamp": 1000 + n,
+            "call": format!("toolu_{n:020}"), "tool": "Edit", "paths": [format!("src/{}/pay.rs", "x".repeat(200 + n))], "lines": n})
+    });
+    home.run("rsv-import", &["-q"], actions.map(|line| format!("{line}\n")).collect::<String>()).ok();
+    let question = "What did we change in pay.rs?";
+    let ask = |messages: Value, window: &str| {
+        home.run("rsv-config", &["set", "models.gpt-4o.max_context_tokens", window], "").ok();
+        let request = json!({"model": "gpt-4o", "messages": messages});
+        let line =
+            lines_of(&home.run("rsv-enrich", &["-q", "-p", "shop"], format!("{request}\n")).ok()).remove(0);
+        line["rsv"]["account"].clone()
+    };
+    let account = ask(json!([{"role": "user", "content": question}]), "8192");
+    let tokens: u64 =
+        account["actions"].as_array().unwrap().iter().map(|one| one["tokens"].as_u64().unwrap()).sum();
+    assert!(tokens > 0 && tokens <= 8192 / 40, "{account}");
+    let newest = format!("toolu_{:020}", 39);
+    let held = json!([
+        {"role": "user", "content": "Edit it"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": newest, "type": "function", "function": {"name": "Edit", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": newest, "content": "done"},
+        {"role": "assistant", "content": "It is done."},
+        {"role": "user", "content": question}]);
+    let first = |account: &Value| account["actions"][0]["id"].clone();
+    assert_ne!(
+        first(&ask(held, "128000")),
+        first(&ask(json!([{"role": "user", "content": question}]), "128000"))
+    );
+}
