@@ -44,7 +44,9 @@ impl Usage {
 }
 
 fn count(object: &Object, name: &str) -> Option<usize> {
-    usize::try_from(object.integer(name).ok()??).ok()
+    // Some servers write 5.0.
+    let number = object.number(name).ok()??;
+    (number >= 0.0 && number.fract() == 0.0).then_some(number as usize)
 }
 
 #[cfg(test)]

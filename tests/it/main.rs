@@ -184,4 +184,5 @@ mod usage_errors;
 mod vectors;
 mod view;
 mod with;
+mod worth;
 mod write_outcomes;
