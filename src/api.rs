@@ -24,10 +24,11 @@ mod scan;
 mod splice;
 mod stream_from_chat;
 mod to_chat;
+mod usage;
 mod wire;
 
 pub use actions::{CalledTool, ToolOutcome, action};
-pub use answer::{answer, is_failed, mark_broken, prompt_tokens, reported_error};
+pub use answer::{answer, is_failed, mark_broken, reported_error};
 pub use call_piece::{CallPiece, KnownCall, is_repeated};
 pub use client_text::{own_words, typed_words, without_elements};
 pub use events::{AnswerEvents, is_last_event, message_stop, push_event_text};
@@ -36,4 +37,5 @@ pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 pub use reading::unread_tokens;
 pub use stream_from_chat::{EventTranslator, to_sse};
 pub use to_chat::{Translation, to_chat};
+pub use usage::Usage;
 pub use wire::Request;

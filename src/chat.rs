@@ -88,7 +88,12 @@ impl Request {
 
     /// The position of the last user's message.
     pub fn last_user(&self) -> Option<usize> {
-        self.messages.iter().rposition(|message| message.get("role") == Some("\"user\""))
+        self.messages.iter().rposition(is_user)
+    }
+
+    /// The first message of the user.
+    pub fn first_user(&self) -> Option<&Object> {
+        self.messages.iter().find(|message| is_user(message))
     }
 
     /// The scope that the request's own `rsv` names, if it names one.
@@ -135,6 +140,11 @@ pub fn role(message: &Object) -> Option<Role> {
 /// Whether a message of any client is a system message, by its old name or its new one.
 pub fn is_system(message: &Object) -> bool {
     matches!(message.get("role"), Some("\"system\"" | "\"developer\""))
+}
+
+/// Whether a message of any client is the user's.
+pub fn is_user(message: &Object) -> bool {
+    message.get("role") == Some("\"user\"")
 }
 
 /// The text of a message of any client.

@@ -10,12 +10,14 @@ mod start;
 mod status;
 mod store_summary;
 mod timeout;
+mod worth;
 
 pub use finding::Finding;
 pub use installed::TOOLS;
 pub use network::cannot_listen;
 pub use start::start_notes;
 pub use status::Status;
+pub use worth::Worth;
 
 use crate::cli::{Common, Diagnostics, Io, Outcome};
 use crate::config::{self, Settings};

@@ -13,6 +13,8 @@ mod degraded;
 mod document_search;
 mod duplicate_filter;
 mod files;
+mod follow_up;
+mod holdout;
 mod line_enricher;
 mod newer;
 mod options;
@@ -40,7 +42,7 @@ use crate::api;
 use crate::chat::{self, Request, Rsv, fence};
 use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
-use crate::record::{Account, Action, Content, Object, Reach, StoredRecord, id};
+use crate::record::{Account, Action, Arm, Comparison, Content, Object, Reach, StoredRecord, id};
 use crate::search::tree::Step;
 use crate::store::Store;
 use budget::Plan;
@@ -104,6 +106,7 @@ struct BegunTurn {
     rsv: Rsv,
     trace_id: Option<String>,
     digest: Option<String>,
+    comparison: Option<Comparison>,
 }
 
 /// The recall of a request.
@@ -129,10 +132,12 @@ pub fn begin(
     }
     rsv.user = request.said();
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id.take());
+    let mut comparison = options.comparison(&request, turn.scope);
+    let arm = comparison.as_ref().map(|comparison| comparison.arm);
     let (recall, digest) = match store {
         Err(why) => (RecallState::Known(Recalled::degraded(why)), None),
         Ok(store) => {
-            let begun = begin_recall(store, &mut request, &mut trace_id, turn, options);
+            let begun = begin_recall(store, &mut request, &mut trace_id, (turn, options, arm));
             begun.unwrap_or_else(|error| {
                 diagnostics.note(format_args!("{error}; the request goes on without memory"));
                 let why = Degraded::StoreFailed(error.to_string());
@@ -140,6 +145,9 @@ pub fn begin(
             })
         }
     };
+    if let Some(comparison) = &mut comparison {
+        comparison.follow_up = follow_up::follow_up(&request.turns);
+    }
     let digest = digest.or_else(|| request.turn_key().map(|key| turn_cache::digest(turn.scope, &key)));
     rsv.tools =
         if options.keep_tools && !request.is_side_call() { request.tool_results() } else { Vec::new() };
@@ -148,7 +156,7 @@ pub fn begin(
     } else {
         Vec::new()
     };
-    Ok(Begun { turn: BegunTurn { request, rsv, trace_id, digest }, recall })
+    Ok(Begun { turn: BegunTurn { request, rsv, trace_id, digest, comparison }, recall })
 }
 
 /// Looks up what needs no search. Returns the digest of the turn too.
@@ -156,8 +164,7 @@ fn begin_recall(
     store: &mut dyn Store,
     request: &mut api::Request,
     trace_id: &mut Option<String>,
-    turn: &Turn,
-    options: &Options,
+    (turn, options, arm): (&Turn, &Options, Option<Arm>),
 ) -> Result<(RecallState, Option<String>)> {
     if options.session {
         session::insert_turns(store, &mut request.turns, turn, options)?;
@@ -176,6 +183,9 @@ fn begin_recall(
         let candidates = recall::recall_cached(store, &cached.recalled, turn)?;
         let known = Recalled { candidates, is_cached: true, ..Recalled::default() };
         return Ok((RecallState::Known(known), digest));
+    }
+    if arm == Some(Arm::Holdout) {
+        return Ok((nothing, digest));
     }
     let question = Question::begin(store, &turns.messages[user], turn, options)?;
     Ok((RecallState::Open(question), digest))
@@ -240,7 +250,7 @@ impl Begun {
         options: &Options,
     ) -> Result<Prepared> {
         let begun = Arc::try_unwrap(self).map_or_else(|shared| shared.turn.clone(), |own| own.turn);
-        let BegunTurn { mut request, rsv, trace_id, digest } = begun;
+        let BegunTurn { mut request, rsv, trace_id, digest, comparison } = begun;
         if let Some(user) = request.turns.last_user() {
             let question = &request.turns.messages[user];
             recall::set_passages(&mut found.candidates, question);
@@ -272,6 +282,7 @@ impl Begun {
             reach: (!options.recalls_nothing()).then_some(options.reach),
             considered: found.considered,
             session: options.session,
+            comparison,
             ..plan.account(&request.turns)
         };
         let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());

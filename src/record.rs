@@ -10,6 +10,7 @@ mod account;
 mod action;
 pub mod address;
 mod commit;
+mod comparison;
 mod content;
 mod digest;
 mod document;
@@ -45,6 +46,7 @@ pub use account::{ACCOUNT, Account, Considered, Dropped, LeftOut, RecalledPart, 
 pub use action::{ACTION, Action, Purpose};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
+pub use comparison::{Arm, Comparison, FollowUp};
 pub use content::{Content, LINE_ENDS};
 pub use digest::hexadecimal;
 pub use document::{BY_RULE, DOCUMENT, ORIGIN, PASSAGE, URI, directory_digest, is_origin};

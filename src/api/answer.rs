@@ -159,18 +159,3 @@ pub fn mark_broken(answer: &mut Object) {
         }
     }
 }
-
-/// The tokens of its request that an answer reports. A translated answer has 0 if its provider reports none.
-pub fn prompt_tokens(answer: &Object) -> Option<usize> {
-    let usage = answer.object("usage").ok()??;
-    let tokens = |name| usage.integer(name).ok().flatten().and_then(|n| usize::try_from(n).ok());
-    match Api::of_answer(answer) {
-        Api::Chat => tokens("prompt_tokens"),
-        Api::Responses => tokens("input_tokens").filter(|tokens| *tokens > 0),
-        Api::Messages => {
-            let cached = ["cache_read_input_tokens", "cache_creation_input_tokens"];
-            let cached: usize = cached.into_iter().filter_map(tokens).fold(0, usize::saturating_add);
-            tokens("input_tokens").map(|new| new.saturating_add(cached)).filter(|tokens| *tokens > 0)
-        }
-    }
-}

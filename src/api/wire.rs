@@ -81,6 +81,11 @@ impl Request {
         self.wire.as_ref().is_some_and(|wire| wire.is_side_call)
     }
 
+    /// The session that the program of an agent names.
+    pub fn session(&self) -> Option<&str> {
+        self.wire.as_ref()?.session.as_deref()
+    }
+
     /// Treats it as a program's own request, if its API has such requests.
     pub fn mark_as_side_call(&mut self) {
         if let Some(wire) = &mut self.wire {

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Key, Layer, Setting, Settings};
-use rsv::doctor;
+use rsv::doctor::{self, Worth};
 use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::import;
@@ -73,6 +73,9 @@ enum Action {
         /// picture
         #[arg(long, value_name = "FORMAT", value_parser = ["text", "svg"], hide_possible_values = true)]
         format: Option<String>,
+        /// Print what recall is worth: turns with and without it, and how often the store's own questions find their turn
+        #[arg(long, conflicts_with = "format")]
+        worth: bool,
     },
     /// Check everything that the tools need, and print what to do
     Doctor {
@@ -193,8 +196,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Path => path(io),
         Action::Init(init) => begin(&init, io),
         Action::Partition { action: PartitionAction::Rename { old, new } } => rename(old, new, io),
-        Action::Status { format: None } => status(io),
-        Action::Status { format: Some(format) } => activity(&format, io),
+        Action::Status { worth: true, .. } => worth(io),
+        Action::Status { format: None, .. } => status(io),
+        Action::Status { format: Some(format), .. } => activity(&format, io),
         Action::Doctor { compact: true, .. } => compact(io),
         Action::Doctor { repair: true, .. } => repair(io),
         Action::Doctor { .. } => examine(io),
@@ -329,6 +333,21 @@ fn status(io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let status = http::run(async { Ok(doctor::status(&io.common, &settings).await) })?;
     io.out.write(status.to_text().as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints what recall is worth in the selected scopes: as text for people, as JSON lines for programs.
+fn worth(io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let scopes = io.common.to_cover()?;
+    let mut store = store::open_to_read(&settings, io)?;
+    let measured = Worth::measure(&mut *store, &settings, &scopes, io.clock, &io.diagnostics())?;
+    let text = if io.stdout_is_tty() {
+        measured.to_text()
+    } else {
+        measured.to_objects().iter().map(|line| line.to_json() + "\n").collect()
+    };
+    io.out.write(text.as_bytes())?;
     Ok(Outcome::Yes)
 }
 

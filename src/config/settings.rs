@@ -203,6 +203,14 @@ impl Settings {
         }
     }
 
+    /// A share, 0 to 1.
+    pub fn share(&self, key: &str) -> Option<f64> {
+        match self.value(key)? {
+            Value::Share(share) => Some(*share),
+            _ => None,
+        }
+    }
+
     /// A yes or no.
     pub fn boolean(&self, key: &str) -> Option<bool> {
         match self.value(key)? {

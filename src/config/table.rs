@@ -1,8 +1,8 @@
 //! Every setting as one row, and the keys that name them.
 
 use super::value::ValueType::{
-    self, Age, Boolean, Choice, Duration, Integer, List, OptionalDuration, Real, Secret, Store, Text, Url,
-    Variable,
+    self, Age, Boolean, Choice, Duration, Integer, List, OptionalDuration, Percent, Real, Secret, Store,
+    Text, Url, Variable,
 };
 use crate::error::{Error, Result};
 use std::fmt;
@@ -127,6 +127,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.check", &["RSV_ENRICH_CHECK"], Choice(&["auto", "off"]), Some("auto"), "whether the files and commits that a recalled message names are compared with those of the project: auto (where its directory is known) or off (never)"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the time that recall takes at most; what was found by then is used"),
+    row("enrich.holdout", &["RSV_ENRICH_HOLDOUT"], Percent(50.0), Some("0%"), "the share of sessions that get no recall, from 0% to 50%, so that rsv-config status can compare them with the others"),
 
     row("ingest.actions", &["RSV_INGEST_ACTIONS"], Boolean, Some("true"), "whether the actions of programs are stored: for each call of a tool its name, its command, paths or pattern, and whether it failed"),
     row("ingest.redact", &["RSV_INGEST_REDACT"], Boolean, Some("false"), "whether secrets (keys, tokens, passwords, numbers of cards) are replaced by [redacted:KIND] before anything is stored"),

@@ -43,6 +43,8 @@ pub enum Value {
     Real(f64),
     Boolean(bool),
     Duration(Duration),
+    /// A share, 0 to 1.
+    Share(f64),
 }
 
 impl fmt::Display for Value {
@@ -59,6 +61,7 @@ impl fmt::Display for Value {
             }
             Value::Duration(time) if time.subsec_nanos() == 0 => write!(f, "{}s", time.as_secs()),
             Value::Duration(time) => write!(f, "{}ms", time.as_secs_f64() * 1000.0),
+            Value::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
         }
     }
 }
@@ -71,7 +74,7 @@ impl Value {
             Value::Integer(number) => Toml::from(*number),
             Value::Real(number) => Toml::from(*number),
             Value::Boolean(yes) => Toml::from(*yes),
-            Value::Text(_) | Value::Duration(_) => Toml::from(self.to_string()),
+            Value::Text(_) | Value::Duration(_) | Value::Share(_) => Toml::from(self.to_string()),
         }
     }
 }
@@ -101,6 +104,8 @@ pub(super) enum ValueType {
     OptionalDuration,
     /// A number of days or years, or `off`, which is read as zero.
     Age,
+    /// A number from 0 to this, with a percent sign.
+    Percent(f64),
 }
 
 /// The word for a duration that never ends.
@@ -176,6 +181,7 @@ impl ValueType {
             }
             ValueType::OptionalDuration => duration(word).map(Value::Duration),
             ValueType::Age => age(word).map(Value::Duration),
+            ValueType::Percent(most) => percent(word, most).map(Value::Share),
         }
     }
 
@@ -216,6 +222,7 @@ impl ValueType {
                 format!("expected a duration such as 500ms, 30s, 2m, 12h or 30d, or {OFF}")
             }
             ValueType::Age => format!("expected an age such as 90d or 2y, at most {MAX_YEARS}y, or {OFF}"),
+            ValueType::Percent(most) => format!("expected a share from 0% to {most}%, such as 5%"),
         };
         Error::new(format!("{text}, found {}", cut(found)))
     }
@@ -282,6 +289,14 @@ fn duration(word: &str) -> Option<Duration> {
     (seconds <= YEAR_SECONDS && time >= Duration::from_millis(1)).then_some(time)
 }
 
+/// Reads `5%` as 0.05.
+fn percent(word: &str, most: f64) -> Option<f64> {
+    let number = word.strip_suffix('%')?.trim_end();
+    let is_plain = number.starts_with(|c: char| c.is_ascii_digit());
+    let number = number.parse::<f64>().ok().filter(|number| is_plain && *number <= most)?;
+    Some(number / 100.0)
+}
+
 /// Reads `90d` or `2y`.
 fn age(word: &str) -> Option<Duration> {
     let days_of_one = match word.chars().last()? {
@@ -341,6 +356,27 @@ mod tests {
             let value = ValueType::Age.read(text).ok().map(|v| v.to_string());
             assert_eq!(value.as_deref(), written, "{text}");
         }
+    }
+
+    #[test]
+    fn shares_are_read_and_written() {
+        for (text, written) in [
+            ("5%", Some("5%")),
+            ("7.3 %", Some("7.3%")),
+            ("0%", Some("0%")),
+            ("50%", Some("50%")),
+            ("50.1%", None),
+            ("-1%", None),
+            ("NaN%", None),
+            ("5", None),
+            ("0.05", None),
+            ("%", None),
+        ] {
+            let value = ValueType::Percent(50.0).read(text).map(|value| value.to_string());
+            assert_eq!(value.as_deref().ok(), written, "{text}");
+        }
+        let error = ValueType::Percent(50.0).read("0.05").unwrap_err().to_string();
+        assert_eq!(error, "expected a share from 0% to 50%, such as 5%, found \"0.05\"");
     }
 
     #[test]

@@ -14,8 +14,13 @@ use std::path::PathBuf;
 /// The number of partitions that are named, those with the most messages.
 const MAX_PARTITIONS: usize = 5;
 
-/// The lines of the summary: a name and a text each.
-pub struct Status(Vec<(&'static str, String)>);
+/// The summary.
+pub struct Status {
+    /// A name and a text each.
+    lines: Vec<(&'static str, String)>,
+    /// The turns with and without recall.
+    table: Option<String>,
+}
 
 impl Status {
     /// Summarizes the settings, and what was found of the store and the proxy.
@@ -58,12 +63,15 @@ impl Status {
         ));
         lines.push(("proxy", text(proxy)));
         lines.push(("next", next));
-        Status(lines)
+        let table = summary.ok().and_then(|summary| Some(summary.comparison?.to_text()));
+        Status { lines, table }
     }
 
-    /// The summary in two columns.
+    /// The summary in two columns, and the comparison below it.
     pub fn to_text(&self) -> String {
-        self.0.iter().map(|(name, text)| format!("{name:12}{}\n", visible(text).replace('\n', " "))).collect()
+        let line = |(name, text): &(&str, String)| format!("{name:12}{}\n", visible(text).replace('\n', " "));
+        let table = self.table.iter().map(|table| format!("\n{table}"));
+        self.lines.iter().map(line).chain(table).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The number of records of a store, and the model by which it is searched.
 
 use super::files::with_check_timeout;
+use super::worth::ArmTable;
 use crate::backfill;
 use crate::config::Settings;
 use crate::embed;
@@ -19,6 +20,8 @@ pub(super) struct StoreSummary {
     pub(super) has_imports: bool,
     /// The number of records that lack a vector of the model in use.
     pub(super) unembedded: u64,
+    /// The turns with and without recall, if some get none.
+    pub(super) comparison: Option<ArmTable>,
 }
 
 impl StoreSummary {
@@ -33,7 +36,9 @@ impl StoreSummary {
             None => 0,
         };
         let (scopes, outdated) = (store.scopes(None)?, store.outdated_words()?);
-        Ok(StoreSummary { scopes, outdated, has_imports, unembedded })
+        let is_compared = settings.share("enrich.holdout").is_some_and(|share| share > 0.0);
+        let comparison = is_compared.then(|| ArmTable::read(&mut *store, &Scopes::All)).transpose()?;
+        Ok(StoreSummary { scopes, outdated, has_imports, unembedded, comparison })
     }
 
     /// The number of messages.

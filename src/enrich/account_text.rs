@@ -1,7 +1,7 @@
 //! Accounts of enrichment as text for people.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Account, Considered, Reach, RecalledPart, Scope, StoredRecord};
+use crate::record::{Account, Arm, Considered, Reach, RecalledPart, Scope, StoredRecord};
 use crate::text;
 use crate::view::{self, visible};
 use std::collections::HashMap;
@@ -179,6 +179,11 @@ impl AccountText<'_> {
         if let Some(Considered { within, beyond }) = account.considered {
             let (place, found) = (self.reach(), messages(within as usize, ""));
             lines.push(format!("nothing to recall among {found} of {place}; {beyond} beyond it"));
+        }
+        if account.comparison.as_ref().is_some_and(|comparison| comparison.arm == Arm::Holdout) {
+            lines.push(
+                "nothing is recalled in this conversation, for the comparison by enrich.holdout".to_owned(),
+            );
         }
         if !account.dropped.is_empty() {
             let count = messages(account.dropped.len(), "");

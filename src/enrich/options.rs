@@ -1,13 +1,16 @@
 //! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
 use super::client_project::ClientProject;
+use super::holdout;
 use crate::api::Request;
 use crate::backfill;
 use crate::chat::fence;
 use crate::config::{Settings, StoredActions};
 use crate::error::Result;
 use crate::memory::PriorRule;
-use crate::record::{ACTION, Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds};
+use crate::record::{
+    ACTION, Address, Comparison, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds,
+};
 use crate::redact::Redactor;
 use crate::store::Select;
 use crate::tokens::{self, Limits};
@@ -40,6 +43,8 @@ pub struct Options {
     pub actions: bool,
     /// Whether the scope is a session that the request continues: its last messages become turns of the request.
     pub session: bool,
+    /// The share of conversations, 0 to 1, for which nothing is recalled.
+    pub holdout: f64,
     /// Whether only as many related and recent messages are recalled as are likely to help.
     pub selective: bool,
     /// With `selective`, the longest pause within a sitting; recent messages are those of the present sitting.
@@ -118,6 +123,7 @@ impl Options {
             archives: recalls("archives"),
             actions: recalls("actions"),
             session: false,
+            holdout: settings.share("enrich.holdout").unwrap_or_default(),
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),
             recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
@@ -159,6 +165,16 @@ impl Options {
         !self.archives
             && !self.actions
             && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
+    }
+
+    /// The part of a request in the comparison of turns with and without recall; `None` if there is no comparison, or if
+    /// nothing would be recalled anyway.
+    pub(super) fn comparison(&self, request: &Request, scope: &Scope) -> Option<Comparison> {
+        let is_compared = self.holdout > 0.0
+            && !self.recalls_nothing()
+            && !request.is_side_call()
+            && request.turns.last_user().is_some();
+        is_compared.then(|| holdout::comparison(request, scope, self.session, self.holdout))
     }
 
     /// Whether records of a kind are searched for.

@@ -1,6 +1,6 @@
 //! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were sent.
 
-use crate::api;
+use crate::api::Usage;
 use crate::cli::Diagnostics;
 use crate::provider::Target;
 use crate::record::Object;
@@ -25,14 +25,20 @@ impl TruncationDetector {
         TruncationDetector { diagnostics: diagnostics.clone(), reported: Mutex::default() }
     }
 
-    /// Compares the tokens that an answer reports (in `usage`) with those that the account in `rsv`
-    /// has, and writes them there, with `cut` if they are far fewer. Prints one note a model.
+    /// Writes the tokens that an answer reports (in `usage`) to the account in `rsv`, and compares those of the request
+    /// with its own count, with `cut` if they are far fewer. Prints one note a model.
     pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
         let tokens =
             |object: &Object, member| object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok());
-        let Some(read) = api::prompt_tokens(answer) else { return };
+        let Some(Usage { prompt: read, cached, completion }) = Usage::of(answer) else { return };
         let Ok(Some(mut account)) = rsv.object("account") else { return };
-        account.set("prompt_tokens", read.to_string());
+        let reported =
+            [("prompt_tokens", Some(read)), ("completion_tokens", completion), ("cached_tokens", cached)];
+        for (name, tokens) in reported {
+            if let Some(tokens) = tokens {
+                account.set(name, tokens.to_string());
+            }
+        }
         let counted = tokens(&account, "counted").unwrap_or(0);
         let heuristic = account.text("counter").ok().flatten().as_deref() == Some("heuristic");
         let part = if heuristic { HEURISTIC_DIVISOR } else { COUNTED_DIVISOR };

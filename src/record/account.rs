@@ -1,5 +1,6 @@
 //! Accounts: records of the enrichment of one request.
 
+use super::comparison::Comparison;
 use super::file_state::{FileState, files_member};
 use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
@@ -103,8 +104,13 @@ pub struct Account {
     pub session: bool,
     /// The prompt tokens that the provider reports.
     pub prompt_tokens: Option<u64>,
+    /// The tokens of the answer that the provider reports, and the prompt tokens that it read from its cache.
+    pub completion_tokens: Option<u64>,
+    pub cached_tokens: Option<u64>,
     /// Whether the provider read far too little.
     pub cut: bool,
+    /// The part of the turn in the comparison of turns with and without recall; `None` if there is none.
+    pub comparison: Option<Comparison>,
 }
 
 /// A record that was recalled.
@@ -202,6 +208,7 @@ impl Account {
             role: text(entry, "role"),
             tokens: number(entry, "tokens"),
         };
+        let reported = |name| members.integer(name).ok().flatten().map(i64::unsigned_abs);
         Account {
             window: number(members, "window"),
             reserve: number(members, "reserve"),
@@ -228,8 +235,11 @@ impl Account {
                 beyond: number(members, "beyond_reach"),
             }),
             session: members.get(SESSION_MEMBER) == Some("true"),
-            prompt_tokens: members.integer("prompt_tokens").ok().flatten().map(i64::unsigned_abs),
+            prompt_tokens: reported("prompt_tokens"),
+            completion_tokens: reported("completion_tokens"),
+            cached_tokens: reported("cached_tokens"),
             cut: members.get("cut") == Some("true"),
+            comparison: Comparison::parse(members),
         }
     }
 
@@ -290,8 +300,18 @@ impl Account {
         if self.session {
             members.set(SESSION_MEMBER, "true");
         }
-        if let Some(tokens) = self.prompt_tokens {
-            members.set("prompt_tokens", tokens.to_string());
+        if let Some(comparison) = &self.comparison {
+            comparison.set_members(&mut members);
+        }
+        let reported = [
+            ("prompt_tokens", self.prompt_tokens),
+            ("completion_tokens", self.completion_tokens),
+            ("cached_tokens", self.cached_tokens),
+        ];
+        for (name, tokens) in reported {
+            if let Some(tokens) = tokens {
+                members.set(name, tokens.to_string());
+            }
         }
         if self.cut {
             members.set("cut", "true");

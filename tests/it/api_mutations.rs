@@ -76,7 +76,7 @@ fn read_events(text: &str) {
 }
 
 fn read_answer(answer: &Object) {
-    let _ = (api::answer(answer, true), api::prompt_tokens(answer));
+    let _ = (api::answer(answer, true), api::Usage::of(answer));
     api::push_event_text(answer, &mut GrowingText::default());
     for api in [Api::Messages, Api::Responses] {
         let _ = api::from_chat(&translation(api), answer);

@@ -51,6 +51,7 @@ fn options() -> impl Strategy<Value = Options> {
                 min_score: None,
                 archives: false,
                 session: false,
+                holdout: 0.0,
                 prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },
                 recent_gap: Duration::from_secs(1800),
                 limits: Limits { window, reserve: window / 8 },

@@ -185,4 +185,5 @@ mod usage_errors;
 mod vectors;
 mod view;
 mod with;
+mod worth;
 mod write_outcomes;
