@@ -1,5 +1,7 @@
 //! Actions as people ask for them: by file, command and failure, as the log of a session, and from a hit to its turn.
 
+use crate::mcp::Client;
+use crate::proxy::Proxy;
 use crate::support::{Home, lines_of, on_each_store, text, without_short_ids};
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ fn webhook_session() -> String {
             "timestamp": format!("2026-11-24T21:35:{second:02}.000Z"), "message": {"role": kind, "content": content}})
     };
     let mut lines = Vec::new();
-    let mut call = |second: u32, name: &str, input: Value, result: &str, failed: bool| {
+    let call = |second: u32, name: &str, input: Value, result: &str, failed: bool| {
         let id = format!("toolu_{second}");
         let used = json!([{"type": "tool_use", "id": id, "name": name, "input": input}]);
         let returned =
@@ -143,7 +145,7 @@ fn the_newest_of_many_actions_are_found_whatever_is_beside_them() {
 
 #[test]
 fn the_log_of_a_session_reads_as_one() {
-    let home = Home::new().env("TZ", "UTC");
+    let home = Home::new().env("TZ", "UTC").env("COLUMNS", "100");
     import(&home);
     let log = |words: &[&str]| {
         let words = [&["100", "-p", "shop", "--kind", "action", "--format", "text"], words].concat();
@@ -203,7 +205,59 @@ fn a_hit_on_a_terminal_says_how_to_read_its_turn() {
         found.stderr,
         format!("rsv-search: to read the turn of an action: rsv-view --id {id} --turn\n")
     );
-    assert!(found.stdout.contains(" Bash: sqlx migrate run; failed: error: no such table"), "{found}");
+    assert!(found.stdout.contains(&format!(" 1. {id} 2026-11-24 ")), "{found}");
+    assert!(found.stdout.contains(" Bash: sqlx migrate run; failed: error: no such"), "{found}");
+}
+
+/// Keeps: The page of a conversation has the actions of each turn, and the command that goes on with it.
+#[test]
+fn the_page_of_a_conversation_has_its_actions() {
+    let home = Home::new();
+    import(&home);
+    let mut proxy = Proxy::start(&home);
+    let (status, page) = proxy.get(&format!("/memory/conversation?p=shop&i={SESSION}"));
+    assert_eq!(status, 200, "{page}");
+    assert!(page.contains("<summary>5 actions, 1 failed</summary>"), "{page}");
+    assert!(
+        page.contains("<code dir=\"auto\">cd /home/me/shop &amp;&amp; cargo test webhook</code>"),
+        "{page}"
+    );
+    assert!(page.contains("failed: error: signature mismatch"), "{page}");
+    assert!(page.contains(&format!("<code>claude --resume {SESSION}</code>")), "{page}");
+    assert_eq!(proxy.end(), Some(0));
+}
+
+/// Keeps: A client's model finds actions by file, command and failure.
+#[test]
+fn a_client_finds_actions_by_file_command_and_failure() {
+    let home = Home::new();
+    import(&home);
+    let mut client = Client::start(&home, &["-p", "shop"]);
+    let mut recall = |arguments: Value| client.try_call("recall", arguments);
+    let calls = |answer: &Value| -> Vec<Value> {
+        let hits = answer["structuredContent"]["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["command"].as_str().map_or(hit["paths"].clone(), Value::from)).collect()
+    };
+    let answer = recall(json!({"failed": true}));
+    assert_eq!(calls(&answer), ["sqlx migrate run", "cd /home/me/shop && cargo test webhook"]);
+    let hit = &answer["structuredContent"]["hits"][0];
+    assert_eq!(
+        (&hit["error"], &hit["content"], &hit["score"]),
+        (&json!("error: no such table"), &Value::Null, &Value::Null)
+    );
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("> sqlx migrate run; failed: error: no such table\n"), "{text}");
+    assert_eq!(calls(&recall(json!({"query": "mismatch", "kinds": ["action"]}))).len(), 1);
+    assert_eq!(calls(&recall(json!({"file": "repay.rs"}))), [json!(["/home/me/shop/src/repay.rs"])]);
+    assert_eq!(calls(&recall(json!({"command": "cargo test", "query": "webhook", "failed": true}))).len(), 1);
+    assert_eq!(calls(&recall(json!({"query": "mismatch"}))).len(), 0);
+    for (arguments, wanted) in [
+        (json!({}), "query: is missing"),
+        (json!({"kinds": ["message"], "failed": true}), "kinds: file, command and failed find actions"),
+    ] {
+        let refused = recall(arguments);
+        assert!(refused["isError"] == true && refused.to_string().contains(wanted), "{refused}");
+    }
 }
 
 on_each_store!(sessions_say_how_to_go_on_with_them);
