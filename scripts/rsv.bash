@@ -176,14 +176,8 @@ _rsv_browse_preview() {
             END { for (n = at > 6 ? at - 6 : 1; n <= NR; n++) print line[n] }'
 }
 
-# The whole trace of a message, in a pager that does not end by itself.
-_rsv_browse_trace() {
-    local trace='' partition='' instance=''
-    [[ -n $1 ]] || return 0
-    eval "$(_rsv_browse_message "$1" --format jsonl |
-        jq -r '@sh "trace=\(.trace_id) partition=\(.partition) instance=\(.instance)"')"
-    _rsv_browse_paged rsv-view --limit 1000 --trace="$trace" --partition="$partition" --instance="$instance"
-}
+# The turn of a message with its actions, in a pager that does not end by itself.
+_rsv_browse_trace() { [[ -z $1 ]] || _rsv_browse_paged _rsv_browse_message "$1" --turn; }
 
 # The whole conversation of a message, in the same way.
 _rsv_browse_conversation() { [[ -z $1 ]] || _rsv_browse_paged _rsv_browse_message "$1" --conversation; }

@@ -61,7 +61,7 @@ pub use conversation::ImportOptions;
 pub use file_log::FileLog;
 pub use find::{FoundFiles, HomePlaces, find, session_directories};
 pub use format::ImportFormat;
-pub use formats::{formats, named};
+pub use formats::{formats, named, resume_command};
 pub use input::{Input, Sources, check_link};
 pub use read_files::ReadFiles;
 pub use watch::{StopWatch, Watch};

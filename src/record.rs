@@ -7,7 +7,7 @@
 //! and add to sums (`Tally`) from which the rest is derived.
 
 mod account;
-mod action;
+pub mod action;
 pub mod address;
 mod commit;
 mod comparison;
@@ -43,7 +43,7 @@ mod tombstone;
 pub mod when;
 
 pub use account::{ACCOUNT, Account, Considered, Dropped, LeftOut, RecalledPart, ShownDocument};
-pub use action::{ACTION, Action, Purpose};
+pub use action::{ACTION, Action, ActionFilter, Purpose};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use comparison::{Arm, Comparison, FollowUp};

@@ -3,7 +3,7 @@
 //! `default_scopes.rs` chooses what a person searches who names no scope.
 //! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits; `quote.rs`
 //! chooses what is quoted of long ones; `newer.rs` finds what supersedes them, `stale.rs` the memories made of such, and
-//! `contradictions.rs` all pairs.
+//! `contradictions.rs` all pairs. `newest.rs` finds actions without words.
 //! A search below addresses (`tree.rs`) says by steps how it came to its hits.
 
 mod contradictions;
@@ -14,6 +14,7 @@ mod hybrid;
 mod memories;
 mod nearby;
 mod newer;
+mod newest;
 mod options;
 mod quote;
 mod request;
@@ -29,7 +30,7 @@ pub use contradictions::{Contradiction, contradictions};
 pub use default_scopes::{
     Announcement, ScopeSource, choose_recalled, complete_instance, scope_source, scope_source_before_opening,
 };
-pub use heads::heads;
+pub use heads::{heads, questions};
 pub use nearby::nothing_found;
 pub use newer::Newer;
 pub use options::{By, CatchUp, LinkNewest, Options};
@@ -122,6 +123,9 @@ pub fn find<'a>(
         }
     };
     let mut evidence = Evidence::default();
+    if question.trim().is_empty() && !options.actions.is_empty() {
+        return Ok(Found { hits: newest::find(store, which, options)?, which, evidence });
+    }
     let mut hybrid = |store: &mut dyn Store, question: &Question| {
         filtered(options, |limit| {
             let wanted = Wanted { limit, link: options.link };

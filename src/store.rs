@@ -60,7 +60,7 @@ pub use question::{Question, QuestionVector, topic_terms};
 pub use rename::{Obstacle, Rename};
 pub use select::{Below, Collection, Except, Select, Walk};
 pub use sessions::{
-    Uncommitted, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
+    Uncommitted, add_programs, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
 pub use short_ids::{full_id, full_ids, short_ids};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, reach_fact};

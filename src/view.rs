@@ -1,5 +1,6 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
+mod actions;
 mod heads;
 mod hits;
 mod reservoir;
@@ -9,11 +10,12 @@ mod tree;
 mod visible;
 mod wrap;
 
+pub use actions::{Questions, action, action_log};
 pub use heads::Heads;
 pub use hits::{HitFormat, HitStyle, RankedHit};
 pub use reservoir::ReservoirLines;
 pub use scope_table::scopes;
-pub use session_table::sessions;
+pub use session_table::{resume_line, sessions};
 pub use tree::{document, tree};
 pub use visible::{date, escape_controls, visible};
 
@@ -48,7 +50,11 @@ pub fn hit(
     heads: &Heads,
     layout: &Layout,
 ) -> String {
-    let score = if heads::is_narrow(layout) { String::new() } else { format!("{:.2} ", hit.score) };
+    let score = if heads::is_narrow(layout) || !hit.is_ranked() {
+        String::new()
+    } else {
+        format!("{:.2} ", hit.score)
+    };
     let rule = match hit.why.rule {
         RecallRule::Auto => String::new(),
         rule => format!("{} ", rule.name()),

@@ -1,5 +1,6 @@
 //! rsv-search: finds messages, memories and documents by words or by meaning.
 
+use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser;
 use rsv::chat::fence;
 use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
@@ -8,7 +9,10 @@ use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{self, Address, DOCUMENT, Hit, MEMORY, MESSAGE, Query, RecallRule, RecordKind, Scopes};
+use rsv::record::{
+    self, ACTION, ActionFilter, Address, DOCUMENT, Hit, MEMORY, MESSAGE, Query, RecallRule, RecordKind,
+    Scopes,
+};
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Answer, Method, Ranking, Request, ScopeSource, Searcher, tree};
 use rsv::store::{self, Around, Except, Select, Store, topic_terms};
@@ -57,6 +61,8 @@ struct Args {
     context: usize,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    actions: Actions,
     /// Leave out messages that later ones correct, or that the rule finds to be superseded
     #[arg(long, conflicts_with = "Tree")]
     current: bool,
@@ -92,6 +98,28 @@ struct Args {
     /// Print to a terminal without a pager
     #[arg(long)]
     no_pager: bool,
+}
+
+/// The flags that choose among actions.
+#[derive(clap::Args)]
+#[group(multiple = true, conflicts_with_all = ["Tree", "secrets"])]
+struct Actions {
+    /// Find actions on this file, or whose command names it: its path, or the end of that; without words, the newest
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new(), value_hint = ValueHint::FilePath)]
+    file: Option<String>,
+    /// Find actions whose command has these words, one after the other; without words to find, the newest
+    #[arg(long, value_name = "WORDS", value_parser = NonEmptyStringValueParser::new())]
+    command: Option<String>,
+    /// Find actions that failed; without words, the newest
+    #[arg(long)]
+    failed: bool,
+}
+
+impl Actions {
+    fn filter(&self) -> ActionFilter {
+        let Actions { file, command, failed } = self;
+        ActionFilter { file: file.clone(), command: command.clone(), failed: *failed }
+    }
 }
 
 /// The flags of a search in the tree of contexts.
@@ -206,6 +234,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(kind) = searched.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
+    let actions = args.actions.filter();
+    if !actions.is_empty() && searched != [&ACTION] {
+        return Err(
+            Error::new("--kind: --file, --command and --failed find actions").hint("leave out --kind")
+        );
+    }
     if let Some(flag) = args.tree.flag().filter(|_| args.tree.target.is_empty() && !args.terms.is_empty()) {
         return Err(
             Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
@@ -242,6 +276,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut request = Request::new("", which, args.limit.unwrap_or(DEFAULT_LIMIT));
     request.options.min_score = args.min_score;
     request.options.clock = io.clock;
+    request.options.actions = actions.clone();
     (request.options.deduplicate, request.options.link) = (args.deduplicate, args.link);
     request.ranking = args.by.ranking(&settings, io);
     request.fallback = args.fallback.map(|how| if how == "any" { Occur::Any } else { Occur::All });
@@ -250,6 +285,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     request.method = args.tree.method();
     let finds_titles = args.kind.is_empty()
         && !args.secrets
+        && actions.is_empty()
         && request.which.roles.is_empty()
         && request.ranking != Some(Ranking::Semantic)
         && !matches!(style, HitStyle::Reservoir(_));
@@ -302,7 +338,7 @@ impl Input {
         if args.secrets {
             return Ok(Input::Secrets);
         }
-        if !args.terms.is_empty() {
+        if !args.terms.is_empty() || !args.actions.filter().is_empty() {
             return Ok(Input::Question(args.terms.join(" ")));
         }
         let (first, input) = io.peek()?;
@@ -315,7 +351,9 @@ impl Input {
     /// The command that finds the same in all scopes; for query lines, the flag alone.
     fn everywhere(&self, args: &Args, io: &Io) -> String {
         match self {
-            Input::Question(question) if args.terms.is_empty() => io.command_for_all_scopes(Some(question)),
+            Input::Question(question) if args.terms.is_empty() && !question.is_empty() => {
+                io.command_for_all_scopes(Some(question))
+            }
             Input::Lines(_) => "--all".to_owned(),
             _ => io.command_for_all_scopes(None),
         }
@@ -340,6 +378,9 @@ fn kinds(args: &Args, for_people: bool) -> Vec<&'static RecordKind> {
         || args.current
         || args.as_of.is_some()
         || !args.exclude_trace.is_empty();
+    if args.kind.is_empty() && !args.actions.filter().is_empty() {
+        return vec![&ACTION];
+    }
     match (args.kind.is_empty(), args.secrets) {
         (false, _) => args.kind.clone(),
         (true, false) if for_people && !of_messages => vec![&MESSAGE, &MEMORY, &DOCUMENT],
@@ -610,7 +651,12 @@ fn print_held(
     let heads = search::heads(store, shown, format.layout())?;
     hits.iter()
         .enumerate()
-        .try_for_each(|(at, hit)| print(format, at + 1, (&hit.0, &hit.1), query, &heads, io))
+        .try_for_each(|(at, hit)| print(format, at + 1, (&hit.0, &hit.1), query, &heads, io))?;
+    let action = hits.iter().map(|(hit, _)| &hit.record).find(|record| record.kind == &ACTION);
+    if let Some(id) = action.filter(|_| query.is_none()).and_then(|action| heads.short_ids.get(&action.id)) {
+        io.note(format_args!("to read the turn of an action: rsv-view --id {id} --turn"));
+    }
+    Ok(())
 }
 
 /// Prints a hit with its rank and the messages around it.

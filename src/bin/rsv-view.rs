@@ -5,11 +5,12 @@ use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::enrich;
 use rsv::error::{Error, Result};
+use rsv::import::resume_command;
 use rsv::memory::{self, PriorRule, State};
 use rsv::recall_rules::RecallRules;
 use rsv::record::{
-    ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, ScopeSummary, Scopes, SessionSummary,
-    StoredRecord, VectorFormat, kinds, newer_json,
+    ACCOUNT, ACTION, Address, MEMORY, MESSAGE, Record, RecordKind, Role, ScopeSummary, Scopes,
+    SessionSummary, StoredRecord, VectorFormat, kinds, newer_json,
 };
 use rsv::search::{self, ScopeSource};
 use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted, Walk};
@@ -83,6 +84,9 @@ struct Args {
     /// With --id: print the whole conversation around it, which is its instance
     #[arg(long, requires = "id", conflicts_with = "context")]
     conversation: bool,
+    /// With --id: print the turn that it belongs to: its messages and actions, in their order
+    #[arg(long, requires = "id", conflicts_with_all = ["context", "conversation"])]
+    turn: bool,
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
@@ -234,6 +238,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         if args.conversation {
             return print_conversation(&mut *store, id, &which.scopes, layout.as_ref(), io);
         }
+        if args.turn {
+            return print_turn(&mut *store, id, &which.scopes, layout.as_ref(), io);
+        }
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
     if args.scopes {
@@ -244,7 +251,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print_scopes(&summaries, layout.as_ref(), io);
     }
     if args.sessions {
-        let sessions = store::sessions(&mut *store, &which.scopes)?;
+        let mut sessions = store::sessions(&mut *store, &which.scopes)?;
+        store::add_programs(&mut *store, &mut sessions)?;
         return print_sessions(&sessions, layout.as_ref(), io);
     }
     if args.uncommitted {
@@ -371,7 +379,7 @@ fn print_tree(
     Ok(Outcome::Yes)
 }
 
-/// Prints records; for people, memories are rows of a table.
+/// Prints records; for people, memories are rows of a table, and actions alone the log of a session.
 fn print_records(
     store: &mut dyn Store,
     records: Vec<StoredRecord>,
@@ -380,6 +388,10 @@ fn print_records(
 ) -> Result<Outcome> {
     let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
     let evidence = if layout.is_some() { memory::evidence(store, &ids)? } else { BTreeMap::new() };
+    let are_actions = !records.is_empty() && records.iter().all(|record| record.kind == &ACTION);
+    if let Some(layout) = layout.filter(|_| are_actions) {
+        return print_log(store, &records, layout, io);
+    }
     let heads = search::heads(store, &records, layout)?;
     for record in &records {
         match layout {
@@ -392,6 +404,54 @@ fn print_records(
                 record.write(out);
                 out.push(b'\n');
             })?,
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints actions below the words of the turns that they belong to.
+fn print_log(
+    store: &mut dyn Store,
+    actions: &[StoredRecord],
+    layout: &Layout,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let questions = search::questions(store, actions)?;
+    let heads = search::heads(store, actions.iter().chain(questions.values()), Some(layout))?;
+    io.out.write(view::action_log(actions, &questions, &heads, layout).as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints the messages and the actions of the turn of the record that has an id.
+fn print_turn(
+    store: &mut dyn Store,
+    id: &str,
+    scopes: &Scopes,
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
+    let Some(record) = record else { return Err(no_record(id)) };
+    if !record.kind.traced {
+        return Err(Error::new(format!("--turn: a {} belongs to no turn", record.kind.name)));
+    }
+    let which = Select {
+        trace_id: Some(record.trace_id.clone()),
+        ..Select::records(vec![&MESSAGE, &ACTION], Scopes::One(record.scope.clone()))
+    };
+    let layout = layout.map(|layout| Layout { scopes: false, ..layout.clone() });
+    let layout = layout.as_ref();
+    let records = store.last_of(&which, usize::MAX)?;
+    let heads = search::heads(store, &records, layout)?;
+    for record in &records {
+        match layout {
+            Some(layout) if record.kind == &ACTION => {
+                io.out.write(view::action(record, &heads, layout).as_bytes())?;
+            }
+            Some(layout) => io.out.write(view::record(record, &heads, layout).as_bytes())?,
+            None => {
+                io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out))?
+            }
         }
     }
     Ok(Outcome::Yes)
@@ -490,13 +550,20 @@ fn print_conversation(
     } else {
         Heads::default()
     };
+    let mut session: Option<SessionSummary> = None;
     store.walk(&Walk::records(which), &mut |message| match message.stored() {
         Some(message) => {
+            session.get_or_insert_with(|| SessionSummary::new(message)).add(message);
             let lead = if message.id == record.id { "> " } else { "  " };
             print_led(lead, message, &heads, layout, io)
         }
         None => Ok(()),
     })?;
+    let program = session.as_ref().and_then(|session| session.program.as_deref());
+    let command = program.and_then(|program| resume_command(program, &record.scope.instance));
+    if let (Some(layout), Some(command)) = (layout, command) {
+        io.out.write(view::resume_line(&command, layout).as_bytes())?;
+    }
     Ok(Outcome::Yes)
 }
 
@@ -547,17 +614,40 @@ fn print_scopes(summaries: &[ScopeSummary], layout: Option<&Layout>, io: &mut Io
     Ok(Outcome::Yes)
 }
 
-/// Prints sessions.
+/// Prints sessions, each with the command that goes on with it.
 fn print_sessions(sessions: &[SessionSummary], layout: Option<&Layout>, io: &mut Io) -> Result<Outcome> {
-    match layout {
-        Some(layout) => io.out.write(view::sessions(sessions, layout).as_bytes())?,
-        None => {
-            for session in sessions {
-                io.out.write((session.to_object().to_json() + "\n").as_bytes())?;
+    let programs = sessions.iter().map(|session| session.program.as_deref().unwrap_or_default());
+    let commands = programs.zip(sessions);
+    let commands = commands.map(|(program, session)| resume_command(program, &session.scope.instance));
+    if let Some(layout) = layout {
+        let commands: Vec<_> = sessions
+            .iter()
+            .zip(commands)
+            .map(|(session, command)| command.or_else(|| ask_command(session)))
+            .collect();
+        io.out.write(view::sessions(sessions, &commands, layout).as_bytes())?;
+        return Ok(Outcome::Yes);
+    }
+    for (session, command) in sessions.iter().zip(commands) {
+        let mut line = session.to_object();
+        for (name, text) in [("program", &session.program), ("resume", &command)] {
+            if let Some(text) = text {
+                line.set_text(name, text);
             }
         }
+        io.out.write((line.to_json() + "\n").as_bytes())?;
     }
     Ok(Outcome::Yes)
+}
+
+/// The command that goes on with a conversation of no other program.
+fn ask_command(session: &SessionSummary) -> Option<String> {
+    let SessionSummary { scope, program: None, is_answered: true, .. } = session else { return None };
+    let partition = shlex::try_quote(&scope.partition).ok()?;
+    if scope.is_of_partition_alone() {
+        return Some(format!("rsv-ask -p {partition} -c"));
+    }
+    Some(format!("rsv-ask -p {partition} -i {} -c", shlex::try_quote(&scope.instance).ok()?))
 }
 
 /// Prints what a commit of a session is made of.

@@ -126,6 +126,34 @@ pub(super) fn unreadable(sample: &Sample) -> Option<&'static str> {
     UNREADABLE.iter().find(|unreadable| (unreadable.recognize)(sample)).map(|unreadable| unreadable.reason)
 }
 
+/// The command of a program that goes on with one of its sessions, and the beginning of the ids of these; without one, they
+/// are UUIDs.
+struct Resumption {
+    program: &'static str,
+    command: &'static str,
+    id_prefix: &'static str,
+}
+
+static RESUMPTIONS: &[Resumption] = &[
+    Resumption { program: "claude-code", command: "claude --resume", id_prefix: "" },
+    Resumption { program: "codex", command: "codex resume", id_prefix: "" },
+    Resumption { program: "opencode", command: "opencode -s", id_prefix: "ses_" },
+    Resumption { program: "gemini", command: "gemini --resume", id_prefix: "" },
+    Resumption { program: "qwen-code", command: "qwen --resume", id_prefix: "" },
+];
+
+/// The command by which a program goes on with a session, for a shell. None for a program that has no such command, or
+/// if the id is not one of its own: an import may have been given another instance.
+pub fn resume_command(program: &str, id: &str) -> Option<String> {
+    let known = RESUMPTIONS.iter().find(|known| known.program == program)?;
+    let is_own = match known.id_prefix {
+        "" => uuid::Uuid::try_parse(id).is_ok(),
+        prefix => id.starts_with(prefix),
+    };
+    let id = shlex::try_quote(id).ok().filter(|_| is_own)?;
+    Some(format!("{} {id}", known.command))
+}
+
 /// The names of all formats.
 pub(super) fn names() -> String {
     FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")

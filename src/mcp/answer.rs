@@ -4,7 +4,7 @@
 use super::client_scope::ClientScope;
 use crate::chat::fence;
 use crate::error::Error;
-use crate::record::{DOCUMENT, Hit, StoredRecord};
+use crate::record::{ACTION, DOCUMENT, Hit, StoredRecord};
 use crate::tokens::Counter;
 use serde_json::{Map, Value, json};
 
@@ -31,6 +31,24 @@ const MEMBERS: [&str; 22] = [
     "match_reason",
     "relations",
     "children",
+    "created_at",
+];
+
+/// Those of an action.
+const ACTION_MEMBERS: [&str; 14] = [
+    "kind",
+    "id",
+    "instance",
+    "trace_id",
+    "tool",
+    "program",
+    "command",
+    "paths",
+    "pattern",
+    "query",
+    "lines",
+    "failed",
+    "error",
     "created_at",
 ];
 
@@ -129,7 +147,8 @@ pub(super) struct Item {
 
 impl From<Hit> for Item {
     fn from(hit: Hit) -> Item {
-        Item { record: hit.record, score: Some(hit.score) }
+        let score = hit.is_ranked().then_some(hit.score);
+        Item { record: hit.record, score }
     }
 }
 
@@ -251,7 +270,8 @@ fn to_json(item: &Item, rank: usize) -> Value {
     let mut line = Vec::new();
     item.record.write(&mut line);
     let mut json: Map<String, Value> = serde_json::from_slice(&line).unwrap_or_default();
-    json.retain(|name, _| MEMBERS.contains(&name.as_str()));
+    let members: &[&str] = if item.record.kind == &ACTION { &ACTION_MEMBERS } else { &MEMBERS };
+    json.retain(|name, _| members.contains(&name.as_str()));
     json.insert("rank".to_owned(), rank.into());
     if let Some(score) = item.score {
         json.insert("score".to_owned(), score.into());

@@ -7,7 +7,10 @@ use crate::chat::fence;
 use crate::cli;
 use crate::error::{Error, Result};
 use crate::recall_rules;
-use crate::record::{Hit, MEMORY, MESSAGE, Object, RecallRule, RecordKind, Role, StoredRecord, kind_named};
+use crate::record::{
+    ACTION, ActionFilter, Hit, MEMORY, MESSAGE, Object, RecallRule, RecordKind, Role, StoredRecord,
+    kind_named,
+};
 use crate::search::{Ranking, Request};
 use crate::store::{self, Select};
 use crate::text::Occur;
@@ -40,12 +43,25 @@ pub(super) fn member(line: &Object, name: &str) -> String {
     line.text(name).ok().flatten().unwrap_or_default()
 }
 
-/// Finds messages and memories: `rsv-search --hybrid --kind message,memory QUERY`, or `--by any` without a model.
+/// Finds messages and memories: `rsv-search --hybrid --kind message,memory QUERY`, or `--by any` without a model; or
+/// actions: `rsv-search --kind action QUERY`, `--file PATH`, `--command WORDS`, `--failed`.
 pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let scopes = call.scope.to_read(arguments.text("session_id"))?;
     let kinds: Vec<&'static RecordKind> =
         arguments.texts("kinds").iter().filter_map(|name| kind_named(name)).collect();
-    let kinds = if kinds.is_empty() { vec![&MESSAGE, &MEMORY] } else { kinds };
+    let actions = ActionFilter {
+        file: arguments.text("file").map(str::to_owned),
+        command: arguments.text("command").map(str::to_owned),
+        failed: arguments.flag("failed"),
+    };
+    let kinds = match (kinds.is_empty(), actions.is_empty()) {
+        (false, false) if kinds != [&ACTION] => {
+            return Err(Error::new("kinds: file, command and failed find actions").hint("leave out kinds"));
+        }
+        (false, _) => kinds,
+        (true, false) => vec![&ACTION],
+        (true, true) => vec![&MESSAGE, &MEMORY],
+    };
     let roles = arguments.texts("roles").iter().filter_map(|name| name.parse().ok()).collect();
     let which = Select {
         roles,
@@ -53,7 +69,12 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
         until: time(arguments, "until")?,
         ..Select::records(kinds, scopes)
     };
-    let request = request(arguments, which)?;
+    let mut request = match arguments.text("query") {
+        None if actions.is_empty() => return Err(Error::new("query: is missing")),
+        None => by(Ranking::Keyword, Request::new("", which, arguments.whole("limit"))),
+        Some(_) => request(arguments, which)?,
+    };
+    request.options.actions = actions;
     let hits = call.hits(&mut *call.open_to_read()?, &request, None)?;
     Ok(found(call, "hits", hits, fence::HIT_NOTE, "record"))
 }

@@ -9,6 +9,7 @@
 //! wings `http` and `worker`.
 
 mod account;
+mod actions;
 mod conversation;
 mod conversations;
 mod documents;

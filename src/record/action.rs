@@ -70,6 +70,62 @@ pub enum Purpose {
     Query(String),
 }
 
+/// A selection of actions. Every condition must hold; without any, all records are selected.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ActionFilter {
+    /// A path, or the end of one from a name on (`pay.rs`, `src/pay.rs`), of a file that the action is about, or that its
+    /// command names.
+    pub file: Option<String>,
+    /// Words that follow each other in the command.
+    pub command: Option<String>,
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+impl ActionFilter {
+    /// Whether there is no condition.
+    pub fn is_empty(&self) -> bool {
+        *self == ActionFilter::default()
+    }
+
+    /// Whether a record meets the conditions.
+    pub fn admits(&self, record: &StoredRecord) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        if record.kind != &ACTION || self.failed && !has_failed(record) {
+            return false;
+        }
+        let command = record.member_text(COMMAND);
+        let words: Vec<&str> = words_of_command(&command).collect();
+        let is_about = |file: &String| {
+            let paths = record.member_texts(PATHS);
+            paths.iter().map(String::as_str).chain(words.iter().copied()).any(|path| ends_with(path, file))
+        };
+        let has_words = |sought: &String| {
+            let sought: Vec<&str> = words_of_command(sought).collect();
+            !sought.is_empty() && words.windows(sought.len()).any(|some| some == sought)
+        };
+        self.file.as_ref().is_none_or(is_about) && self.command.as_ref().is_none_or(has_words)
+    }
+}
+
+/// The words of a command: without the signs by which a shell tells commands, strings and assignments apart, and those
+/// that come before or after a path, as in `HEAD:src/pay.rs`.
+fn words_of_command(command: &str) -> impl Iterator<Item = &str> {
+    let is_between = |c: char| c.is_whitespace() || "\"'`;|&()<>=,:".contains(c);
+    command.split(is_between).filter(|word| !word.is_empty())
+}
+
+/// Whether a path is another, or ends with it from a name on.
+fn ends_with(path: &str, end: &str) -> bool {
+    let [path, end] = [path, end].map(|path| path.replace('\\', "/"));
+    let end = end.trim_start_matches("./");
+    let before = path.strip_suffix(end);
+    !end.is_empty()
+        && before.is_some_and(|before| before.is_empty() || before.ends_with('/') || end.starts_with('/'))
+}
+
 impl Action {
     /// The line of the action, without a scope, a trace and a time.
     pub fn to_line(&self) -> Object {
@@ -205,21 +261,27 @@ fn indexed_text(action: &StoredRecord) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The purpose on one line, the number of changed lines, and whether it failed: `src/pay.rs, 3 lines`,
-/// `cargo test; failed: error: no such test`.
-fn shown_text(action: &StoredRecord) -> String {
+/// The purpose of an action on one line with the number of changed lines, `src/pay.rs, 3 lines`; and, if it failed, the
+/// error, which may be empty.
+pub fn outline(action: &StoredRecord) -> (String, Option<String>) {
     let mut text = action.purpose().split_whitespace().collect::<Vec<_>>().join(" ");
     if let Ok(Some(lines)) = action.members.integer(LINES) {
         text += &format!(", {lines} {}", if lines == 1 { "line" } else { "lines" });
     }
-    if action.failed() {
-        let error = action.failure();
+    let text = text.trim_start_matches([',', ' ']).to_owned();
+    (text, action.failed().then(|| action.failure()))
+}
+
+/// The outline as one text: `src/pay.rs, 3 lines`, `cargo test; failed: error: no such test`.
+fn shown_text(action: &StoredRecord) -> String {
+    let (mut text, error) = outline(action);
+    if let Some(error) = error {
         text += "; failed";
         if !error.is_empty() {
             text += &format!(": {error}");
         }
     }
-    text.trim_start_matches([',', ';', ' ']).to_owned()
+    text.trim_start_matches([';', ' ']).to_owned()
 }
 
 fn write(action: &StoredRecord, out: &mut Vec<u8>) {

@@ -136,6 +136,16 @@ impl Hit {
         Hit { record, score, why: HitEvidence { secrets, ..HitEvidence::default() }, parts: Vec::new() }
     }
 
+    /// A record that was found by conditions alone.
+    pub fn unranked(record: StoredRecord) -> Hit {
+        Hit { record, score: 0.0, why: HitEvidence::default(), parts: Vec::new() }
+    }
+
+    /// Whether its score says anything.
+    pub fn is_ranked(&self) -> bool {
+        self.score != 0.0 || self.why.keyword.is_some() || self.why.similarity.is_some()
+    }
+
     /// The number of links from a hit to this record; 0 for a hit itself.
     pub fn hop(&self) -> usize {
         self.why.via.as_ref().map_or(0, |via| via.hop)

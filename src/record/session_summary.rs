@@ -19,13 +19,26 @@ pub struct SessionSummary {
     /// The time of the last commit.
     pub committed: Option<i64>,
     pub messages: u64,
+    /// The program whose session it is, as the format of its import is named, if a message says so.
+    pub program: Option<String>,
+    /// Whether an assistant said anything.
+    pub is_answered: bool,
 }
 
 impl SessionSummary {
     /// The summary of the session of a message, which is not added yet.
     pub fn new(message: &StoredRecord) -> SessionSummary {
         let (scope, time) = (message.scope.clone(), message.timestamp);
-        SessionSummary { scope, title: String::new(), first: time, last: time, committed: None, messages: 0 }
+        SessionSummary {
+            scope,
+            title: String::new(),
+            first: time,
+            last: time,
+            committed: None,
+            messages: 0,
+            program: None,
+            is_answered: false,
+        }
     }
 
     /// The summary as a line.
@@ -54,5 +67,9 @@ impl SessionSummary {
         self.first = self.first.min(message.timestamp);
         self.last = self.last.max(message.timestamp);
         self.messages += 1;
+        self.is_answered |= message.role == Some(Role::Assistant);
+        if self.program.is_none() {
+            self.program = message.members.text("source").ok().flatten();
+        }
     }
 }

@@ -1,10 +1,10 @@
-//! The short ids and titles for the heads of records, read from the store.
+//! The short ids and titles for the heads of records, and the questions of turns, read from the store.
 
 use crate::cli::Layout;
 use crate::error::Result;
-use crate::record::{DOCUMENT, MESSAGE, StoredRecord};
-use crate::store::{self, Store};
-use crate::view::Heads;
+use crate::record::{DOCUMENT, MESSAGE, Role, Scopes, StoredRecord};
+use crate::store::{self, Select, Store};
+use crate::view::{Heads, Questions};
 use std::collections::BTreeSet;
 
 /// The heads of some records, if they are printed for people.
@@ -25,4 +25,17 @@ pub fn heads<'a>(
         }
     }
     Ok(Heads { short_ids: store::short_ids(store, ids)?, titles: store::titles(store, &scopes)? })
+}
+
+/// The question of the turn of each of some records: the last message of the user that has its trace.
+pub fn questions(store: &mut dyn Store, records: &[StoredRecord]) -> Result<Questions> {
+    let turns: BTreeSet<_> =
+        records.iter().map(|record| (record.scope.clone(), record.trace_id.clone())).collect();
+    let asked = |(scope, trace): &(_, String)| Select {
+        trace_id: Some(trace.clone()),
+        roles: vec![Role::User],
+        ..Select::messages(Scopes::One(Clone::clone(scope)))
+    };
+    let found = store.last(&turns.iter().map(asked).collect::<Vec<_>>(), 1)?;
+    Ok(turns.into_iter().zip(found).filter_map(|(turn, mut found)| Some((turn, found.pop()?))).collect())
 }

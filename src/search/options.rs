@@ -4,7 +4,7 @@ use super::seen_texts::SeenTexts;
 use crate::cli::{self, Diagnostics};
 use crate::config::Settings;
 use crate::embed::Embedder;
-use crate::record::{Clock, Hit};
+use crate::record::{ActionFilter, Clock, Hit};
 use crate::store::QuestionVector;
 use jiff::Zoned;
 
@@ -62,6 +62,8 @@ pub struct Options<'a> {
     pub link: bool,
     /// With `link`, whether new records are linked before the search.
     pub link_newest: Option<LinkNewest<'a>>,
+    /// Only these actions. A question without words finds the newest of them.
+    pub actions: ActionFilter,
     /// Only those that the caller admits.
     pub admits: &'a dyn Fn(&Hit) -> bool,
     /// The greatest number of hits to fetch: if nearly all are duplicates, fewer than `limit` may remain.
@@ -84,6 +86,7 @@ impl Options<'_> {
             deduplicate: false,
             link: false,
             link_newest: None,
+            actions: ActionFilter::default(),
             admits: &|_| true,
             max_fetched: usize::MAX,
             clock: Clock::default(),
@@ -92,12 +95,12 @@ impl Options<'_> {
 
     /// Decides of each hit, given best first, whether it is wanted.
     pub(super) fn filter(&self) -> impl FnMut(&Hit) -> bool {
-        let admits = self.admits;
+        let (actions, admits) = (&self.actions, self.admits);
         let (least, deduplicate) = (self.min_score.unwrap_or(f64::NEG_INFINITY), self.deduplicate);
         let mut seen = SeenTexts::default();
         move |hit| {
             let mut is_new = || seen.add(&hit.record);
-            hit.score >= least && admits(hit) && (!deduplicate || is_new())
+            hit.score >= least && actions.admits(&hit.record) && admits(hit) && (!deduplicate || is_new())
         }
     }
 }

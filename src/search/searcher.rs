@@ -187,7 +187,7 @@ impl<'a> Searcher<'a> {
         visit: &mut dyn FnMut(&Hit, &Around, bool) -> Result<()>,
     ) -> Result<()> {
         let Request { which, options, .. } = request;
-        let has_others = options.link || which.kinds.contains(&&MEMORY);
+        let has_others = options.link || !options.actions.is_empty() || which.kinds.contains(&&MEMORY);
         let is_unmarked = !request.current && options.limit > MAX_MARKED;
         if self.is_by_all_words(request) && !has_others && is_unmarked {
             let rules = if which.kinds.contains(&&MESSAGE) {
@@ -216,6 +216,10 @@ impl<'a> Searcher<'a> {
     ) -> Result<Vec<String>> {
         let question = request.question();
         let terms = self.is_by_all_words(request).then(|| Term::parse(question));
+        if !request.options.actions.is_empty() {
+            // The words say nothing of how many of these actions others have.
+            return Ok(nearby::nothing_found(store, &request.which, Some(&[]), everywhere)?);
+        }
         let mut notes = nearby::nothing_found(store, &request.which, terms.as_deref(), everywhere)?;
         if terms.is_some() && nearby::is_in_words(question) {
             let model = Embedder::from_settings(self.settings, Workload::Few, self.diagnostics);
@@ -231,7 +235,7 @@ impl<'a> Searcher<'a> {
     }
 
     fn goes_by_meaning(&self, request: &Request) -> bool {
-        request.is_by_meaning() && !self.must_use_words
+        request.is_by_meaning() && !self.must_use_words && !request.is_of_newest()
     }
 
     /// Whether hits have all of the words.

@@ -4,8 +4,8 @@ use super::api::Store;
 use super::select::{Below, Select, Walk};
 use crate::error::Result;
 use crate::record::{
-    ACCOUNT, Account, DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, TITLE, archive_address,
-    history, session_of_archive,
+    ACCOUNT, ACTION, Account, DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, TITLE,
+    archive_address, history, session_of_archive,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -37,6 +37,21 @@ pub fn sessions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<SessionSum
     let mut sessions: Vec<SessionSummary> = sessions.into_values().collect();
     sessions.sort_by_key(|session| session.last);
     Ok(sessions)
+}
+
+/// Adds to sessions the programs that their actions name, where no message names one.
+pub fn add_programs(store: &mut dyn Store, sessions: &mut [SessionSummary]) -> Result<()> {
+    let mut unnamed: Vec<_> = sessions.iter_mut().filter(|session| session.program.is_none()).collect();
+    for sessions in unnamed.chunks_mut(BATCH) {
+        let actions = |session: &&mut SessionSummary| {
+            Select::records(vec![&ACTION], Scopes::One(session.scope.clone()))
+        };
+        let last = store.last(&sessions.iter().map(actions).collect::<Vec<_>>(), 1)?;
+        for (session, action) in sessions.iter_mut().zip(last) {
+            session.program = action.first().and_then(|action| action.members.text("program").ok().flatten());
+        }
+    }
+    Ok(())
 }
 
 /// The messages of a session that no archive covers.

@@ -8,11 +8,18 @@ use std::fmt::Write;
 
 /// A time, in milliseconds since 1970, UTC, as `2026-11-21 07:03`.
 pub fn date(ms: i64, zone: &TimeZone) -> String {
+    formatted(ms, zone, "%Y-%m-%d %H:%M")
+}
+
+/// Its time of day, `07:03:21`.
+pub(super) fn time_of_day(ms: i64, zone: &TimeZone) -> String {
+    formatted(ms, zone, "%H:%M:%S")
+}
+
+fn formatted(ms: i64, zone: &TimeZone, format: &str) -> String {
     match Timestamp::from_millisecond(ms) {
-        Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => {
-            time::utc(ms).map_or_else(|| ms.to_string(), |utc| utc.strftime("%Y-%m-%d %H:%M").to_string())
-        }
+        Ok(time) => time.to_zoned(zone.clone()).strftime(format).to_string(),
+        Err(_) => time::utc(ms).map_or_else(|| ms.to_string(), |utc| utc.strftime(format).to_string()),
     }
 }
 

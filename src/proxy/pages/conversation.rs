@@ -3,8 +3,9 @@
 use super::conversations::name;
 use super::page_request::PageRequest;
 use super::shown::Shown;
-use super::{account, message};
+use super::{account, actions, message};
 use crate::error::{Error, Result};
+use crate::import;
 use crate::picture::escaped;
 use crate::proxy::http::Page;
 use crate::record::{Record, Role, Scope, Scopes, StoredRecord};
@@ -38,6 +39,9 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
     let traces: BTreeSet<String> = part.messages.iter().map(|message| message.trace_id.clone()).collect();
     let traces: Vec<String> = traces.into_iter().filter(|trace| !trace.is_empty()).collect();
     let mut accounts = account::of_traces(store, request, &scope, &traces)?;
+    for (trace, actions) in actions::of_traces(store, &scope, &traces)? {
+        accounts.entry(trace).or_default().push_str(&actions);
+    }
     let messages: u64 = store.summarize(&which)?.iter().map(|summary| summary.messages).sum();
     let mut body = format!(
         "<h1 dir=\"auto\">{}</h1>\n<p class=\"meta\">{} in <span dir=\"auto\">{}</span></p>\n",
@@ -45,6 +49,11 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
         counted(messages, "message"),
         escaped(&format!("{partition}/{}", scope.instance))
     );
+    let program =
+        part.messages.iter().map(|message| message.member_text("source")).find(|name| !name.is_empty());
+    if let Some(command) = program.and_then(|program| import::resume_command(&program, &scope.instance)) {
+        let _ = writeln!(body, "<p class=\"meta\">To go on with it: <code>{}</code></p>", escaped(&command));
+    }
     body.push_str(&ways(request, &scope, &part, "Earlier and later messages"));
     for message in &part.messages {
         let account = account_of(message, &mut accounts);
@@ -55,7 +64,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
     Ok(Shown::page(title, body))
 }
 
-/// The account of a turn, which stands under the first question of its user.
+/// The account and the actions of a turn, which stand under the first question of its user.
 fn account_of(message: &StoredRecord, accounts: &mut BTreeMap<String, String>) -> String {
     let is_question = message.role == Some(Role::User);
     if is_question { accounts.remove(&message.trace_id).unwrap_or_default() } else { String::new() }
