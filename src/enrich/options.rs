@@ -36,6 +36,8 @@ pub struct Options {
     pub min_score: Option<f64>,
     /// Whether the archives of the session are recalled.
     pub archives: bool,
+    /// Whether the part of a session before a compaction is carried over.
+    pub carries: bool,
     /// Whether the scope is a session that the request continues: its last messages become turns of the request.
     pub session: bool,
     /// Whether only as many related and recent messages are recalled as are likely to help.
@@ -114,6 +116,7 @@ impl Options {
                 .map_err(|error| error.at("enrich.target"))?,
             min_score: settings.real("enrich.min_score"),
             archives: recalls("archives"),
+            carries: settings.boolean("enrich.compaction") != Some(false),
             session: false,
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),

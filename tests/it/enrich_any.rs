@@ -50,6 +50,7 @@ fn options() -> impl Strategy<Value = Options> {
                 target: Address::parse("viking://resources").unwrap(),
                 min_score: None,
                 archives: false,
+                carries: true,
                 session: false,
                 prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },
                 recent_gap: Duration::from_secs(1800),
