@@ -9,6 +9,7 @@ mod action_search;
 mod budget;
 mod candidate;
 mod client_project;
+mod compaction;
 mod degraded;
 mod document_search;
 mod duplicate_filter;
@@ -31,6 +32,7 @@ mod units;
 pub use account_text::{Named, account_text, ids_in_account, reason_text, trouble_in_account};
 pub use candidate::Recalled;
 pub use client_project::ClientProject;
+pub use compaction::CutPart;
 pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
@@ -47,6 +49,7 @@ use crate::search::tree::Step;
 use crate::store::Store;
 use budget::Plan;
 use candidate::Candidate;
+use compaction::Carried;
 use recall::Question;
 use std::sync::Arc;
 
@@ -62,6 +65,8 @@ pub struct Enriched {
     pub documents: Vec<(StoredRecord, Option<f64>)>,
     /// The steps of the search for them.
     pub steps: Vec<Step>,
+    /// The part of its session before a compaction, if it is the first request after that.
+    pub cut: Option<CutPart>,
 }
 
 /// A request and the records to place in it.
@@ -71,6 +76,7 @@ pub struct Prepared {
     account_record: StoredRecord,
     documents: Vec<(StoredRecord, Option<f64>)>,
     steps: Vec<Step>,
+    cut: Option<CutPart>,
 }
 
 /// The line of an enriched request before it is made.
@@ -82,14 +88,14 @@ enum PreparedLine {
 impl Prepared {
     /// Places what was recalled. The request is not copied, unless it has clones.
     pub fn place(self) -> Result<Enriched> {
-        let Prepared { line, account, account_record, documents, steps } = self;
+        let Prepared { line, account, account_record, documents, steps, cut } = self;
         let (line, too_long) = match line {
             PreparedLine::Request { request, block, rsv, keep_tools } => {
                 (request.into_line(&block, *rsv, keep_tools)?, None)
             }
             PreparedLine::TooLong { answer, error } => (answer, Some(error)),
         };
-        Ok(Enriched { line, account, account_record, too_long, documents, steps })
+        Ok(Enriched { line, account, account_record, too_long, documents, steps, cut })
     }
 }
 
@@ -107,6 +113,8 @@ struct BegunTurn {
     trace_id: Option<String>,
     digest: Option<String>,
     comparison: Option<Comparison>,
+    /// The part of its session before a compaction.
+    carried: Option<Carried>,
 }
 
 /// The recall of a request.
@@ -134,20 +142,25 @@ pub fn begin(
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id.take());
     let mut comparison = options.comparison(&request, turn.scope);
     let arm = comparison.as_ref().map(|comparison| comparison.arm);
+    let (mut carried, nothing) = (None, |why| (RecallState::Known(Recalled::degraded(why)), None));
     let (recall, digest) = match store {
-        Err(why) => (RecallState::Known(Recalled::degraded(why)), None),
+        Err(why) => nothing(why),
         Ok(store) => {
             let begun = begin_recall(store, &mut request, &mut trace_id, (turn, options, arm));
+            let begun = begun.and_then(|begun| {
+                carried = compaction::carry(store, &request, turn, options)?;
+                Ok(begun)
+            });
             begun.unwrap_or_else(|error| {
                 diagnostics.note(format_args!("{error}; the request goes on without memory"));
-                let why = Degraded::StoreFailed(error.to_string());
-                (RecallState::Known(Recalled::degraded(why)), None)
+                nothing(Degraded::StoreFailed(error.to_string()))
             })
         }
     };
     if let Some(comparison) = &mut comparison {
         comparison.follow_up = follow_up::follow_up(&request.turns);
     }
+    let trace_id = trace_id.or_else(|| carried.as_ref().and_then(|carried| carried.trace_id.clone()));
     let digest = digest.or_else(|| request.turn_key().map(|key| turn_cache::digest(turn.scope, &key)));
     rsv.tools =
         if options.keep_tools && !request.is_side_call() { request.tool_results() } else { Vec::new() };
@@ -156,7 +169,8 @@ pub fn begin(
     } else {
         Vec::new()
     };
-    Ok(Begun { turn: BegunTurn { request, rsv, trace_id, digest, comparison }, recall })
+    let turn = BegunTurn { request, rsv, trace_id, digest, comparison, carried };
+    Ok(Begun { turn, recall })
 }
 
 /// Looks up what needs no search. Returns the digest of the turn too.
@@ -171,15 +185,17 @@ fn begin_recall(
     }
     let digest = request.turn_key().map(|key| turn_cache::digest(turn.scope, &key));
     let nothing = RecallState::Known(Recalled::default());
-    let turns = &request.turns;
-    let (Some(user), Some(key)) = (turns.last_user(), &digest) else { return Ok((nothing, digest)) };
+    let (Some(user), Some(key)) = (request.turns.last_user(), &digest) else { return Ok((nothing, digest)) };
     if request.is_side_call() || options.recalls_nothing() {
         return Ok((nothing, digest));
     }
-    if user + 1 < turns.messages.len()
+    if user + 1 < request.turns.messages.len()
         && let Some(cached) = turn_cache::look_up(store, turn, key)?
     {
         trace_id.get_or_insert(cached.trace_id);
+        if cached.carries {
+            request.mark_compaction(true);
+        }
         let candidates = recall::recall_cached(store, &cached.recalled, turn)?;
         let known = Recalled { candidates, is_cached: true, ..Recalled::default() };
         return Ok((RecallState::Known(known), digest));
@@ -187,7 +203,7 @@ fn begin_recall(
     if arm == Some(Arm::Holdout) {
         return Ok((nothing, digest));
     }
-    let question = Question::begin(store, &turns.messages[user], turn, options)?;
+    let question = Question::begin(store, &request.turns.messages[user], turn, options)?;
     Ok((RecallState::Open(question), digest))
 }
 
@@ -250,7 +266,7 @@ impl Begun {
         options: &Options,
     ) -> Result<Prepared> {
         let begun = Arc::try_unwrap(self).map_or_else(|shared| shared.turn.clone(), |own| own.turn);
-        let BegunTurn { mut request, rsv, trace_id, digest, comparison } = begun;
+        let BegunTurn { mut request, rsv, trace_id, digest, comparison, mut carried } = begun;
         if let Some(user) = request.turns.last_user() {
             let question = &request.turns.messages[user];
             recall::set_passages(&mut found.candidates, question);
@@ -274,9 +290,13 @@ impl Begun {
                 id::fresh(turn.clock, &salt)?
             }
         };
-        let plan = Plan::new(&request.turns, &mut found, turn, options);
+        let carried_tokens = carried.as_ref().map_or(0, |carried| carried.part.tokens as usize);
+        let plan = Plan::new(&request.turns, &mut found, carried_tokens, turn, options);
+        carried = carried.filter(|_| plan.carried > 0);
         let account = Account {
             digest,
+            client_session: request.client_session(),
+            carried: carried.as_ref().map(|carried| carried.part.clone()),
             degraded: found.degraded.map(|why| why.to_string()),
             missing: found.missing.iter().map(|step| step.name().to_owned()).collect(),
             reach: (!options.recalls_nothing()).then_some(options.reach),
@@ -294,6 +314,14 @@ impl Begun {
                 placement::place(&mut request.turns, user, &kept, options)?;
             } else {
                 block = placement::block(&kept, options);
+            }
+        }
+        let cut = carried.as_mut().and_then(|carried| carried.cut.take());
+        if let Some(Carried { block: text, after_summary, .. }) = carried {
+            match (after_summary, request.turns.last_user().filter(|_| request.is_chat())) {
+                (Some(compaction), _) => request.add_to_summary(&compaction, &text)?,
+                (None, Some(user)) => placement::insert_before(&mut request.turns.messages[user], &text)?,
+                (None, None) => block.insert_str(0, &text),
             }
         }
         let rsv = Rsv {
@@ -316,7 +344,7 @@ impl Begun {
                 (PreparedLine::TooLong { answer, error }, Vec::new())
             }
         };
-        Ok(Prepared { line, account, account_record, documents, steps: found.steps })
+        Ok(Prepared { line, account, account_record, documents, steps: found.steps, cut })
     }
 }
 

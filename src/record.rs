@@ -42,7 +42,7 @@ mod title;
 mod tombstone;
 pub mod when;
 
-pub use account::{ACCOUNT, Account, Considered, Dropped, LeftOut, RecalledPart, ShownDocument};
+pub use account::{ACCOUNT, Account, CarriedPart, Considered, Dropped, LeftOut, RecalledPart, ShownDocument};
 pub use action::{ACTION, Action, ActionFilter, Purpose};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};

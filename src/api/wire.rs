@@ -1,6 +1,8 @@
 //! A request of any API, with its turns in the shape of chat completions.
 
 use super::actions::{self, CalledTool, ToolOutcome};
+use super::client_text::own_words;
+use super::compaction::{self, Compaction};
 use super::messages;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 use super::reading::{FAILED, Reading, UserPlace};
@@ -21,6 +23,10 @@ pub struct Request {
     /// For chat completions the request itself; else its turns, of which the user's last has the user's words alone.
     pub turns: chat::Request,
     wire: Option<Wire>,
+    /// The session of its program, by the name that came beside it.
+    session: Option<String>,
+    /// The compaction that its program does not show.
+    hidden: Option<Compaction>,
 }
 
 /// A request as its client sent it, without `rsv`.
@@ -41,7 +47,7 @@ impl Request {
         let read: fn(&Object) -> Result<Reading> = match api {
             Api::Chat => {
                 let turns = chat::Request::parse(body)?;
-                return Ok(Request { api, turns, wire: None });
+                return Ok(Request { api, turns, wire: None, session: None, hidden: None });
             }
             Api::Messages => messages::read,
             Api::Responses => responses::read,
@@ -63,7 +69,8 @@ impl Request {
             rest.set("rsv", rsv);
         }
         let turns = chat::Request::of_turns(rest, turns, unread_tokens);
-        Ok(Request { api, turns, wire: Some(Wire { body, len, user, said, session, is_side_call }) })
+        let wire = Some(Wire { body, len, user, said, session, is_side_call });
+        Ok(Request { api, turns, wire, session: None, hidden: None })
     }
 
     /// Its API.
@@ -91,6 +98,65 @@ impl Request {
         if let Some(wire) = &mut self.wire {
             wire.is_side_call = true;
         }
+    }
+
+    /// Names the session of its program, if it does not itself.
+    pub fn name_session(&mut self, name: Option<String>) {
+        self.session = name;
+    }
+
+    /// The session of its program, by its id; `None` if nothing names it.
+    pub fn client_session(&self) -> Option<String> {
+        let own = match &self.wire {
+            Some(wire) => wire.session.clone(),
+            None => self.turns.member("prompt_cache_key").and_then(|json| serde_json::from_str(json).ok()),
+        };
+        let id = own.as_deref().map(session_id).or(self.session.as_deref())?.trim();
+        let is_id = !id.is_empty() && id.len() <= MAX_SESSION_BYTES && !id.contains(char::is_control);
+        is_id.then(|| id.to_owned())
+    }
+
+    /// The compaction of its session, up to the end of the first turn that the user begins after it; none of a program's
+    /// own request.
+    pub fn compaction(&self) -> Option<Compaction> {
+        match &self.wire {
+            Some(wire) if wire.is_side_call => None,
+            _ if self.hidden.is_some() => self.hidden.clone(),
+            Some(wire) => compaction::find(wire.body.get(self.turns_member())?),
+            None => compaction::find_in_turns(&self.turns.messages),
+        }
+    }
+
+    /// Marks it as one after a compaction that it does not show; what it begins with counts as the summary.
+    pub fn mark_compaction(&mut self, has_turn: bool) {
+        if self.compaction().is_none() {
+            self.hidden = Some(Compaction { summary: self.beginning(), place: None, has_turn });
+        }
+    }
+
+    /// The words of the user with which it begins.
+    pub fn beginning(&self) -> String {
+        let first = self.turns.messages.iter().find(|message| message.get("role") == Some("\"user\""));
+        let text = first.map(chat::text).unwrap_or_default();
+        own_words(&text).map_or_else(|| text.clone(), Cow::into_owned)
+    }
+
+    /// The number of its messages or items.
+    pub fn message_count(&self) -> usize {
+        self.wire.as_ref().map_or(self.turns.messages.len(), |wire| wire.len)
+    }
+
+    /// Whether it ends with the words of the user.
+    pub fn ends_with_user(&self) -> bool {
+        match &self.wire {
+            Some(wire) => wire.said.is_some(),
+            None => self.turns.last_user().is_some_and(|user| user + 1 == self.turns.messages.len()),
+        }
+    }
+
+    /// The member of the body that has the messages or items.
+    fn turns_member(&self) -> &'static str {
+        if self.api == Api::Responses { "input" } else { "messages" }
     }
 
     /// A member of the body, as JSON text.
@@ -181,6 +247,42 @@ impl Request {
         std::iter::once(Cow::Owned(key(name, wire.len))).chain(turns).collect()
     }
 
+    /// Puts a text at the end of the summary of a compaction.
+    pub fn add_to_summary(&mut self, compaction: &Compaction, text: &str) -> Result<()> {
+        let Some(place) = compaction.place.clone() else { return Ok(()) };
+        let (name, kind) = match self.api {
+            Api::Responses => (self.turns_member(), "input_text"),
+            _ => (self.turns_member(), "text"),
+        };
+        match &mut self.wire {
+            Some(wire) => {
+                let before = wire.body.get(name).map_or(0, str::len);
+                wire.body = compaction::add_after(std::mem::take(&mut wire.body), name, &place, kind, text)?;
+                let added = wire.body.get(name).map_or(0, str::len) - before;
+                if let Some(user) = wire.user.as_mut().filter(|user| user.number >= place.number) {
+                    let begin = user.range.start + if user.number > place.number { added } else { 0 };
+                    user.range = begin..user.range.end + added;
+                }
+            }
+            None => {
+                let message = &mut self.turns.messages[place.number];
+                let content = message.get("content").unwrap_or("\"\"");
+                message.set("content", compaction::with_text_after(content, kind, text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the summary of a compaction is the last text that the model is to read, except the results of tools.
+    pub fn ends_with_summary(&self, compaction: &Compaction) -> bool {
+        let user = match &self.wire {
+            Some(wire) => wire.user.as_ref().map(|user| user.number),
+            None => self.turns.last_user(),
+        };
+        let place = compaction.place.as_ref().map(|place| place.number);
+        place.is_some_and(|place| !compaction.has_turn && user.is_none_or(|user| user <= place))
+    }
+
     /// The request to forward: with the recalled `block` before the user's last words, and with `rsv`.
     pub fn into_line(self, block: &str, mut rsv: Rsv, keep_tools: bool) -> Result<Object> {
         let Some(Wire { body, user, is_side_call, .. }) = self.wire else {
@@ -200,6 +302,15 @@ impl Request {
         line.set("rsv", rsv.to_object().to_json());
         Ok(line)
     }
+}
+
+/// The greatest length of the id of a session, in bytes.
+const MAX_SESSION_BYTES: usize = 200;
+
+/// The id of a session in the name that a program gives it: Claude Code's has others, as JSON or before it.
+fn session_id(name: &str) -> &str {
+    let of_json = name.split_once("\"session_id\":\"").and_then(|(_, rest)| rest.split('"').next());
+    of_json.or_else(|| name.rsplit_once("session_").map(|(_, id)| id)).unwrap_or(name)
 }
 
 /// The most actions of one request, except those of one message: a turn of Responses has all its calls side by side.

@@ -125,6 +125,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "the note that introduces related messages with head; unset, rsv's own"),
     row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "the note that introduces recent messages with head; unset, rsv's own"),
     row("enrich.check", &["RSV_ENRICH_CHECK"], Choice(&["auto", "off"]), Some("auto"), "whether the files and commits that a recalled message names are compared with those of the project: auto (where its directory is known) or off (never)"),
+    row("enrich.compaction", &["RSV_ENRICH_COMPACTION"], Boolean, Some("true"), "whether the actions, decisions and open points of a session before a compaction are carried over, to the end of the next turn that the user begins"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the time that recall takes at most; what was found by then is used"),
     row("enrich.holdout", &["RSV_ENRICH_HOLDOUT"], Percent(50.0), Some("0%"), "the share of sessions that get no recall, from 0% to 50%, so that rsv-config status can compare them with the others"),

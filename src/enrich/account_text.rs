@@ -105,6 +105,14 @@ impl AccountText<'_> {
                     format!("{with}, and {counted}")
                 }
             });
+        let with = match &self.account.carried {
+            Some(carried) => {
+                let actions = text::counted(carried.shown, "action");
+                let all = carried.actions;
+                format!("{with}, and what was done before a compaction ({actions} of {all})")
+            }
+            None => with,
+        };
         let counter = visible(&self.account.counter).replace('\n', " ");
         match counter.as_str() {
             "heuristic" | "estimate" => {

@@ -41,6 +41,8 @@ pub(super) struct Plan {
     /// The tokens of the original request, and of the text that encloses the recalled messages.
     request: usize,
     fence: usize,
+    /// Those of the part of a session that is carried over; 0 if there is no room for it.
+    pub(super) carried: usize,
     /// The part that is too long, if the messages that cannot be dropped do not fit.
     pub(super) too_long: Option<Overlong>,
 }
@@ -97,7 +99,14 @@ impl Count {
 impl Plan {
     /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first, then the
     /// oldest turns of the request; its system messages and the last user's turn stay.
-    pub(super) fn new(request: &Request, recalled: &mut Recalled, turn: &Turn, options: &Options) -> Plan {
+    /// `carried` are the tokens of the part of a session that is carried over, which goes before them.
+    pub(super) fn new(
+        request: &Request,
+        recalled: &mut Recalled,
+        carried: usize,
+        turn: &Turn,
+        options: &Options,
+    ) -> Plan {
         let found = take(&mut recalled.candidates);
         let mut counter = Counter::bound(&options.model);
         let is_awaited = turn.is_awaited;
@@ -136,12 +145,15 @@ impl Plan {
             counter: count.name,
             request: count.request(),
             fence: 0,
+            carried: 0,
             too_long: None,
         };
+        let room = available.saturating_sub(count.request());
+        plan.carried = if carried <= room { carried } else { 0 };
         // An earlier request of the turn has decided.
         let part = |of: f64| if recalled.is_cached { usize::MAX } else { (share as f64 * of) as usize };
         let parts = [part(PINNED_SHARE), part(ACTION_SHARE)];
-        plan.keep(found, &count, share.min(available.saturating_sub(count.request())), parts);
+        plan.keep(found, &count, share.min(room) - plan.carried.min(share.min(room)), parts);
         if !plan.kept.is_empty() {
             plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
@@ -226,7 +238,10 @@ impl Plan {
     /// The tokens that go to the model.
     pub(super) fn counted(&self) -> usize {
         let dropped: usize = self.dropped.iter().map(|(_, tokens)| tokens).sum();
-        self.request - dropped + self.fence + self.kept.iter().map(|(_, tokens)| tokens).sum::<usize>()
+        self.request - dropped
+            + self.carried
+            + self.fence
+            + self.kept.iter().map(|(_, tokens)| tokens).sum::<usize>()
     }
 
     /// The greatest number of tokens of a request.

@@ -41,6 +41,8 @@ pub struct Options {
     pub archives: bool,
     /// Whether actions are recalled for a question about work on files.
     pub actions: bool,
+    /// Whether the part of a session before a compaction is carried over.
+    pub carries: bool,
     /// Whether the scope is a session that the request continues: its last messages become turns of the request.
     pub session: bool,
     /// The share of conversations, 0 to 1, for which nothing is recalled.
@@ -122,6 +124,7 @@ impl Options {
             min_score: settings.real("enrich.min_score"),
             archives: recalls("archives"),
             actions: recalls("actions"),
+            carries: settings.boolean("enrich.compaction") != Some(false),
             session: false,
             holdout: settings.share("enrich.holdout").unwrap_or_default(),
             prior: PriorRule::from_settings(settings),

@@ -130,6 +130,11 @@ fn enclosed(block: Block, recalled: &[&Candidate], options: &Options) -> String 
     if records.is_empty() { String::new() } else { fence::enclose(block.note(&options.wording), &records) }
 }
 
+/// Inserts a text before the words of a message.
+pub(super) fn insert_before(to: &mut Object, text: &str) -> Result<()> {
+    insert_text(to, text, Side::Before)
+}
+
 /// On which side of a message's content a text is inserted.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {

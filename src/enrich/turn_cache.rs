@@ -33,6 +33,8 @@ pub(super) struct CachedTurn {
     pub(super) trace_id: String,
     /// The recalled records, best first.
     pub(super) recalled: Vec<RecalledPart>,
+    /// Whether the part of the session before a compaction was carried over.
+    pub(super) carries: bool,
 }
 
 /// Reads the newest account with a digest.
@@ -41,9 +43,10 @@ pub(super) fn look_up(store: &mut dyn Store, turn: &Turn, digest: &str) -> Resul
     let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };
     let newest = store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
-        let Account { memories, recent, recalled, documents, actions, .. } = Account::from_record(&record);
+        let account = Account::from_record(&record);
+        let Account { memories, recent, recalled, documents, actions, carried, .. } = account;
         let recalled =
             actions.into_iter().chain(memories).chain(recent).chain(recalled).chain(documents).collect();
-        CachedTurn { recalled, trace_id: record.trace_id }
+        CachedTurn { recalled, trace_id: record.trace_id, carries: carried.is_some() }
     }))
 }

@@ -36,6 +36,11 @@ const DIGEST_MEMBER: &str = "digest";
 /// The member that says of a turn that its scope is a session.
 const SESSION_MEMBER: &str = "session";
 
+/// The member with the id of the session of the client's program.
+const CLIENT_SESSION: &str = "client_session";
+/// The member that says that the part of the session before a compaction was carried over.
+const CARRIED: &str = "carried";
+
 /// The member that says of a part that it is recalled always.
 const PINNED: &str = "pinned";
 const NEWER: &str = "newer";
@@ -102,6 +107,10 @@ pub struct Account {
     pub considered: Option<Considered>,
     /// Whether the request continues a session.
     pub session: bool,
+    /// The id of the session of the client's program, if it names it.
+    pub client_session: Option<String>,
+    /// The part of the session before a compaction that was carried over.
+    pub carried: Option<CarriedPart>,
     /// The prompt tokens that the provider reports.
     pub prompt_tokens: Option<u64>,
     /// The tokens of the answer that the provider reports, and the prompt tokens that it read from its cache.
@@ -111,6 +120,21 @@ pub struct Account {
     pub cut: bool,
     /// The part of the turn in the comparison of turns with and without recall; `None` if there is none.
     pub comparison: Option<Comparison>,
+}
+
+/// The part of a session before a compaction that was carried over: its records before a time yield the text exactly.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CarriedPart {
+    /// The digest of the session and the summary, by which later requests know the compaction.
+    pub digest: String,
+    /// The time of the compaction, in milliseconds since 1970, UTC.
+    pub before: i64,
+    /// The model whose tokens were counted.
+    pub model: String,
+    /// The number of actions of the part, and of those which the text has.
+    pub actions: u64,
+    pub shown: u64,
+    pub tokens: u64,
 }
 
 /// A record that was recalled.
@@ -235,6 +259,8 @@ impl Account {
                 beyond: number(members, "beyond_reach"),
             }),
             session: members.get(SESSION_MEMBER) == Some("true"),
+            client_session: text(members, CLIENT_SESSION),
+            carried: members.object(CARRIED).ok().flatten().and_then(|part| CarriedPart::parse(&part)),
             prompt_tokens: reported("prompt_tokens"),
             completion_tokens: reported("completion_tokens"),
             cached_tokens: reported("cached_tokens"),
@@ -300,6 +326,12 @@ impl Account {
         if self.session {
             members.set(SESSION_MEMBER, "true");
         }
+        if let Some(session) = &self.client_session {
+            members.set_text(CLIENT_SESSION, session);
+        }
+        if let Some(carried) = &self.carried {
+            members.set(CARRIED, carried.to_json());
+        }
         if let Some(comparison) = &self.comparison {
             comparison.set_members(&mut members);
         }
@@ -333,6 +365,27 @@ impl RecalledPart {
         let (id, tokens) = (quote(&self.id), self.tokens);
         format!(
             "{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{pinned}{quoted}{newer}{files}{confidence}{document}}}"
+        )
+    }
+}
+
+impl CarriedPart {
+    fn parse(part: &Object) -> Option<CarriedPart> {
+        Some(CarriedPart {
+            digest: text(part, "digest")?,
+            before: part.integer("before").ok()??,
+            model: text(part, "model").unwrap_or_default(),
+            actions: number(part, "actions"),
+            shown: number(part, "shown"),
+            tokens: number(part, "tokens"),
+        })
+    }
+
+    fn to_json(&self) -> String {
+        let CarriedPart { digest, before, model, actions, shown, tokens } = self;
+        let (digest, model) = (quote(digest), quote(model));
+        format!(
+            "{{\"digest\":{digest},\"before\":{before},\"model\":{model},\"actions\":{actions},\"shown\":{shown},\"tokens\":{tokens}}}"
         )
     }
 }

@@ -93,7 +93,7 @@ impl ActionFilter {
         if self.is_empty() {
             return true;
         }
-        if record.kind != &ACTION || self.failed && !has_failed(record) {
+        if record.kind != &ACTION || self.failed && !record.failed() {
             return false;
         }
         let command = record.member_text(COMMAND);
@@ -127,6 +127,22 @@ fn ends_with(path: &str, end: &str) -> bool {
 }
 
 impl Action {
+    /// Reads a stored action. A member that is missing or has another type counts as absent.
+    pub fn from_record(record: &StoredRecord) -> Action {
+        let text = |member| Some(record.member_text(member)).filter(|text| !text.is_empty());
+        let paths = Some(record.member_texts(PATHS)).filter(|paths| !paths.is_empty());
+        let purpose = text(COMMAND).map(Purpose::Command).or_else(|| paths.map(Purpose::Paths));
+        let purpose = purpose.or_else(|| text(PATTERN).map(Purpose::Pattern));
+        Action {
+            call: record.member_text(CALL),
+            tool: record.member_text(TOOL),
+            program: text(PROGRAM),
+            purpose: purpose.or_else(|| text(QUERY).map(Purpose::Query)),
+            lines: record.members.integer(LINES).ok().flatten().map(i64::unsigned_abs),
+            error: (record.members.get(FAILED) == Some("true")).then(|| record.member_text(ERROR)),
+        }
+    }
+
     /// The line of the action, without a scope, a trace and a time.
     pub fn to_line(&self) -> Object {
         let mut line = Object::default();

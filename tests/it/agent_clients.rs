@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A home before a provider, whose clock goes on, with a project.
-fn home(provider: &Fake) -> Home {
+pub(crate) fn home(provider: &Fake) -> Home {
     let home = home_at(&provider.url()).without("RSV_TEST_NOW");
     std::fs::create_dir_all(home.path("garden/.git")).unwrap();
     home
@@ -31,7 +31,7 @@ fn run(home: &Home, mut command: Command, words: &[&str], variables: &[(&str, &s
 }
 
 /// Runs an agent as `rsv-proxy AGENT` in a project, and returns what it printed.
-fn agent(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> String {
+pub(crate) fn agent(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> String {
     let ran = run(home, home.command("rsv-proxy"), &[&["--port", "0"], words].concat(), variables);
     assert_eq!(ran.status, 0, "{ran}");
     ran.stdout
@@ -43,7 +43,7 @@ fn users(home: &Home) -> Vec<Value> {
     said.into_iter().filter(|(role, _)| role == "user").map(|(_, content)| content).collect()
 }
 
-const KEY: [(&str, &str); 1] = [("ANTHROPIC_API_KEY", "sk-ant-api03-mine")];
+pub(crate) const KEY: [(&str, &str); 1] = [("ANTHROPIC_API_KEY", "sk-ant-api03-mine")];
 
 /// Keeps: The agents run as they are.
 #[test]

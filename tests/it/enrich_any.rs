@@ -50,6 +50,7 @@ fn options() -> impl Strategy<Value = Options> {
                 target: Address::parse("viking://resources").unwrap(),
                 min_score: None,
                 archives: false,
+                carries: true,
                 session: false,
                 holdout: 0.0,
                 prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },

@@ -134,6 +134,7 @@ impl ChatTurn {
             body,
             parsed: None,
             scope: RequestScope { scope: self.scope.clone(), reach: Reach::Partition },
+            client_session: None,
             caller: Caller { keys, ..Caller::default() },
             mode: MemoryMode::from_request(headers, settings, &self.scope)?,
             overrides: recall_override(headers).into_iter().collect(),

@@ -14,6 +14,8 @@ use std::sync::{Arc, Weak};
 
 /// The header by which a client chooses the records to recall.
 const RECALL_HEADER: &str = "x-rsv-recall";
+/// The headers in which Claude Code, Codex and opencode name their sessions.
+const SESSION_HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "x-session-id"];
 /// The header in which opencode names the session whose agent began the one of the request.
 const PARENT_SESSION_HEADER: &str = "x-parent-session-id";
 
@@ -32,6 +34,8 @@ pub(in crate::proxy) struct ChatRequest {
     /// The body as it was read already.
     pub(in crate::proxy) parsed: Option<api::Request>,
     pub(in crate::proxy) scope: RequestScope,
+    /// The session of the client's program, if a header names it.
+    pub(in crate::proxy) client_session: Option<String>,
     pub(in crate::proxy) caller: Caller,
     pub(in crate::proxy) mode: MemoryMode,
     pub(in crate::proxy) overrides: Vec<Override>,
@@ -60,6 +64,7 @@ impl ChatRequest {
             body: request_body::parse(body)?,
             parsed: None,
             scope,
+            client_session: client_session(&head.headers),
             caller: relay_headers::caller(head, keys),
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
@@ -87,6 +92,12 @@ impl ChatRequest {
             None => self.body.get("stream") == Some("true"),
         }
     }
+}
+
+/// The session of the client's program, by the first header that names one.
+fn client_session(headers: &HeaderMap) -> Option<String> {
+    let value = SESSION_HEADERS.iter().find_map(|name| headers.get(*name))?;
+    value.to_str().ok().map(str::to_owned)
 }
 
 /// The records to recall, by the client's header.

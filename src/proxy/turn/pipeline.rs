@@ -2,11 +2,12 @@
 //! the pipe of the tools gives.
 
 use super::chat_request::ChatRequest;
+use super::histories::Histories;
 use super::memory_headers::TurnReport;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use crate::api::Request;
-use crate::enrich::{self, Begun, Degraded, Enriched, Memory, RecallStep, Recalled, Schedule, Turn};
+use crate::enrich::{self, Begun, CutPart, Degraded, Enriched, Memory, RecallStep, Recalled, Schedule, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
@@ -40,6 +41,8 @@ pub(in crate::proxy) struct ActiveTurn {
     is_session: bool,
     attempt: Attempt,
     mode: MemoryMode,
+    /// The part of its session before a compaction, which is to be archived.
+    cut: Option<CutPart>,
     client: Weak<()>,
     timer: TurnTimer,
     _pending: PendingGuard,
@@ -55,6 +58,7 @@ pub(in crate::proxy) struct TurnPipeline {
     forwarder: Forwarder,
     windows: ServedWindows,
     dedup: RetryDedup,
+    histories: Histories,
     /// A permit for each request whose tokens are counted at the same time, which takes memory.
     preparing: Semaphore,
     auto_commit: Option<Arc<AutoCommit>>,
@@ -81,6 +85,7 @@ impl TurnPipeline {
             forwarder,
             windows,
             dedup,
+            histories: Histories::default(),
             preparing: Semaphore::new(MAX_PREPARING),
             auto_commit: None,
         }
@@ -121,10 +126,14 @@ impl TurnPipeline {
     ) -> std::result::Result<(ActiveTurn, Enriched), Failure> {
         // A client must not choose a scope or an account.
         request.body.take("rsv");
-        let body = match request.parsed {
+        let mut body = match request.parsed {
             Some(parsed) => parsed,
             None => Request::parse(request.api, request.body)?,
         };
+        body.name_session(request.client_session.take());
+        if request.mode != MemoryMode::Off {
+            self.histories.mark(&request.scope.scope, &mut body);
+        }
         let ProxyConfig { settings, chat_settings, .. } = &*self.config;
         let mut settings = Cow::Borrowed(if request.is_session { chat_settings } else { settings });
         for one in &request.overrides {
@@ -141,7 +150,8 @@ impl TurnPipeline {
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);
-        let enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
+        let mut enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
+        let cut = enriched.cut.take();
         if enriched.account.degraded.is_some() {
             self.config.metrics.degraded_turns.inc();
         }
@@ -149,7 +159,8 @@ impl TurnPipeline {
         self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
         let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, .. } = request;
-        Ok((ActiveTurn { scope, is_session, attempt, mode, client, timer, _pending: pending }, enriched))
+        let turn = ActiveTurn { scope, is_session, attempt, mode, cut, client, timer, _pending: pending };
+        Ok((turn, enriched))
     }
 
     /// The second step where the answer is streamed: asks the provider.
@@ -211,6 +222,9 @@ impl TurnPipeline {
                     turn.is_session || self.config.settings.boolean("session.auto") == Some(true);
                 if let Some(commits) = self.auto_commit.as_ref().filter(|_| is_committed) {
                     commits.on_turn(&scope);
+                }
+                if let (Some(commits), Some(cut)) = (&self.auto_commit, turn.cut) {
+                    commits.on_compaction(&scope, cut);
                 }
             }
             Err(error) => self.queue.report_lost(&trace_id, &error.to_string()),

@@ -6,6 +6,7 @@ use super::foreground::Foreground;
 use super::session_commit::{ModelFailure, SessionCommits};
 use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
+use crate::enrich::CutPart;
 use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::visibility::Visibility;
@@ -173,6 +174,27 @@ impl AutoCommit {
         if let Some(idle) = self.rule.idle {
             self.await_idle(session, idle);
         }
+    }
+
+    /// Archives the part of a session of a client before a compaction.
+    pub(in crate::proxy) fn on_compaction(self: &Arc<AutoCommit>, scope: &Scope, cut: CutPart) {
+        let (own, scope) = (self.clone(), scope.clone());
+        self.blocking.spawn_task(async move {
+            own.queue.stored(&scope).await;
+            let permit = own.may_run.acquire().await;
+            if own.state().is_ending {
+                return;
+            }
+            let (commits, name, foreground) = (own.commits.clone(), scope.clone(), own.foreground.clone());
+            let done = own.blocking.spawn(move || {
+                foreground.wait_until_idle();
+                commits.commit_part(&name, &cut)
+            });
+            if let Ok(Err(error)) = done.await {
+                own.config.diagnostics.fault(&error.at(format_args!("the archive of a part of {scope}")));
+            }
+            drop(permit);
+        });
     }
 
     /// Has a session committed after a time, unless it has another turn.

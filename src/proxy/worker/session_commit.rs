@@ -7,13 +7,14 @@ use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
 use crate::backfill;
 use crate::distill::{self, Patterns, UncommittedSession};
+use crate::enrich::CutPart;
 use crate::error::{Error, Result};
 use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::visibility::Visibility;
-use crate::record::{Commit, Draft, Line, Object, Scope, StoredRecord};
+use crate::record::{Commit, Draft, EXTRACTED_FROM_MEMBER, Line, Object, Scope, StoredRecord, quote};
 use crate::store::{self, Store, Uncommitted};
 use crate::structured::Model;
 use std::collections::HashSet;
@@ -114,6 +115,34 @@ impl SessionCommits {
             }
             attempt += 1;
         }
+    }
+
+    /// Commits the part of a session of a client before a compaction, by rule; the content of its archive is what was
+    /// done. Nothing, if all of it is committed.
+    pub(super) fn commit_part(&self, scope: &Scope, cut: &CutPart) -> Result<()> {
+        let _running = self.begin(scope);
+        let mut store = self.stores.open_to_serve()?;
+        let content = cut.content(&mut *store, scope)?;
+        let mut found = store::uncommitted(&mut *store, scope, MAX_MESSAGES)?;
+        found.messages.retain(|one| one.timestamp < cut.before && content.traces.contains(&one.trace_id));
+        if found.messages.is_empty() {
+            return Ok(());
+        }
+        let told: Vec<String> = found.messages.iter().map(|message| quote(&message.id)).collect();
+        let patterns = self.config.settings.text("session.patterns").map(PathBuf::from);
+        let line = distill::commit_by_rule(&gathered(scope, found)?, &Patterns::load(patterns.as_deref())?)?;
+        let mut commit = Commit::parse(line)?;
+        if !content.text.is_empty() {
+            commit.archive.set_text("content", &content.text);
+            commit.archive.set(EXTRACTED_FROM_MEMBER, format!("[{}]", told.join(",")));
+        }
+        if !commit.memories.is_empty() {
+            self.add_near(&mut commit, &mut *store)?;
+        }
+        let commit = merge::decide(commit, None, &mut |_| {})?;
+        let stored = store_line(&self.config, &mut *store, "the commit", commit.into_line());
+        self.config.metrics.commits.add(stored.is_ok());
+        stored
     }
 
     /// Makes the commit of the uncommitted messages. No connection is kept while a model is asked.

@@ -1,0 +1,71 @@
+//! The histories of the sessions of clients' programs. Of a session whose earlier messages are gone while it goes on,
+//! without a summary that is known, the part before is carried over as after a compaction.
+
+use crate::api::Request;
+use crate::record::Scope;
+use rustc_hash::FxHasher;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+/// The most sessions that are known.
+const MAX_SESSIONS: usize = 1024;
+
+/// The fewest messages of a session of which earlier ones can be gone: shorter ones are begun anew.
+const MIN_MESSAGES: usize = 8;
+
+/// The sessions that this process has seen, each in its scope.
+#[derive(Default)]
+pub(super) struct Histories(Mutex<HashMap<(Scope, String), History>>);
+
+/// The last request of a session.
+struct History {
+    messages: usize,
+    /// The digest of the words with which it begins.
+    beginning: u64,
+    loss: Option<Loss>,
+}
+
+/// The loss of the beginning of a session.
+#[derive(Clone, Copy)]
+struct Loss {
+    /// The digest of the last turn since, and whether the user began it since.
+    turn: u64,
+    has_turn: bool,
+}
+
+impl Histories {
+    /// Marks a request whose session has lost its beginning, up to the end of the next turn that the user begins.
+    pub(super) fn mark(&self, scope: &Scope, request: &mut Request) {
+        let Some(session) = request.client_session().filter(|_| !request.is_side_call()) else { return };
+        let (messages, beginning) = (request.message_count(), digest(&request.beginning()));
+        let turn = digest(&request.turn_key().iter().flatten().map(|one| one.to_json()).collect::<Vec<_>>());
+        let begins_turn = request.ends_with_user();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_SESSIONS {
+            known.clear();
+        }
+        let key = (scope.clone(), session);
+        let loss = known.get(&key).and_then(|last| {
+            if last.messages >= MIN_MESSAGES && messages * 2 <= last.messages && beginning != last.beginning {
+                return Some(Loss { turn, has_turn: begins_turn });
+            }
+            match last.loss? {
+                loss if loss.turn == turn => Some(loss),
+                loss if loss.has_turn => None,
+                _ => Some(Loss { turn, has_turn: true }),
+            }
+        });
+        known.insert(key, History { messages, beginning, loss });
+        drop(known);
+        if let Some(loss) = loss {
+            request.mark_compaction(loss.has_turn);
+        }
+    }
+}
+
+fn digest(of: &impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
