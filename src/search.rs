@@ -51,6 +51,9 @@ use crate::text::{Occur, Term};
 use expand::Surroundings;
 use hybrid::Wanted;
 
+/// The least number of hits that are fetched at first where only some actions are wanted.
+const MIN_FETCHED_ACTIONS: usize = 256;
+
 /// The growth of the next fetch if too many hits of the last one were filtered out.
 const FETCH_GROWTH: usize = 4;
 
@@ -134,7 +137,8 @@ pub fn find<'a>(
     };
     let hits = match by {
         By::Words => {
-            let terms = parse_terms(question)?;
+            let mut terms = parse_terms(question)?;
+            terms.extend(newest::terms(&options.actions));
             link_newest(store);
             filtered(options, |limit| Ok(store.find(&terms, Occur::All, which, limit)?))?
         }
@@ -178,6 +182,9 @@ fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, pend
 /// The hits of `find` that pass the filter; fetches more until there are enough.
 fn filtered(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
     let mut fetched = options.limit;
+    if fetched > 0 && !options.actions.is_empty() {
+        fetched = fetched.max(MIN_FETCHED_ACTIONS);
+    }
     loop {
         let mut hits = find(fetched)?;
         let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);

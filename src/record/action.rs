@@ -88,6 +88,14 @@ impl ActionFilter {
         *self == ActionFilter::default()
     }
 
+    /// Words that the indexed text of every such action holds, possibly within longer ones.
+    pub fn words(&self) -> Vec<&str> {
+        let name =
+            self.file.as_deref().and_then(|file| file.rsplit(['/', '\\']).find(|name| !name.is_empty()));
+        let command = self.command.as_deref().unwrap_or_default();
+        name.into_iter().chain(words_of_command(command)).collect()
+    }
+
     /// Whether a record meets the conditions.
     pub fn admits(&self, record: &StoredRecord) -> bool {
         if self.is_empty() {

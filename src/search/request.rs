@@ -113,11 +113,6 @@ impl<'a> Request<'a> {
         self.ranking().is_by_meaning()
     }
 
-    /// Whether conditions alone choose the hits, the newest first.
-    pub(super) fn is_of_newest(&self) -> bool {
-        !self.options.actions.is_empty() && self.question().trim().is_empty()
-    }
-
     pub(super) fn ranking(&self) -> Ranking {
         self.ranking.unwrap_or(if self.is_in_tree() { Ranking::Auto } else { Ranking::Keyword })
     }

@@ -235,7 +235,8 @@ impl<'a> Searcher<'a> {
     }
 
     fn goes_by_meaning(&self, request: &Request) -> bool {
-        request.is_by_meaning() && !self.must_use_words && !request.is_of_newest()
+        // Actions have no vectors.
+        request.is_by_meaning() && !self.must_use_words && request.options.actions.is_empty()
     }
 
     /// Whether hits have all of the words.

@@ -247,7 +247,8 @@ fn a_client_finds_actions_by_file_command_and_failure() {
     );
     let text = answer["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("> sqlx migrate run; failed: error: no such table\n"), "{text}");
-    assert_eq!(calls(&recall(json!({"query": "mismatch", "kinds": ["action"]}))).len(), 1);
+    let found = calls(&recall(json!({"query": "mismatch", "kinds": ["action"]})));
+    assert_eq!(found[0], "cd /home/me/shop && cargo test webhook");
     assert_eq!(calls(&recall(json!({"file": "repay.rs"}))), [json!(["/home/me/shop/src/repay.rs"])]);
     assert_eq!(calls(&recall(json!({"command": "cargo test", "query": "webhook", "failed": true}))).len(), 1);
     assert_eq!(calls(&recall(json!({"query": "mismatch"}))).len(), 0);
