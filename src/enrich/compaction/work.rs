@@ -187,10 +187,7 @@ impl<'a> Work<'a> {
         }
         let mut cures = if files.is_empty() { commands } else { files };
         cures.truncate(MAX_CURES);
-        let told = match cures.is_empty() {
-            true => "done again".to_owned(),
-            false => cures.join(", "),
-        };
+        let told = if cures.is_empty() { "done again".to_owned() } else { cures.join(", ") };
         (told + outcome, cures)
     }
 
