@@ -231,7 +231,7 @@ impl Begun {
     pub fn known(&self, options: &Options) -> Recalled {
         match &self.recall {
             RecallState::Known(recalled) => recalled.clone(),
-            RecallState::Open(question) => question.unsearched(&self.turn.request.turns, options),
+            RecallState::Open(question) => question.unsearched(&self.turn.request, options),
         }
     }
 
@@ -248,7 +248,7 @@ impl Begun {
         let (RecallState::Open(question), Some(message)) = (&self.recall, self.message()) else {
             return self.known(options);
         };
-        let asked = (&self.turn.request.turns, message);
+        let asked = (&self.turn.request, message);
         question.recall(asked, memory, (turn, options), schedule, publish).unwrap_or_else(|error| {
             memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
             let why = Degraded::StoreFailed(error.to_string());

@@ -5,10 +5,10 @@ use super::client_text::own_words;
 use super::compaction::{self, Compaction};
 use super::messages;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
-use super::reading::{FAILED, Reading, UserPlace};
+use super::reading::{FAILED, Reading, UserPlace, unread};
 use super::responses;
 use super::splice;
-use crate::chat::{self, Rsv};
+use crate::chat::{self, Rsv, fence};
 use crate::error::Result;
 use crate::record::{Action, Object};
 use std::borrow::Cow;
@@ -230,6 +230,24 @@ impl Request {
                 .chain(turns[..=user].iter().map(unmarked))
                 .collect(),
         })
+    }
+
+    /// The JSON of the messages in which its client keeps blocks that were recalled earlier, or beside it, by a hook or a
+    /// tool; empty if there are none. A block that gives way to a new one does not count.
+    pub fn kept_blocks(&self) -> Cow<'_, str> {
+        let Some(wire) = &self.wire else {
+            let earlier = &self.turns.messages[..self.turns.last_user().unwrap_or(0)];
+            let json = earlier.iter().map(Object::to_json);
+            return json.filter(|json| fence::may_be_in_json(json).0).collect::<String>().into();
+        };
+        let json = wire.body.get(self.turns_member()).unwrap_or_default();
+        if !fence::may_be_in_json(json).0 {
+            return "".into();
+        }
+        let last = wire.user.as_ref().and_then(|user| Some(unread(json).get(user.number)?.range().start));
+        let last = last.unwrap_or(json.len());
+        let end = if fence::may_be_in_json(&json[last..]).1 { last } else { json.len() };
+        json[..end].into()
     }
 
     /// The key that all attempts at the same request share.

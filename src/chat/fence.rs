@@ -5,8 +5,9 @@ use super::array;
 pub use super::control_tokens::escape_control_tokens;
 use crate::record::{
     ACTION, Content, DOCUMENT, LINE_ENDS, MAX_ADDRESS_BYTES, MEMORY, Object, RecordKind, Role, SCHEME, Scope,
-    StoredRecord, begins_memory_heading, time,
+    StoredRecord, begins_memory_heading, quote, time,
 };
+use memchr::memmem;
 
 const FENCE_BEGIN: &str = "<rsv-memory>";
 const FENCE_END: &str = "</rsv-memory>";
@@ -86,12 +87,31 @@ fn entry_of(timestamp: i64, heading: &str, scope: &Scope, text: &str) -> String 
     let date = time::minute(timestamp);
     let mut entry = [&*date, " ", heading, " (", &partition, "/", &instance, "):\n"].concat();
     entry.reserve(text.len() + 2 * QUOTE_PREFIX.len());
+    quote_into(text, &mut entry);
+    entry
+}
+
+/// The lines of a text as an entry has them.
+fn quote_into(text: &str, entry: &mut String) {
     for line in escape_control_tokens(text).split(LINE_ENDS) {
         entry.push_str(QUOTE_PREFIX);
         entry.push_str(line);
         entry.push('\n');
     }
-    entry
+}
+
+/// Whether the JSON of messages has a text in a block, as programs write it that escape no more than they must.
+pub fn is_quoted_in(json: &str, text: &str) -> bool {
+    let mut lines = String::new();
+    quote_into(text, &mut lines);
+    let lines = quote(&lines);
+    memmem::find(json.as_bytes(), lines[1..lines.len() - 1].as_bytes()).is_some()
+}
+
+/// Whether the JSON of messages may have a block, and whether a text in it begins with one.
+pub fn may_be_in_json(json: &str) -> (bool, bool) {
+    let has = |beginning: &str| memmem::find(json.as_bytes(), beginning.as_bytes()).is_some();
+    (has(FENCE_BEGIN), has(&format!("\"{FENCE_BEGIN}")))
 }
 
 /// Data for a model between two tags of a name. The text cannot close them: where it has such a tag itself,

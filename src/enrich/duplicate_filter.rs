@@ -1,6 +1,7 @@
 //! Leaves out candidates whose text the request or another candidate already holds.
 
-use crate::chat::{self, Request, fence};
+use crate::api;
+use crate::chat::{self, fence};
 use crate::record::{Content, LeftOut, Object, Role, StoredRecord};
 use crate::redact::Redactor;
 use memchr::memmem;
@@ -11,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct DuplicateFilter {
     /// The request's own turns, by role.
     request: HashMap<Role, Turns>,
+    /// The JSON of the messages in which the client keeps what was recalled before.
+    kept_blocks: String,
     /// Knows the same text with and without its secrets.
     redactor: Option<Redactor>,
     /// The ids of the messages that passed, by role and text.
@@ -33,9 +36,9 @@ const BEGINNING_BYTES: usize = 16;
 
 impl DuplicateFilter {
     /// A filter for a request, which is known in the form in which the redactor would have it stored too.
-    pub(super) fn new(request: &Request, redactor: Option<&Redactor>) -> DuplicateFilter {
+    pub(super) fn new(request: &api::Request, redactor: Option<&Redactor>) -> DuplicateFilter {
         let mut turns: HashMap<Role, Turns> = HashMap::new();
-        for turn in &request.messages {
+        for turn in &request.turns.messages {
             if let Some(role) = chat::role(turn) {
                 let turns = turns.entry(role).or_default();
                 turns.add(&fence::remove(&chat::text(turn)));
@@ -44,8 +47,14 @@ impl DuplicateFilter {
                 }
             }
         }
-        let redactor = redactor.cloned();
-        DuplicateFilter { request: turns, redactor, seen: Mutex::default(), left_out: Mutex::default() }
+        let (kept_blocks, redactor) = (request.kept_blocks().into_owned(), redactor.cloned());
+        DuplicateFilter {
+            request: turns,
+            kept_blocks,
+            redactor,
+            seen: Mutex::default(),
+            left_out: Mutex::default(),
+        }
     }
 
     pub(super) fn passes(&self, record: &StoredRecord) -> bool {
@@ -55,7 +64,9 @@ impl DuplicateFilter {
             "duplicate"
         } else if fence::is_fragment(&text) {
             "fragment"
-        } else if role.and_then(|role| self.request.get(&role)).is_some_and(|turns| turns.contain(&text)) {
+        } else if role.and_then(|role| self.request.get(&role)).is_some_and(|turns| turns.contain(&text))
+            || self.is_kept(record)
+        {
             "in_request"
         } else if *locked(&self.seen).entry((role, self.redacted(text))).or_insert(record.id.clone())
             != record.id
@@ -68,10 +79,15 @@ impl DuplicateFilter {
         false
     }
 
-    /// Whether a turn of the request, whoever wrote it, holds the text of a record.
+    /// Whether the request, whoever wrote its turns, holds the text of a record.
     pub(super) fn is_in_request(&self, record: &StoredRecord) -> bool {
         let text = record.text.trim();
-        !text.is_empty() && self.request.values().any(|turns| turns.contain(text))
+        !text.is_empty() && self.request.values().any(|turns| turns.contain(text)) || self.is_kept(record)
+    }
+
+    /// Whether the client keeps the text of a record from an earlier recall.
+    fn is_kept(&self, record: &StoredRecord) -> bool {
+        !self.kept_blocks.is_empty() && fence::is_quoted_in(&self.kept_blocks, &record.shown_text())
     }
 
     fn redacted(&self, text: String) -> String {

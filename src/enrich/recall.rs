@@ -12,7 +12,8 @@ use super::options::Options;
 use super::relevance::Relevance;
 use super::schedule::{RecallStep, Schedule};
 use super::turn::{Memory, Turn};
-use crate::chat::{self, Request, fence};
+use crate::api;
+use crate::chat::{self, fence};
 use crate::error::Result;
 use crate::ranking::weights;
 use crate::recall_rules::RecallRules;
@@ -65,7 +66,7 @@ impl Question {
     }
 
     /// The recall without a search: the pinned and the last messages, and the steps that are missing.
-    pub(super) fn unsearched(&self, request: &Request, options: &Options) -> Recalled {
+    pub(super) fn unsearched(&self, request: &api::Request, options: &Options) -> Recalled {
         let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
         let known = Recalled { candidates: self.known(&duplicates), ..Recalled::default() };
         self.without(known, &STEPS, options)
@@ -98,7 +99,7 @@ impl Question {
     /// schedule. `publish` gets what is known after each.
     pub(super) fn recall(
         &self,
-        (request, message): (&Request, &Object),
+        (request, message): (&api::Request, &Object),
         memory: &mut Memory,
         (turn, options): (&Turn, &Options),
         schedule: &Schedule,
@@ -151,7 +152,7 @@ impl Question {
         if options.actions {
             publish(&recall.without(&STEPS[4..]));
             let found = recall.step(RecallStep::Actions, memory, |recall, memory| {
-                let asked = (&*text, request, &*recall.recalled.candidates);
+                let asked = (&*text, &request.turns, &*recall.recalled.candidates);
                 related_actions(&mut *memory.store, asked, options.reach.around(turn.scope))
             });
             recall.recalled.candidates.splice(0..0, found);

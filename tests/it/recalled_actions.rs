@@ -148,3 +148,45 @@ fn recalled_actions_take_a_tenth_of_the_room_and_none_that_the_request_holds() {
         first(&ask(json!([{"role": "user", "content": question}]), "128000"))
     );
 }
+
+on_each_store!(what_a_client_keeps_from_an_earlier_recall_is_not_recalled_again);
+/// Keeps: What a hook or a tool recalled earlier in a session is not recalled again while the client keeps it.
+fn what_a_client_keeps_from_an_earlier_recall_is_not_recalled_again(home: Home) {
+    let said = ["The barn owls nest in the \"old mill\" of Évora.", "Barn owls hunt at dusk,\nby ear."];
+    for (said, at) in said.iter().zip(1000..) {
+        let line =
+            json!({"role": "user", "content": said, "partition": "shop", "instance": "s1", "timestamp": at});
+        home.run("rsv-import", &["-q"], format!("{line}\n")).ok();
+    }
+    let hook = home.run("rsv-search", &["-p", "shop", "--format", "block", "mill"], "").ok();
+    assert!(hook.contains("old mill") && !hook.contains("dusk"), "{hook}");
+    let reminder =
+        json!({"type": "text", "text": format!("<system-reminder>\nhook: {hook}</system-reminder>")});
+    let words = |text: &str| json!({"type": "text", "text": text});
+    let question = words("Where do the barn owls nest, and when do barn owls hunt?");
+    let answer = json!({"role": "assistant", "content": "At night."});
+    let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": hook}]);
+    let call =
+        json!([{"type": "tool_use", "id": "toolu_1", "name": "memory_search", "input": {"query": "mill"}}]);
+    let counts = |messages: Value| {
+        let request = json!({"model": "claude", "max_tokens": 9, "system": "s", "messages": messages});
+        let line =
+            lines_of(&home.run("rsv-enrich", &["-q", "-p", "shop"], format!("{request}\n")).ok()).remove(0);
+        let sent = line.to_string();
+        (sent.matches("old mill").count(), sent.matches("dusk").count())
+    };
+    // As it is, with the hook's block in an earlier turn, beside the present words, and in the result of a tool.
+    assert_eq!(counts(json!([{"role": "user", "content": [question]}])), (1, 1));
+    let earlier = json!({"role": "user", "content": [reminder, words("Hello")]});
+    assert_eq!(counts(json!([earlier, answer, {"role": "user", "content": [question]}])), (1, 1));
+    assert_eq!(counts(json!([{"role": "user", "content": [reminder, question]}])), (1, 1));
+    let asked = json!({"role": "user", "content": [words("Hello")]});
+    let tool = [json!({"role": "assistant", "content": call}), json!({"role": "user", "content": result})];
+    assert_eq!(
+        counts(json!([asked, tool[0], tool[1], answer, {"role": "user", "content": [question]}])),
+        (1, 1)
+    );
+    // A block of an earlier run gives way to the new one.
+    let enriched = words(&format!("{hook}{}", question["text"].as_str().unwrap()));
+    assert_eq!(counts(json!([{"role": "user", "content": [enriched]}])), (1, 1));
+}
