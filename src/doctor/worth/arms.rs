@@ -52,7 +52,9 @@ impl Arms {
         let mut which = Select::records(vec![&ACCOUNT], scopes.clone());
         for _ in 0..MAX_REQUESTS / PAGE {
             let page = store.last_of(&which, PAGE)?;
-            page.iter().for_each(|account| arms.add(account));
+            for account in &page {
+                arms.add(account);
+            }
             match page.first() {
                 Some(first) if page.len() == PAGE => which.before = Some(first.position()),
                 _ => break,
