@@ -140,7 +140,7 @@ pub fn begin(
     }
     rsv.user = request.said();
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id.take());
-    let mut comparison = options.comparison(&request, turn.scope);
+    let mut comparison = holdout::comparison(&request, turn.scope, options);
     let arm = comparison.as_ref().map(|comparison| comparison.arm);
     let (mut carried, nothing) = (None, |why| (RecallState::Known(Recalled::degraded(why)), None));
     let (recall, digest) = match store {

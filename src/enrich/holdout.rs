@@ -1,16 +1,27 @@
 //! Which conversations get no recall, so that turns with and without it can be compared. The arm follows from names
 //! alone, so that every process decides alike, and all turns of a conversation are in one arm.
 
+use super::options::Options;
 use super::recall::text_of;
 use crate::api::{self, Request};
 use crate::record::{Arm, Comparison, Scope};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// The part of a request in the comparison without its sign of a follow-up, where a share (0 to 1) of the conversations gets no recall. The
-/// conversation is the session that the program names; else the instance, if it is named for itself or is a session of
-/// rsv; else what begins with the first message of the user, which each request repeats.
-pub(super) fn comparison(request: &Request, scope: &Scope, is_session: bool, share: f64) -> Comparison {
+/// The part of a request in the comparison of turns with and without recall, without its sign of a follow-up; `None` if
+/// there is no comparison, or if nothing would be recalled anyway.
+pub(super) fn comparison(request: &Request, scope: &Scope, options: &Options) -> Option<Comparison> {
+    let is_compared = options.holdout > 0.0
+        && !options.recalls_nothing()
+        && !request.is_side_call()
+        && request.turns.last_user().is_some();
+    is_compared.then(|| assign(request, scope, options.session, options.holdout))
+}
+
+/// Assigns a conversation to an arm; a share (0 to 1) of them gets no recall. The conversation is the session that the
+/// program names; else the instance, if it is named for itself or is a session of rsv; else what begins with the first
+/// message of the user, which each request repeats.
+fn assign(request: &Request, scope: &Scope, is_session: bool, share: f64) -> Comparison {
     let first = || {
         let text = request.turns.first_user().map(text_of).unwrap_or_default();
         // Of the last message of a request, the additions of a program are gone already.
@@ -46,7 +57,7 @@ mod tests {
     fn compared(api: Api, body: &serde_json::Value, instance: &str, share: f64) -> Comparison {
         let request = Request::parse(api, Object::parse(&body.to_string()).unwrap()).unwrap();
         let scope = Scope::new(Some("work"), Some(instance)).unwrap();
-        comparison(&request, &scope, false, share)
+        assign(&request, &scope, false, share)
     }
 
     #[test]

@@ -1,16 +1,13 @@
 //! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
 use super::client_project::ClientProject;
-use super::holdout;
 use crate::api::Request;
 use crate::backfill;
 use crate::chat::fence;
 use crate::config::{Settings, StoredActions};
 use crate::error::Result;
 use crate::memory::PriorRule;
-use crate::record::{
-    ACTION, Address, Comparison, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds,
-};
+use crate::record::{ACTION, Address, DOCUMENT, MEMORY, Reach, RecordKind, RequestScope, Scope, kinds};
 use crate::redact::Redactor;
 use crate::store::Select;
 use crate::tokens::{self, Limits};
@@ -168,16 +165,6 @@ impl Options {
         !self.archives
             && !self.actions
             && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
-    }
-
-    /// The part of a request in the comparison of turns with and without recall; `None` if there is no comparison, or if
-    /// nothing would be recalled anyway.
-    pub(super) fn comparison(&self, request: &Request, scope: &Scope) -> Option<Comparison> {
-        let is_compared = self.holdout > 0.0
-            && !self.recalls_nothing()
-            && !request.is_side_call()
-            && request.turns.last_user().is_some();
-        is_compared.then(|| holdout::comparison(request, scope, self.session, self.holdout))
     }
 
     /// Whether records of a kind are searched for.

@@ -182,6 +182,6 @@ impl Prober<'_> {
         let related = recalled.into_iter().filter(|part| !part.pinned).chain(memories).chain(documents);
         let ids: BTreeSet<String> = related.map(|part| part.id).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        Ok(self.store.get(&ids, &Select::records(kinds().into_iter().collect(), Scopes::All))?)
+        Ok(self.store.get(&ids, &Select::records(kinds(), Scopes::All))?)
     }
 }
