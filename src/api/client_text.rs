@@ -64,9 +64,10 @@ const SUMMARIES: [&str; 2] = [
 /// The question that opencode puts before its own summary.
 const SUMMARY_QUESTION: &str = "What did we do so far?";
 
-/// The beginnings of the texts by which a program goes on after a compaction.
-const CONTINUATIONS: [&str; 2] =
-    ["Continue from where you left off.", "Continue if you have next steps, or stop and ask"];
+/// The beginnings of the texts after a compaction that begin no turn: the command for it, and those by which a program
+/// goes on.
+const CONTINUATIONS: [&str; 3] =
+    ["/compact", "Continue from where you left off.", "Continue if you have next steps, or stop and ask"];
 
 /// The beginnings and the ends of other texts that a program writes in the role of the user.
 const PROGRAM_TEXTS: [(&str, &str); 12] = [
@@ -244,11 +245,11 @@ pub(super) fn asks_for_summary(text: &str) -> bool {
     text.trim() == SUMMARY_QUESTION
 }
 
-/// Whether a text has words of the user, and is none by which a program goes on after a compaction.
+/// Whether a text has words of the user that begin a turn after a compaction.
 pub(super) fn begins_turn(text: &str) -> bool {
-    let own = without_additions(text);
-    let continues = CONTINUATIONS.iter().any(|begin| own.trim_start().starts_with(begin));
-    !continues && own_words(&own).is_some_and(|own| !own.trim().is_empty())
+    let own = own_words(text).unwrap_or_default();
+    let own = own.trim();
+    !own.is_empty() && !CONTINUATIONS.iter().any(|begin| own.starts_with(begin))
 }
 
 /// Whether a text is a program's own request.

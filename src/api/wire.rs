@@ -109,11 +109,21 @@ impl Request {
     pub fn client_session(&self) -> Option<String> {
         let own = match &self.wire {
             Some(wire) => wire.session.clone(),
-            None => self.turns.member("prompt_cache_key").and_then(|json| serde_json::from_str(json).ok()),
+            None => self.cache_key(),
         };
-        let id = own.as_deref().map(session_id).or(self.session.as_deref())?.trim();
+        let id = self.session.as_deref().or(own.as_deref().map(session_id))?.trim();
         let is_id = !id.is_empty() && id.len() <= MAX_SESSION_BYTES && !id.contains(char::is_control);
         is_id.then(|| id.to_owned())
+    }
+
+    /// Whether its session has no other name than the key of the provider's cache, which others may share.
+    pub fn has_shared_session(&self) -> bool {
+        let is_key = |wire: &Wire| self.api == Api::Responses && wire.session == self.cache_key();
+        self.session.is_none() && self.wire.as_ref().is_none_or(is_key)
+    }
+
+    fn cache_key(&self) -> Option<String> {
+        self.member("prompt_cache_key").and_then(|json| serde_json::from_str(json).ok())
     }
 
     /// The compaction of its session, up to the end of the first turn that the user begins after it; none of a program's

@@ -1,6 +1,6 @@
 //! Compactions: the part of a session before one is carried over to the requests after it.
 
-use crate::apis::home_at;
+use crate::apis::{RESPONSES, home_at};
 use crate::fake::{Answer, Fake};
 use crate::proxy::Proxy;
 use crate::support::{Home, lines_of, on_each_store, wait_for};
@@ -41,7 +41,14 @@ impl Provider {
     pub(crate) fn new() -> Provider {
         let answer = Arc::new(Mutex::new(json!([{"type": "text", "text": "Fine."}])));
         let content = answer.clone();
-        let fake = Fake::answering(move |_| {
+        let fake = Fake::answering(move |seen| {
+            if seen.path.ends_with("/responses") {
+                return Answer::new(200, RESPONSES.whole);
+            }
+            if seen.path.ends_with("/chat/completions") {
+                let message = json!({"role": "assistant", "content": "Fine."});
+                return Answer::new(200, json!({"choices": [{"message": message}]}).to_string());
+            }
             let content = content.lock().unwrap().clone();
             let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL,
                 "content": content, "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5}});
@@ -313,7 +320,7 @@ fn the_part_before_a_compaction_is_committed_as_an_archive_and_goes_with_its_mes
     let said: Vec<&Value> = left.iter().map(|line| &line["content"]).collect();
     assert_eq!(said, ["Water the garden.", "It runs.", "And now?", "Nothing."]);
     let covered = archive["covers"][0].as_str().unwrap();
-    home.run("rsv-forget", &["--all", covered], "").ok();
+    home.run("rsv-forget", &["--all", "--derived", covered], "").ok();
     assert_eq!(archives(), Vec::<Value>::new());
     home.check();
 }
@@ -342,6 +349,15 @@ fn a_session_that_lost_its_beginning_gets_it_back_for_a_turn() {
     other.messages = Vec::new();
     other.user("Hello again");
     assert!(!texts(&other.send("Hello.")).contains("was compacted since"));
+    // Conversations may share the key of the provider's cache.
+    let users = ["We agreed on rain water.", "Go on."].repeat(5);
+    let long: Vec<Value> = users.iter().map(|words| json!({"role": "user", "content": words})).collect();
+    for messages in [&long[..], &long[1..2]] {
+        let body = json!({"model": "gpt-5", "prompt_cache_key": "k", "messages": messages});
+        let (status, _) = proxy.post("/partition/shop/v1/chat/completions", "", &body.to_string());
+        assert_eq!(status, 200);
+        assert!(!provider.fake.seen().pop().unwrap().text().contains("was compacted since"));
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ const REST: (&str, usize) = ("Newest of the rest:", 0);
 const ALL: &str = "Done, oldest first:";
 
 /// The most files on one line.
-const FILES_A_LINE: usize = 6;
+const FILES_A_LINE: usize = 4;
 
 /// A line that may be in the text.
 struct Item {
@@ -53,6 +53,8 @@ struct Item {
     actions: usize,
     /// Its place in its section.
     order: usize,
+    /// Whether it is in the text.
+    is_taken: bool,
 }
 
 /// Items under a heading, those first that matter most.
@@ -60,8 +62,6 @@ struct Section {
     heading: &'static str,
     share: usize,
     items: Vec<Item>,
-    /// The number of the first items that are in the text.
-    taken: usize,
 }
 
 /// Composes the text; `tokens` counts those of a line of it. Empty if there is nothing to tell.
@@ -95,7 +95,7 @@ pub(super) fn outline(past: &Past, most: usize, tokens: &dyn Fn(&str) -> usize) 
     let fits = |section: &Section| section.tokens(tokens) <= most * section.share / 100;
     let [long, middle, short] = SHORT_CHARS;
     let failures = [long, middle].into_iter().map(failures).find(fits).unwrap_or_else(|| failures(short));
-    let rest = below.lines(short).into_iter().filter(|line| !line.has_failed).collect();
+    let rest = below.lines(short).into_iter().filter(|line| !line.is_told).collect();
     let [decisions, open] = sections_of_points();
     let mut files = Section::new(FILES, said.unsaid(file_items(below.files())));
     if !fits(&files) {
@@ -123,7 +123,7 @@ fn take_all(sections: &mut [Section], most: usize, tokens: &dyn Fn(&str) -> usiz
 
 impl Section {
     fn new((heading, share): (&'static str, usize), items: Vec<Item>) -> Section {
-        Section { heading, share, items, taken: 0 }
+        Section { heading, share, items }
     }
 
     /// The tokens of all of it.
@@ -132,17 +132,17 @@ impl Section {
         heading + self.items.iter().map(|item| tokens(&item.text)).sum::<usize>()
     }
 
-    /// Takes more items, within a number of tokens; returns those that it took.
+    /// Takes those of its items that fit into a number of tokens; returns the tokens that it took.
     fn take(&mut self, most: usize, tokens: &dyn Fn(&str) -> usize) -> usize {
+        let mut heading = if self.items.iter().any(|item| item.is_taken) { 0 } else { tokens(self.heading) };
         let mut used = 0;
-        while let Some(item) = self.items.get(self.taken) {
-            let heading = if self.taken == 0 { tokens(self.heading) } else { 0 };
+        for item in self.items.iter_mut().filter(|item| !item.is_taken) {
             let more = tokens(&item.text) + heading;
-            if used + more > most {
-                break;
+            if used + more <= most {
+                item.is_taken = true;
+                used += more;
+                heading = 0;
             }
-            used += more;
-            self.taken += 1;
         }
         used
     }
@@ -152,7 +152,7 @@ impl Section {
 fn finish(sections: Vec<Section>, root: &str) -> Outline {
     let (mut text, mut shown) = (String::new(), 0);
     for mut section in sections {
-        section.items.truncate(section.taken);
+        section.items.retain(|item| item.is_taken);
         section.items.sort_by_key(|item| item.order);
         if !section.items.is_empty() {
             text += section.heading;
@@ -181,6 +181,7 @@ fn in_order(lines: Vec<WorkLine>) -> Vec<Item> {
         facts,
         actions,
         order,
+        is_taken: false,
     };
     lines.into_iter().enumerate().map(item).collect()
 }
@@ -200,6 +201,7 @@ fn point_items(points: &[Point], kind: PointKind) -> Vec<Item> {
         facts: vec![point.text.clone()],
         actions: 0,
         order,
+        is_taken: false,
     };
     own.into_iter().map(item).collect()
 }

@@ -12,7 +12,8 @@ pub(super) struct WorkLine {
     pub(super) facts: Vec<String>,
     /// The number of its actions.
     pub(super) actions: usize,
-    pub(super) has_failed: bool,
+    /// Whether another section tells of it: it failed, or it changed a file.
+    pub(super) is_told: bool,
 }
 
 /// The work of a session.
@@ -62,8 +63,8 @@ impl<'a> Work<'a> {
                     same.text = format!("{text} ({}x)", same.actions);
                 }
                 None => {
-                    let has_failed = action.error.is_some();
-                    lines.push(WorkLine { text: text.clone(), facts, actions: 1, has_failed });
+                    let is_told = action.error.is_some() || action.lines.is_some();
+                    lines.push(WorkLine { text: text.clone(), facts, actions: 1, is_told });
                 }
             }
             last = text;
@@ -120,7 +121,7 @@ impl<'a> Work<'a> {
     /// The failures with what fixed them, oldest first: those of one command on a line, `$ cargo test: ERROR -> FILES;
     /// ERROR -> FILES`, at most so many; the same error once, as it ended.
     pub(super) fn failures(&self, chars: usize) -> Vec<WorkLine> {
-        let mut found: Vec<(WorkLine, Vec<(String, usize)>)> = Vec::new();
+        let mut found: Vec<(WorkLine, Vec<String>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut seen: HashSet<(&str, &str)> = HashSet::new();
         // The last one tells how it ended.
@@ -133,7 +134,7 @@ impl<'a> Work<'a> {
             let (cure, mut cures) = self.cure(at, error);
             let mut facts = self.facts(action);
             facts.append(&mut cures);
-            let told = (format!("{} -> {cure}", cut(error, chars)), at);
+            let told = format!("{} -> {cure}", cut(error, chars));
             let known = places.get(subject).copied().filter(|known| found[*known].1.len() < MAX_ERRORS);
             match known {
                 Some(known) => {
@@ -145,13 +146,12 @@ impl<'a> Work<'a> {
                 None => {
                     places.insert(subject, found.len());
                     let text = format!("{}: ", cut(subject, chars));
-                    found.push((WorkLine { text, facts, actions: 1, has_failed: true }, vec![told]));
+                    found.push((WorkLine { text, facts, actions: 1, is_told: true }, vec![told]));
                 }
             }
         }
-        let whole = |(line, mut errors): (WorkLine, Vec<(String, usize)>)| {
+        let whole = |(line, mut errors): (WorkLine, Vec<String>)| {
             errors.reverse();
-            let errors: Vec<String> = errors.into_iter().map(|(told, _)| told).collect();
             WorkLine { text: line.text + &errors.join("; "), ..line }
         };
         found.into_iter().rev().map(whole).collect()
@@ -213,7 +213,7 @@ impl<'a> Work<'a> {
                 }
             };
             let facts = vec![path.to_owned(), counted(sum)];
-            (path.to_owned(), WorkLine { text: state, facts, actions: times, has_failed: false })
+            (path.to_owned(), WorkLine { text: state, facts, actions: times, is_told: true })
         };
         found.into_iter().map(line).collect()
     }

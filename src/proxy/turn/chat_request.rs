@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 /// The header by which a client chooses the records to recall.
 const RECALL_HEADER: &str = "x-rsv-recall";
 /// The headers in which Claude Code, Codex and opencode name their sessions.
-const SESSION_HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "x-session-id"];
+const SESSION_HEADERS: [&str; 4] = ["x-claude-code-session-id", "session-id", "session_id", "x-session-id"];
 /// The header in which opencode names the session whose agent began the one of the request.
 const PARENT_SESSION_HEADER: &str = "x-parent-session-id";
 

@@ -37,7 +37,8 @@ struct Loss {
 impl Histories {
     /// Marks a request whose session has lost its beginning, up to the end of the next turn that the user begins.
     pub(super) fn mark(&self, scope: &Scope, request: &mut Request) {
-        let Some(session) = request.client_session().filter(|_| !request.is_side_call()) else { return };
+        let is_own = !request.is_side_call() && !request.has_shared_session();
+        let Some(session) = request.client_session().filter(|_| is_own) else { return };
         let (messages, beginning) = (request.message_count(), digest(&request.beginning()));
         let turn = digest(&request.turn_key().iter().flatten().map(|one| one.to_json()).collect::<Vec<_>>());
         let begins_turn = request.ends_with_user();
