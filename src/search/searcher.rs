@@ -218,7 +218,7 @@ impl<'a> Searcher<'a> {
         let terms = self.is_by_all_words(request).then(|| Term::parse(question));
         if !request.options.actions.is_empty() {
             // The words say nothing of how many of these actions others have.
-            return Ok(nearby::nothing_found(store, &request.which, Some(&[]), everywhere)?);
+            return nearby::nothing_found(store, &request.which, Some(&[]), everywhere);
         }
         let mut notes = nearby::nothing_found(store, &request.which, terms.as_deref(), everywhere)?;
         if terms.is_some() && nearby::is_in_words(question) {
