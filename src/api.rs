@@ -8,6 +8,7 @@
 //! `to_chat.rs` translates a request, `from_chat.rs` a whole answer, and `stream_from_chat.rs` one in chunks.
 
 mod actions;
+mod agent_tools;
 mod answer;
 mod call_piece;
 mod chat_turns;

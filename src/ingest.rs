@@ -3,6 +3,7 @@
 
 mod commit;
 mod completion;
+mod copied_actions;
 mod duplicates;
 mod entry;
 mod known_keys;

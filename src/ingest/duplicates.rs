@@ -6,6 +6,7 @@
 //! at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that exchange exports
 //! agree.
 
+use super::copied_actions;
 use super::known_keys::KnownKeys;
 use crate::error::Result;
 use crate::record::{
@@ -47,7 +48,11 @@ pub(super) fn remove<'a>(
         duplicates.find(store, some, may_have_copies, rules)?;
     }
     let originals = duplicates.originals();
-    let by_id: BTreeMap<&str, &str> = originals.iter().map(|(id, original)| (&**id, &**original)).collect();
+    let of_messages: BTreeMap<&str, &str> =
+        originals.iter().map(|(id, original)| (&**id, &**original)).collect();
+    let of_actions = copied_actions::find(store, records, written, &of_messages)?;
+    let of_actions = of_actions.iter().map(|(id, original)| (&**id, &**original));
+    let by_id: BTreeMap<&str, &str> = of_messages.into_iter().chain(of_actions).collect();
     if !by_id.is_empty() {
         // An import that is undone leaves what came in another way too.
         store.write(&duplicates.brought_again(&originals), WriteRules::KEEP_OUT)?;

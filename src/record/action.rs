@@ -16,7 +16,8 @@ pub static ACTION: RecordKind = RecordKind {
     complete,
     write,
     natural_key: Some(natural_key),
-    fixed_parts: Some(natural_key),
+    fixed_parts: Some(|action| vec![action.member_text(CALL)]),
+    lookup_key: Some(CALL),
     indexed: TextSource::Composed(indexed_text),
     shown: TextSource::Composed(shown_text),
     heading: |action| action.member_text(TOOL),
@@ -233,11 +234,13 @@ fn array<T: AsRef<str>>(texts: &[T]) -> String {
     format!("[{}]", quoted.join(","))
 }
 
-/// Its purpose: the command, the paths, the pattern or the query.
-fn purpose(action: &StoredRecord) -> String {
-    let paths = action.member_texts(PATHS).join(" ");
-    let texts = [action.member_text(COMMAND), paths, action.member_text(PATTERN), action.member_text(QUERY)];
-    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+impl StoredRecord {
+    /// The purpose of an action: its command, its paths, its pattern or its query.
+    pub fn purpose(&self) -> String {
+        let paths = self.member_texts(PATHS).join(" ");
+        let texts = [self.member_text(COMMAND), paths, self.member_text(PATTERN), self.member_text(QUERY)];
+        texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
 }
 
 fn has_failed(action: &StoredRecord) -> bool {
@@ -245,14 +248,14 @@ fn has_failed(action: &StoredRecord) -> bool {
 }
 
 fn indexed_text(action: &StoredRecord) -> String {
-    let texts = [action.member_text(TOOL), purpose(action), action.member_text(ERROR)];
+    let texts = [action.member_text(TOOL), action.purpose(), action.member_text(ERROR)];
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The purpose of an action on one line with the number of changed lines, `src/pay.rs, 3 lines`; and, if it failed, the
 /// error, which may be empty.
 pub fn outline(action: &StoredRecord) -> (String, Option<String>) {
-    let mut text = purpose(action).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = action.purpose().split_whitespace().collect::<Vec<_>>().join(" ");
     if let Ok(Some(lines)) = action.members.integer(LINES) {
         text += &format!(", {lines} {}", if lines == 1 { "line" } else { "lines" });
     }

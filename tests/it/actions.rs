@@ -338,3 +338,64 @@ fn imports_of_opencode_and_gemini_bring_actions() {
         "{traces:?}"
     );
 }
+
+on_each_store!(a_call_that_a_proxy_and_an_import_bring_is_one_action_in_the_turn_that_stays);
+/// Keeps: A call is one action, whichever ways bring it, in whichever order, and it goes with the turn that stays.
+fn a_call_that_a_proxy_and_an_import_bring_is_one_action_in_the_turn_that_stays(home: Home) {
+    const QUESTION: &str = "Why does the webhook of the shop fail when a card is charged twice?";
+    const ANSWER: &str =
+        "The idempotency key was made anew for each attempt, so that the charge went through twice.";
+    let call = |id: &str, command: &str| json!({"call": id, "tool": "Bash", "command": command});
+    // The id of the last comes again in other conversations.
+    let calls = [
+        call("toolu_01A09q90qw90lq917835lq9", "cargo test"),
+        call("toolu_01B55k21ab33cd44ef55gh6", "cargo build"),
+        call("call_1", "ls src"),
+    ];
+    let turn = |instance: &str, trace: &str, source: Option<&str>, at: i64, calls: &[Value]| {
+        let message = |role: &str, said: &str, at: i64| {
+            let mut line = json!({"role": role, "content": said, "trace_id": trace, "partition": "shop",
+                "instance": instance, "timestamp": at});
+            if let Some(source) = source {
+                line["source"] = json!(source);
+            }
+            line
+        };
+        let mut lines = vec![message("user", QUESTION, at)];
+        for (call, at) in calls.iter().zip(at + 10..) {
+            let mut line = json!({"kind": "action", "trace_id": trace, "partition": "shop", "instance": instance, "timestamp": at});
+            line.as_object_mut().unwrap().extend(call.as_object().unwrap().clone());
+            lines.push(line);
+        }
+        lines.push(message("assistant", ANSWER, at + 60_000));
+        lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    // The last call of a session comes by its file alone, one of a client's own by the proxy alone.
+    let proxy = turn("shop", "p1", None, 100_000, &[calls[0].clone(), calls[2].clone(), call("x1", "make")]);
+    let import = turn("s1", "u1", Some("claude-code"), 99_000, &calls);
+    let wanted = ["cargo build", "cargo test", "ls src", "make"];
+    for order in [[&proxy, &import, &proxy], [&import, &proxy, &import]] {
+        let home = home.emptied();
+        for lines in order {
+            home.run("rsv-import", &["-q"], lines).ok();
+        }
+        let stored = actions(&home);
+        let mut commands: Vec<&str> = stored.iter().map(|one| one["command"].as_str().unwrap()).collect();
+        commands.sort_unstable();
+        assert_eq!(commands, wanted, "{}", home.export());
+        let turns: Vec<_> = stored.iter().map(|one| (&one["instance"], &one["trace_id"])).collect();
+        assert!(turns.iter().all(|turn| *turn == (&json!("s1"), &json!("u1"))), "{turns:?}");
+        home.check();
+        home.run("rsv-forget", &["-p", "shop", "--trace", "u1"], "").ok();
+        for lines in order {
+            home.run("rsv-import", &["-q"], lines).ok();
+        }
+        assert!(actions(&home).is_empty(), "{}", home.export());
+    }
+    // A short id of another turn is another call.
+    let other = json!({"kind": "action", "trace_id": "u2", "partition": "shop", "instance": "s2", "timestamp": 100_500,
+        "call": "call_1", "tool": "Bash", "command": "git log"});
+    let home = home.emptied();
+    home.run("rsv-import", &["-q"], format!("{import}{other}\n")).ok();
+    assert_eq!(actions(&home).len(), 4);
+}
