@@ -418,7 +418,9 @@ fn print_log(
 ) -> Result<Outcome> {
     let questions = search::questions(store, actions)?;
     let heads = search::heads(store, actions.iter().chain(questions.values()), Some(layout))?;
-    io.out.write(view::action_log(actions, &questions, &heads, layout).as_bytes())?;
+    let has_several = actions.iter().any(|action| action.scope != actions[0].scope);
+    let layout = Layout { scopes: layout.scopes || has_several, ..layout.clone() };
+    io.out.write(view::action_log(actions, &questions, &heads, &layout).as_bytes())?;
     Ok(Outcome::Yes)
 }
 

@@ -129,9 +129,8 @@ fn words_of_command(command: &str) -> impl Iterator<Item = &str> {
 fn ends_with(path: &str, end: &str) -> bool {
     let [path, end] = [path, end].map(|path| path.replace('\\', "/"));
     let end = end.trim_start_matches("./");
-    let before = path.strip_suffix(end);
-    !end.is_empty()
-        && before.is_some_and(|before| before.is_empty() || before.ends_with('/') || end.starts_with('/'))
+    let before = path.strip_suffix(end).filter(|_| !end.is_empty());
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/') && !end.starts_with('/'))
 }
 
 impl Action {

@@ -113,6 +113,7 @@ fn actions_are_selected_by_file_command_and_failure(home: Home) {
         (&["--file", "./src/pay.rs"], &["toolu_14", "toolu_6", "toolu_4"]),
         (&["--file", "repay.rs"], &["toolu_8"]),
         (&["--file", "ay.rs"], &none),
+        (&["--file", "/src/pay.rs"], &none),
         (&["--file", "pay.rs", "diff"], &["toolu_14"]),
         (&["--failed", "mismatch"], &["toolu_2"]),
         (&["--failed", "--by", "any", "mismatch nonsense"], &["toolu_2"]),

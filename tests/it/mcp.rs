@@ -467,7 +467,7 @@ fn errors_are_answers_with_hints_and_the_session_goes_on() {
         (
             "recall",
             json!({"query": "x", "kinds": ["account"]}),
-            "error: kinds: expected a list of message, memory, found [\"account\"]",
+            "error: kinds: expected a list of message, memory, action, found [\"account\"]",
         ),
         (
             "memory_record",
