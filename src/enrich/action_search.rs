@@ -5,7 +5,7 @@ use super::candidate::{Block, Candidate};
 use super::units::called_by;
 use crate::chat::Request;
 use crate::error::Result;
-use crate::record::{ACTION, Record, Scopes, StoredRecord};
+use crate::record::{ACTION, ActionFilter, Record, Scopes, StoredRecord};
 use crate::search;
 use crate::store::{Select, Store, Walk};
 use crate::worktree::named_files;
@@ -43,8 +43,8 @@ const PUNCTUATION: [char; 11] = ['`', '\'', '"', '?', '!', ',', ';', '.', ':', '
 struct AskedWork {
     /// Its words in lower case, each between two spaces.
     words: String,
-    /// Paths and names of files.
-    files: Vec<String>,
+    /// Paths and names of files, each as a condition.
+    files: Vec<ActionFilter>,
     /// Words that errors have: `e0425`, `charge_card`, `pay::error`.
     codes: Vec<String>,
     /// Whether it may name a command.
@@ -57,6 +57,8 @@ struct AskedWork {
 
 impl AskedWork {
     fn of(text: &str) -> AskedWork {
+        let named = named_files(text).into_iter();
+        let files = named.map(|file| ActionFilter { file: Some(file), ..ActionFilter::default() });
         let text = text.to_lowercase();
         let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(PUNCTUATION)).collect();
         let has = |list: &str| words.iter().any(|word| is_in(list, word));
@@ -67,7 +69,7 @@ impl AskedWork {
         let names = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
         AskedWork {
             words: format!(" {} ", words.join(" ")),
-            files: named_files(&text),
+            files: files.collect(),
             codes: names.filter(|word| is_code(word)).map(str::to_owned).collect(),
             names_command: names_work || text.contains('`') || has(PROGRAMS),
             asks: names_work && has(ASKING),
@@ -86,7 +88,8 @@ impl AskedWork {
         if self.words.len() <= MAX_BYTES {
             self.words.clone()
         } else {
-            [&self.files[..], &self.codes].concat().join(" ")
+            let files = self.files.iter().filter_map(|filter| filter.file.as_ref());
+            files.chain(&self.codes).map(String::as_str).collect::<Vec<_>>().join(" ")
         }
     }
 
@@ -96,7 +99,7 @@ impl AskedWork {
         let has = |text: &str, name: &String| {
             text.match_indices(name.as_str()).any(|(at, _)| is_name(text, at, name.len()))
         };
-        self.files.iter().any(|file| has(&purpose, file))
+        self.files.iter().any(|file| file.admits(action))
             || self.codes.iter().any(|code| has(&purpose, code) || has(&error, code))
     }
 
