@@ -10,7 +10,7 @@ use super::responses;
 use super::splice;
 use crate::chat::{self, Rsv, fence};
 use crate::error::Result;
-use crate::record::{Action, Object};
+use crate::record::{Action, Object, Role};
 use std::borrow::Cow;
 
 /// The mark by which clients of Anthropic's say what is cached: it moves from message to message.
@@ -243,12 +243,21 @@ impl Request {
     }
 
     /// The JSON of the messages in which its client keeps blocks that were recalled earlier, or beside it, by a hook or a
-    /// tool; empty if there are none. A block that gives way to a new one does not count.
+    /// tool; empty if there are none. A block that gives way to a new one does not count, nor, in chat completions, one
+    /// that somebody quotes.
     pub fn kept_blocks(&self) -> Cow<'_, str> {
         let Some(wire) = &self.wire else {
             let earlier = &self.turns.messages[..self.turns.last_user().unwrap_or(0)];
-            let json = earlier.iter().map(Object::to_json);
-            return json.filter(|json| fence::may_be_in_json(json).0).collect::<String>().into();
+            let keeps = |message: &&Object| {
+                let (keeps, begins) = fence::may_be_in_json(message.get("content").unwrap_or_default());
+                keeps
+                    && match chat::role(message) {
+                        Some(Role::Assistant) => false,
+                        Some(Role::User) => begins,
+                        _ => true,
+                    }
+            };
+            return earlier.iter().filter(keeps).map(Object::to_json).collect::<String>().into();
         };
         let json = wire.body.get(self.turns_member()).unwrap_or_default();
         if !fence::may_be_in_json(json).0 {

@@ -247,7 +247,7 @@ fn a_client_finds_actions_by_file_command_and_failure() {
         (&json!("error: no such table"), &Value::Null, &Value::Null)
     );
     let text = answer["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("> sqlx migrate run; failed: error: no such table\n"), "{text}");
+    assert!(text.contains(" Bash: sqlx migrate run; failed: error: no such table\n"), "{text}");
     let found = calls(&recall(json!({"query": "mismatch", "kinds": ["action"]})));
     assert_eq!(found[0], "cd /home/me/shop && cargo test webhook");
     assert_eq!(calls(&recall(json!({"file": "repay.rs"}))), [json!(["/home/me/shop/src/repay.rs"])]);
