@@ -201,15 +201,20 @@ fn error(outcome: &ToolOutcome, is_command: bool) -> Option<String> {
     Some(found.map_or_else(of_status, |line| cut(line).to_owned()))
 }
 
-/// The text of a result, of which Codex makes an object with the exit status.
+/// The text of a result, of which Codex makes an object with the exit status, Gemini one with the output or the error.
 fn output(text: &str) -> (String, Option<i64>) {
     if text.starts_with('{')
         && let Ok(Value::Object(result)) = serde_json::from_str(text)
-        && let Some(output) = result.get("output").and_then(Value::as_str)
     {
-        let metadata = result.get("metadata");
-        let status = metadata.and_then(|metadata| metadata.get("exit_code")).and_then(Value::as_i64);
-        return (output.to_owned(), status);
+        let member = |name: &str| result.get(name).and_then(Value::as_str);
+        if let Some(output) = member("output") {
+            let metadata = result.get("metadata");
+            let status = metadata.and_then(|metadata| metadata.get("exit_code")).and_then(Value::as_i64);
+            return (output.to_owned(), status);
+        }
+        if let (1, Some(error)) = (result.len(), member("error")) {
+            return (format!("Error: {error}"), None);
+        }
     }
     (text.to_owned(), None)
 }

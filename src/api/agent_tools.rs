@@ -30,8 +30,8 @@ const PATTERNS: &[&str] = &["pattern", "regex"];
 const QUERIES: &[&str] = &["query", "url", "description", "prompt", "skill"];
 const PATCHES: &[&str] = &["input", "patch", "patchText", "diff"];
 
-/// The tools of Claude Code, Codex, opencode, Gemini CLI, Qwen Code and Cline, by their names in lower case.
-const TOOLS: [(&str, Takes); 62] = [
+/// The tools of Claude Code, Codex, opencode, Gemini CLI, Qwen Code, Goose and Cline, by their names in lower case.
+const TOOLS: [(&str, Takes); 64] = [
     ("bash", Takes::Command(COMMANDS)),
     ("shell", Takes::Command(COMMANDS)),
     ("local_shell", Takes::Command(COMMANDS)),
@@ -42,6 +42,7 @@ const TOOLS: [(&str, Takes); 62] = [
     ("unified_exec", Takes::Command(COMMANDS)),
     ("run_shell_command", Takes::Command(COMMANDS)),
     ("execute_command", Takes::Command(COMMANDS)),
+    ("developer__shell", Takes::Command(COMMANDS)),
     ("powershell", Takes::Command(COMMANDS)),
     ("slashcommand", Takes::Command(COMMANDS)),
     ("read", Takes::Paths(FILES)),
@@ -62,6 +63,7 @@ const TOOLS: [(&str, Takes); 62] = [
     ("write_to_file", Takes::Paths(FILES)),
     ("replace", Takes::Paths(FILES)),
     ("replace_in_file", Takes::Paths(FILES)),
+    ("developer__text_editor", Takes::Paths(FILES)),
     ("str_replace_editor", Takes::Paths(FILES)),
     ("str_replace_based_edit_tool", Takes::Paths(FILES)),
     ("create_file", Takes::Paths(FILES)),

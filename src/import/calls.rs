@@ -3,7 +3,7 @@
 
 use super::conversation::ImportedMessage;
 use crate::api::{self, CalledTool, ToolOutcome};
-use crate::record::Role;
+use crate::record::{Object, Role};
 
 /// The calls without a result.
 #[derive(Default)]
@@ -26,6 +26,22 @@ impl OpenCalls {
     pub(super) fn end(&mut self, program: &str, id: &str, outcome: &ToolOutcome) -> Option<ImportedMessage> {
         let at = self.0.iter().position(|open| open.called.id == id)?;
         self.0.remove(at).finish(program, Some(outcome))
+    }
+
+    /// Takes a message with a call of a tool, or with a result: then the action of its call is complete.
+    pub(super) fn take(&mut self, program: &str, message: &ImportedMessage) -> Option<ImportedMessage> {
+        if let Some(id) = &message.tool_call_id {
+            return self.end(program, id, &ToolOutcome { text: message.text.clone(), failed: None });
+        }
+        let calls: Vec<Object> = serde_json::from_str(message.tool_calls.as_ref()?).ok()?;
+        for call in calls {
+            let function = call.object("function").ok().flatten()?;
+            let text = |of: &Object, member: &str| of.text(member).ok().flatten().unwrap_or_default();
+            let (name, arguments) = (text(&function, "name"), text(&function, "arguments"));
+            let called = CalledTool { id: text(&call, "id"), name, arguments };
+            self.begin(called, message.time, message.trace_id.clone());
+        }
+        None
     }
 
     /// The actions of the calls that no result has followed, which are open no longer.

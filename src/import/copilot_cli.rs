@@ -1,12 +1,14 @@
 //! Sessions of Copilot's command line: `~/.copilot/session-state/SESSION/events.jsonl`, an event a line. Compared with
 //! the files of version 1.0.102.
 
+use super::calls::OpenCalls;
 use super::contents::tool_call;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::has_all;
 use super::times;
+use crate::api::{CalledTool, ToolOutcome};
 use crate::error::Result;
 use crate::record::{Object, Role};
 use std::collections::HashMap;
@@ -33,6 +35,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
             pending,
             events: HashMap::new(),
             question: None,
+            calls: OpenCalls::default(),
         })
     }),
 };
@@ -46,6 +49,7 @@ struct CopilotSession {
     events: HashMap<String, usize>,
     /// The id of the last question.
     question: Option<String>,
+    calls: OpenCalls,
 }
 
 impl Convert for CopilotSession {
@@ -70,17 +74,16 @@ impl Convert for CopilotSession {
             // An agent that the session started has its events among the others.
             _ if event.has("agentId") || data.has("parentToolCallId") => {}
             Some("user.message") if is_typed(&data)? => {
+                for action in self.calls.interrupt(NAME) {
+                    self.pending.push(action);
+                }
                 self.add(
                     &event,
                     ImportedMessage::new(Role::User, data.text("content")?.unwrap_or_default()),
                 )?;
             }
             Some("assistant.message") => self.answer(&event, &data)?,
-            Some("tool.execution_complete") if self.options.keep_tools => {
-                let result = data.object("result").ok().flatten().unwrap_or_default();
-                let output = ImportedMessage::new(Role::Tool, result.text("content")?.unwrap_or_default());
-                self.add(&event, ImportedMessage { tool_call_id: data.text("toolCallId")?, ..output })?;
-            }
+            Some("tool.execution_complete") => self.result(&event, &data)?,
             _ => {}
         }
         if self.pending.are_many() { self.finish(lines) } else { Ok(()) }
@@ -108,13 +111,37 @@ impl CopilotSession {
         let answer = ImportedMessage::new(Role::Assistant, data.text("content")?.unwrap_or_default());
         self.add(event, ImportedMessage { model: model.clone(), ..answer })?;
         let calls = data.objects("toolRequests").ok().flatten().unwrap_or_default();
-        let keep_tools = self.options.keep_tools;
-        for call in calls.iter().filter(|_| keep_tools) {
+        for call in &calls {
             let (id, name) =
                 (call.text("toolCallId")?.unwrap_or_default(), call.text("name")?.unwrap_or_default());
-            let tool_calls = Some(tool_call(&id, &name, call.get("arguments").unwrap_or("{}")));
+            let arguments = call.get("arguments").unwrap_or("{}");
+            let called = CalledTool { id: id.clone(), name: name.clone(), arguments: arguments.to_owned() };
+            self.calls.begin(called, times::member(event, "timestamp")?, None);
+            if !self.options.keep_tools {
+                continue;
+            }
+            let tool_calls = Some(tool_call(&id, &name, arguments));
             let call = ImportedMessage::new(Role::Assistant, "");
             self.add(event, ImportedMessage { model: model.clone(), tool_calls, ..call })?;
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, event: &Object, data: &Object) -> Result<()> {
+        let member = |name| data.object(name).ok().flatten().unwrap_or_default();
+        let text = member("result").text("content")?.unwrap_or_default();
+        let call = data.text("toolCallId")?;
+        let exit = member("shellExecution").integer("exitCode").ok().flatten();
+        let failed =
+            data.get("success").map(|success| success == "false" || exit.is_some_and(|exit| exit != 0));
+        let reason = member("error").text("message").ok().flatten().filter(|_| failed == Some(true));
+        let outcome = ToolOutcome { text: reason.unwrap_or_else(|| text.clone()), failed };
+        if let Some(action) = self.calls.end(NAME, call.as_deref().unwrap_or_default(), &outcome) {
+            self.pending.push(action);
+        }
+        if self.options.keep_tools {
+            let output = ImportedMessage::new(Role::Tool, text);
+            self.add(event, ImportedMessage { tool_call_id: call, ..output })?;
         }
         Ok(())
     }

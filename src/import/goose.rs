@@ -1,6 +1,7 @@
 //! Sessions of goose: the database `~/.local/share/goose/sessions/sessions.db`, and, of earlier versions,
 //! `SESSION.jsonl` beside it, the session on the first line and then a message a line.
 
+use super::calls::OpenCalls;
 use super::contents::{text, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
@@ -38,7 +39,7 @@ pub(super) const SESSION: ImportFormat = ImportFormat {
     recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["working_dir", "description"])),
     read: ReadFormat::Objects(|options, origin| {
         let about = Conversation { id: origin.stem(), ..Conversation::default() };
-        Box::new(GooseSession { options: options.clone(), about, question: None, metadata: NO_METADATA })
+        Box::new(GooseSession::new(options, about, NO_METADATA))
     }),
 };
 
@@ -55,7 +56,7 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
     let about = Conversation::default();
     let has_metadata = database.has_column("messages", "metadata_json");
     let metadata = if has_metadata { "coalesce(metadata_json, '')" } else { NO_METADATA };
-    let reader = GooseSession { options: options.clone(), about, question: None, metadata };
+    let reader = GooseSession::new(options, about, metadata);
     Ok(Box::new(DatabaseLines::new(name, database.connection, keys, Box::new(reader))))
 }
 
@@ -65,6 +66,7 @@ struct GooseSession {
     question: Option<String>,
     /// The SQL of the metadata of a message.
     metadata: &'static str,
+    calls: OpenCalls,
 }
 
 /// The metadata of messages of versions that have none.
@@ -122,6 +124,11 @@ impl Convert for GooseSession {
 }
 
 impl GooseSession {
+    fn new(options: &ImportOptions, about: Conversation, metadata: &'static str) -> GooseSession {
+        let (options, calls) = (options.clone(), OpenCalls::default());
+        GooseSession { options, about, question: None, metadata, calls }
+    }
+
     fn message(&mut self, message: &Object, lines: &mut Vec<Object>) -> Result<()> {
         // The program hides what it adds for the model, and what it has summarized.
         let metadata = message.object("metadata").ok().flatten();
@@ -136,14 +143,21 @@ impl GooseSession {
             _ => return Ok(()),
         };
         if said.role == Role::User && !said.text.trim().is_empty() {
+            for action in self.calls.interrupt(NAME) {
+                self.options.add(NAME, &self.about, action, lines)?;
+            }
             self.question.clone_from(&id);
         }
         let trace_id = self.question.clone();
         let of_message = |part| ImportedMessage { time, id: id.clone(), trace_id: trace_id.clone(), ..part };
         self.options.add(NAME, &self.about, of_message(said), lines)?;
         for part in message.objects("content").ok().flatten().unwrap_or_default() {
-            if let Some(tool) = tool(&part).filter(|_| self.options.keep_tools) {
-                self.options.add(NAME, &self.about, of_message(tool), lines)?;
+            let Some(tool) = tool(&part).map(of_message) else { continue };
+            if let Some(action) = self.calls.take(NAME, &tool) {
+                self.options.add(NAME, &self.about, action, lines)?;
+            }
+            if self.options.keep_tools {
+                self.options.add(NAME, &self.about, tool, lines)?;
             }
         }
         Ok(())
@@ -159,6 +173,9 @@ fn tool(part: &Object) -> Option<ImportedMessage> {
         let call = tool_call(&id, &name, call.get("arguments").unwrap_or("{}"));
         return Some(ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") });
     }
-    let output = text(&value("toolResult")?, "content", &["text"]).ok()?;
+    let output = match part.object("toolResult").ok().flatten()?.text("error").ok().flatten() {
+        Some(error) => format!("Error: {error}"),
+        None => text(&value("toolResult")?, "content", &["text"]).ok()?,
+    };
     Some(ImportedMessage { tool_call_id: Some(id), ..ImportedMessage::new(Role::Tool, output) })
 }

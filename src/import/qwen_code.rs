@@ -1,6 +1,7 @@
 //! Sessions of Qwen Code: `~/.qwen/projects/PROJECT/chats/SESSION.jsonl`, an entry a line. Compared with the files of
 //! versions 0.15.10, 0.18.1 and 0.24.4.
 
+use super::calls::OpenCalls;
 use super::contents::{said_text, tool_call, without_files};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
@@ -31,6 +32,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
             pending: PendingMessages::default(),
             entries: HashMap::new(),
             question: None,
+            calls: OpenCalls::default(),
         })
     }),
 };
@@ -52,6 +54,7 @@ struct QwenSession {
     entries: HashMap<String, usize>,
     /// The id of the last question.
     question: Option<String>,
+    calls: OpenCalls,
 }
 
 impl Convert for QwenSession {
@@ -107,7 +110,12 @@ impl QwenSession {
         let of_entry = |part| ImportedMessage { time, id: id.clone(), ..part };
         match kind {
             "user" if !is_typed(entry)? => {}
-            "user" => self.pending.push(of_entry(ImportedMessage::new(Role::User, words(entry, &message)?))),
+            "user" => {
+                for action in self.calls.interrupt(NAME) {
+                    self.pending.push(action);
+                }
+                self.pending.push(of_entry(ImportedMessage::new(Role::User, words(entry, &message)?)));
+            }
             "assistant" => {
                 let said = ImportedMessage::new(Role::Assistant, said_text(&message, "parts")?);
                 self.pending.push(of_entry(ImportedMessage { model: entry.text("model")?, ..said }));
@@ -115,8 +123,12 @@ impl QwenSession {
             _ => {}
         }
         for part in message.objects("parts").ok().flatten().unwrap_or_default() {
-            if let Some(tool) = tool(&part).filter(|_| self.options.keep_tools) {
-                self.pending.push(of_entry(tool));
+            let Some(tool) = tool(&part).map(of_entry) else { continue };
+            if let Some(action) = self.calls.take(NAME, &tool) {
+                self.pending.push(action);
+            }
+            if self.options.keep_tools {
+                self.pending.push(tool);
             }
         }
         Ok(())

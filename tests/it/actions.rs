@@ -339,6 +339,49 @@ fn imports_of_opencode_and_gemini_bring_actions() {
     );
 }
 
+#[test]
+fn imports_of_qwen_code_copilot_and_goose_bring_actions() {
+    let home = Home::new();
+    let from = |words: &[&str], input: &str| {
+        home.run("rsv-import", &[&["-q", "-p", "shop"], words].concat(), input).ok();
+    };
+    for (format, file) in [("qwen-code", "qwen-code.jsonl"), ("copilot-cli", "copilot-cli.jsonl")] {
+        let session = crate::import_formats::fixture(file);
+        from(&["--from", format, session.to_str().unwrap()], "");
+    }
+    let request = |id: &str, name: &str, arguments: Value| json!({"type": "toolRequest", "id": id, "toolCall": {"status": "success", "value": {"name": name, "arguments": arguments}}});
+    let goose = [
+        json!({"id": "g1", "description": "Owls", "working_dir": "/w/owls", "message_count": 4}),
+        json!({"id": "1", "role": "user", "created": 1_756_000_000, "content": [{"type": "text", "text": "Count the owls."}]}),
+        json!({"id": "2", "role": "assistant", "created": 1_756_000_001, "content": [
+            request("call_g1", "developer__shell", json!({"command": "make owls"})),
+            request("call_g2", "developer__text_editor", json!({"command": "view", "path": "/w/owls/a"}))]}),
+        json!({"id": "3", "role": "user", "created": 1_756_000_002, "content": [
+            {"type": "toolResponse", "id": "call_g1", "toolResult": {"status": "success", "value": {"content": [{"type": "text", "text": "three"}]}}},
+            {"type": "toolResponse", "id": "call_g2", "toolResult": {"status": "error", "error": "no such file"}}]}),
+    ];
+    from(&["--from", "goose"], &goose.map(|line| format!("{line}\n")).concat());
+    let told: Vec<(String, String, String)> = actions(&home)
+        .iter()
+        .map(|one| {
+            let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+            let purpose = [text("command"), one["paths"][0].as_str().unwrap_or_default().to_owned()].concat();
+            (text("program"), purpose, text("error"))
+        })
+        .collect();
+    let has = |wanted: (&str, &str, &str)| {
+        told.iter()
+            .any(|(program, purpose, error)| (program.as_str(), purpose.as_str(), error.as_str()) == wanted)
+    };
+    for wanted in
+        [("copilot-cli", "ls", ""), ("goose", "make owls", ""), ("goose", "/w/owls/a", "Error: no such file")]
+    {
+        assert!(has(wanted), "{told:?}");
+    }
+    assert!(told.iter().any(|(program, ..)| program == "qwen-code"), "{told:?}");
+    assert!(!home.export().contains("three"), "{}", home.export());
+}
+
 on_each_store!(a_call_that_a_proxy_and_an_import_bring_is_one_action_in_the_turn_that_stays);
 /// Keeps: A call is one action, whichever ways bring it, in whichever order, and it goes with the turn that stays.
 fn a_call_that_a_proxy_and_an_import_bring_is_one_action_in_the_turn_that_stays(home: Home) {
