@@ -424,6 +424,12 @@ fn print_log(
     Ok(Outcome::Yes)
 }
 
+/// The record of some scopes that has an id.
+fn record_of(store: &mut dyn Store, id: &str, scopes: &Scopes) -> Result<StoredRecord> {
+    let found = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
+    found.ok_or_else(|| no_record(id))
+}
+
 /// Prints the messages and the actions of the turn of the record that has an id.
 fn print_turn(
     store: &mut dyn Store,
@@ -432,8 +438,7 @@ fn print_turn(
     layout: Option<&Layout>,
     io: &mut Io,
 ) -> Result<Outcome> {
-    let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
-    let Some(record) = record else { return Err(no_record(id)) };
+    let record = record_of(store, id, scopes)?;
     if !record.kind.traced {
         return Err(Error::new(format!("--turn: a {} belongs to no turn", record.kind.name)));
     }
@@ -541,8 +546,7 @@ fn print_conversation(
     layout: Option<&Layout>,
     io: &mut Io,
 ) -> Result<Outcome> {
-    let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
-    let Some(record) = record else { return Err(no_record(id)) };
+    let record = record_of(store, id, scopes)?;
     let layout = layout.map(|layout| Layout { scopes: false, ..layout.clone() });
     let layout = layout.as_ref();
     let which = Select::messages(Scopes::One(record.scope.clone()));

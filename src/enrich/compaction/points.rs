@@ -157,29 +157,9 @@ fn sentences(text: &str) -> Vec<String> {
             is_code = !is_code;
         } else if !is_code && !line.starts_with(['>', '<', '{', '|']) {
             let line = line.trim_start_matches(['-', '*', '#', ' ', '\u{2022}']);
-            found.extend(split(line).into_iter().map(str::to_owned));
+            found.extend(text::sentences(line).into_iter().map(str::to_owned));
         }
     }
-    found
-}
-
-/// The sentences of a line: each ends at a sign before white space, or at one of a script without spaces.
-fn split(line: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let (mut begin, mut ends) = (0, false);
-    for (at, c) in line.char_indices() {
-        if c.is_whitespace() && ends {
-            found.push(line[begin..at].trim());
-            begin = at;
-        }
-        if matches!(c, '\u{3002}' | '\u{ff01}' | '\u{ff1f}') {
-            found.push(line[begin..at + c.len_utf8()].trim());
-            begin = at + c.len_utf8();
-        }
-        ends = matches!(c, '.' | '!' | '?' | ';');
-    }
-    found.push(line[begin..].trim());
-    found.retain(|sentence| !sentence.is_empty());
     found
 }
 
