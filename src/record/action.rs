@@ -258,6 +258,11 @@ impl StoredRecord {
         texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
+    /// Whether an action came from the files of its program, which it names.
+    pub fn is_imported_action(&self) -> bool {
+        self.members.has(PROGRAM)
+    }
+
     /// Whether an action is a command.
     pub fn is_command(&self) -> bool {
         self.members.has(COMMAND)
