@@ -296,7 +296,7 @@ fn the_names_of_a_call_are_bounded_and_a_command_is_never_empty() {
     assert_eq!((long["tool"].as_str().unwrap().len(), long["program"].as_str().unwrap().len()), (80, 80));
     assert!(stored.iter().all(|action| action.get("command").is_none()), "{stored:?}");
     // Of a request whose call has such an id, the answer is stored without it.
-    let long = "c".repeat(200_000);
+    let long = "c".repeat(2_000);
     let request = json!({"model": "m", "messages": [
         {"role": "user", "content": "Run it"},
         {"role": "assistant", "content": null, "tool_calls": [{"id": long, "type": "function",
@@ -304,5 +304,5 @@ fn the_names_of_a_call_are_bounded_and_a_command_is_never_empty() {
         {"role": "tool", "tool_call_id": long, "content": ""}]});
     answered(&home, "c", &request);
     let export = home.export();
-    assert!(export.contains("Done.") && export.len() < 10_000, "{}", export.len());
+    assert!(export.contains("Done.") && !export.contains(&long), "{export}");
 }

@@ -140,7 +140,7 @@ fn told(home: &Home) -> Vec<Value> {
     for action in &mut told {
         let members = action.as_object_mut().unwrap();
         members.retain(|name, _| {
-            !["kind", "id", "trace_id", "created_at", "timestamp"].contains(&name.as_str())
+            !["kind", "id", "trace_id", "created_at", "timestamp", "seq"].contains(&name.as_str())
         });
     }
     told
@@ -360,7 +360,7 @@ fn imports_of_qwen_code_copilot_and_goose_bring_actions() {
             {"type": "toolResponse", "id": "call_g1", "toolResult": {"status": "success", "value": {"content": [{"type": "text", "text": "three"}]}}},
             {"type": "toolResponse", "id": "call_g2", "toolResult": {"status": "error", "error": "no such file"}}]}),
     ];
-    from(&["--from", "goose"], &goose.map(|line| format!("{line}\n")).concat());
+    from(&["--from", "goose-session"], &goose.map(|line| format!("{line}\n")).concat());
     let told: Vec<(String, String, String)> = actions(&home)
         .iter()
         .map(|one| {
