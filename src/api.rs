@@ -18,6 +18,7 @@ mod event_writer;
 mod events;
 mod from_chat;
 mod messages;
+mod performed;
 mod protocol;
 mod reading;
 mod responses;
@@ -25,6 +26,7 @@ mod scan;
 mod splice;
 mod stream_from_chat;
 mod to_chat;
+mod tool_errors;
 mod usage;
 mod wire;
 

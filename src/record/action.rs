@@ -2,10 +2,11 @@
 //! nor the contents of files.
 
 use super::members::{name, required, texts, timestamp};
+use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
 use super::{Scope, id};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The kind of actions.
 pub static ACTION: RecordKind = RecordKind {
@@ -35,12 +36,23 @@ const LINES: &str = "lines";
 const FAILED: &str = "failed";
 const ERROR: &str = "error";
 
-const HEAD: [&str; 7] = ["kind", "id", "trace_id", "partition", "instance", "timestamp", "created_at"];
+const HEAD: [&str; 8] = ["kind", "id", "trace_id", "partition", "instance", "timestamp", "created_at", "seq"];
 const ORDER: [&str; 10] = [CALL, TOOL, PROGRAM, COMMAND, PATHS, PATTERN, QUERY, LINES, FAILED, ERROR];
-/// The members that are texts of any length elsewhere.
-const TEXTS: [&str; 5] = [TOOL, COMMAND, PATTERN, QUERY, ERROR];
+/// The members that are texts of any length elsewhere, with their greatest lengths, in characters.
+const TEXTS: [(&str, usize); 6] = [
+    (TOOL, MAX_NAME_CHARS),
+    (PROGRAM, MAX_NAME_CHARS),
+    (COMMAND, MAX_CHARS),
+    (PATTERN, MAX_CHARS),
+    (QUERY, MAX_CHARS),
+    (ERROR, MAX_CHARS),
+];
 
-/// The greatest length of a text of an action, in characters, and the greatest number of its paths.
+/// The greatest length of the id of a call, in bytes.
+pub const MAX_CALL_BYTES: usize = 200;
+/// The greatest length of a name, in characters.
+const MAX_NAME_CHARS: usize = 80;
+/// The greatest length of another text of an action, in characters, and the greatest number of its paths.
 const MAX_CHARS: usize = 300;
 const MAX_PATHS: usize = 20;
 
@@ -181,7 +193,13 @@ impl Action {
 
 /// Reads the line of an action. Errors begin with the member at fault.
 fn parse(mut line: Object) -> Result<Draft> {
-    required(&line, CALL)?;
+    let call = required(&line, CALL)?;
+    if call.len() > MAX_CALL_BYTES {
+        return Err(Error::new(format!(
+            "{CALL}: expected at most {MAX_CALL_BYTES} bytes, found {}",
+            call.len()
+        )));
+    }
     required(&line, TOOL)?;
     for member in [PROGRAM, COMMAND, PATTERN, QUERY, ERROR] {
         line.text(member)?;
@@ -197,6 +215,7 @@ fn parse(mut line: Object) -> Result<Draft> {
         partition: name(&line, "partition")?,
         instance: name(&line, "instance")?,
         timestamp: timestamp(&line)?,
+        seq: seq(&line)?,
         ..Draft::new(&ACTION, String::new())
     };
     line.retain(|name| !HEAD.contains(&name));
@@ -204,22 +223,24 @@ fn parse(mut line: Object) -> Result<Draft> {
 }
 
 /// Shortens the texts, after secrets were replaced in the whole of them, and gives an action without an id that of its
-/// call: a program and its files date a call differently, so that the time has no part in it.
+/// call: a program and its files date a call differently, so that neither the time nor the seq has a part in it.
 fn complete(action: &mut StoredRecord) -> Result<()> {
-    for member in TEXTS {
+    for (member, most) in TEXTS {
         let text = action.member_text(member);
         let whole = if member == COMMAND { before_here_document(&text) } else { &text };
-        let short = shortened(whole);
-        if short.len() < text.len() {
+        let short = shortened(whole, most);
+        if short.is_empty() && !text.is_empty() {
+            // Only a here-document was there.
+            action.members.take(member);
+        } else if short.len() < text.len() {
             action.members.set_text(member, short);
         }
     }
     let paths = action.member_texts(PATHS);
-    if paths.len() > MAX_PATHS || paths.iter().any(|path| shortened(path).len() < path.len()) {
-        let paths: Vec<&str> = paths.iter().take(MAX_PATHS).map(|path| shortened(path)).collect();
+    if paths.len() > MAX_PATHS || paths.iter().any(|path| shortened(path, MAX_CHARS).len() < path.len()) {
+        let paths: Vec<&str> = paths.iter().take(MAX_PATHS).map(|path| shortened(path, MAX_CHARS)).collect();
         action.members.set(PATHS, array(&paths));
     }
-    action.seq = 0;
     if action.id.is_empty() {
         let key = natural_key(action);
         let parts: Vec<&str> = [ACTION.name].into_iter().chain(key.iter().map(String::as_str)).collect();
@@ -228,9 +249,9 @@ fn complete(action: &mut StoredRecord) -> Result<()> {
     Ok(())
 }
 
-/// The text up to the greatest length.
-fn shortened(text: &str) -> &str {
-    text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
+/// The text up to a number of characters.
+fn shortened(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
 /// A command without a here-document, which may be the content of a file. A shift or a here-string (`<<<`), and a `<<`
@@ -319,5 +340,8 @@ fn write(action: &StoredRecord, out: &mut Vec<u8>) {
         }
     }
     write_time(action.timestamp, out);
+    if action.seq != 0 {
+        out.extend_from_slice(format!(",\"seq\":{}", action.seq).as_bytes());
+    }
     action.members.write_members_except(&ORDER, out);
 }

@@ -140,7 +140,7 @@ fn told(home: &Home) -> Vec<Value> {
     for action in &mut told {
         let members = action.as_object_mut().unwrap();
         members.retain(|name, _| {
-            !["kind", "id", "trace_id", "created_at", "timestamp"].contains(&name.as_str())
+            !["kind", "id", "trace_id", "created_at", "timestamp", "seq"].contains(&name.as_str())
         });
     }
     told
