@@ -1,6 +1,7 @@
 //! A request of any API, with its turns in the shape of chat completions.
 
-use super::actions::{self, CalledTool, ToolOutcome};
+use super::actions::{self, ToolOutcome};
+use super::calls::{calls, calls_in, text};
 use super::client_text::own_words;
 use super::compaction::{self, Compaction};
 use super::messages;
@@ -222,6 +223,16 @@ impl Request {
         found
     }
 
+    /// The actions of all calls that it holds, without what came of them.
+    pub fn called_actions(&self) -> Vec<Action> {
+        let called = match &self.wire {
+            None => self.turns.messages.iter().flat_map(calls).collect(),
+            // Of the turns before the user's last one, only the texts were read.
+            Some(wire) => calls_in(wire.body.get(self.turns_member()).unwrap_or_default()),
+        };
+        called.iter().filter_map(|called| actions::action(None, called, None)).collect()
+    }
+
     /// Whether all calls of an answer are in one message: Responses have an item for each.
     fn is_one_turn(&self) -> bool {
         self.api != Api::Responses
@@ -352,34 +363,6 @@ fn session_id(name: &str) -> &str {
 
 /// The most actions of one request, except those of one message: a turn of Responses has all its calls side by side.
 const MAX_ACTIONS: usize = 32;
-
-/// The calls in a turn of the assistant: those of a message of chat completions, the blocks of one of Messages, or the
-/// item of Responses.
-fn calls(turn: &Object) -> Vec<CalledTool> {
-    let called = |id: String, name: String, arguments: String| CalledTool { id, name, arguments };
-    if let Ok(Some(calls)) = turn.objects("tool_calls") {
-        let function = |call: &Object| {
-            let function = call.object("function").ok().flatten()?;
-            Some(called(text(call, "id"), text(&function, "name"), text(&function, "arguments")))
-        };
-        return calls.iter().filter_map(function).collect();
-    }
-    let parts = turn.objects("content").ok().flatten().unwrap_or_default();
-    let of_part = |part: &Object| match text(part, "type").as_str() {
-        "tool_use" => {
-            let input = part.get("input").unwrap_or("{}").to_owned();
-            Some(called(text(part, "id"), text(part, "name"), input))
-        }
-        "function_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "arguments"))),
-        "custom_tool_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "input"))),
-        _ => None,
-    };
-    parts.iter().filter_map(of_part).collect()
-}
-
-fn text(object: &Object, name: &str) -> String {
-    object.text(name).ok().flatten().unwrap_or_default()
-}
 
 /// The name of a session, if it has one, and a number of messages.
 fn key(session: &str, number: usize) -> Object {
