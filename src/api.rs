@@ -11,6 +11,7 @@ mod actions;
 mod agent_tools;
 mod answer;
 mod call_piece;
+mod calls;
 mod chat_turns;
 mod client_text;
 mod compaction;

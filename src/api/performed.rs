@@ -1,6 +1,7 @@
 //! The actions of the turns of a request: the calls whose results it has.
 
-use super::actions::{self, CalledTool, ToolOutcome};
+use super::actions::{self, ToolOutcome};
+use super::calls::{calls, text};
 use super::reading::FAILED;
 use crate::chat;
 use crate::record::{Action, Object};
@@ -43,32 +44,4 @@ pub(super) fn late(turns: &[Object]) -> Vec<Action> {
 
 fn is_result(turn: &Object) -> bool {
     turn.get("role") == Some("\"tool\"")
-}
-
-/// The calls in a turn of the assistant: those of a message of chat completions, the blocks of one of Messages, or the
-/// item of Responses.
-fn calls(turn: &Object) -> Vec<CalledTool> {
-    let called = |id: String, name: String, arguments: String| CalledTool { id, name, arguments };
-    if let Ok(Some(calls)) = turn.objects("tool_calls") {
-        let function = |call: &Object| {
-            let function = call.object("function").ok().flatten()?;
-            Some(called(text(call, "id"), text(&function, "name"), text(&function, "arguments")))
-        };
-        return calls.iter().filter_map(function).collect();
-    }
-    let parts = turn.objects("content").ok().flatten().unwrap_or_default();
-    let of_part = |part: &Object| match text(part, "type").as_str() {
-        "tool_use" => {
-            let input = part.get("input").unwrap_or("{}").to_owned();
-            Some(called(text(part, "id"), text(part, "name"), input))
-        }
-        "function_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "arguments"))),
-        "custom_tool_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "input"))),
-        _ => None,
-    };
-    parts.iter().filter_map(of_part).collect()
-}
-
-fn text(object: &Object, name: &str) -> String {
-    object.text(name).ok().flatten().unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 //! A request of any API, with its turns in the shape of chat completions.
 
+use super::actions;
+use super::calls::{calls, calls_in};
 use super::client_text::own_words;
 use super::compaction::{self, Compaction};
 use super::messages;
@@ -210,6 +212,16 @@ impl Request {
             // Messages have all calls of an answer in one, Responses an item for each.
             (turn, _) => performed::actions(turn, self.api != Api::Responses),
         }
+    }
+
+    /// The actions of all calls that it holds, without what came of them.
+    pub fn called_actions(&self) -> Vec<Action> {
+        let called = match &self.wire {
+            None => self.turns.messages.iter().flat_map(calls).collect(),
+            // Of the turns before the user's last one, only the texts were read.
+            Some(wire) => calls_in(wire.body.get(self.turns_member()).unwrap_or_default()),
+        };
+        called.iter().filter_map(|called| actions::action(None, called, None)).collect()
     }
 
     /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program names

@@ -86,9 +86,9 @@ pub enum Purpose {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActionFilter {
     /// A path, or the end of one from a name on (`pay.rs`, `src/pay.rs`), of a file that the action is about, or that its
-    /// command names.
+    /// command names; in any case.
     pub file: Option<String>,
-    /// Words that follow each other in the command.
+    /// Words that follow each other in the command; in any case.
     pub command: Option<String>,
     /// Whether it failed.
     pub failed: bool,
@@ -105,7 +105,7 @@ impl ActionFilter {
         let name =
             self.file.as_deref().and_then(|file| file.rsplit(['/', '\\']).find(|name| !name.is_empty()));
         let command = self.command.as_deref().unwrap_or_default();
-        name.into_iter().chain(words_of_command(command)).collect()
+        name.into_iter().flat_map(words_of_command).chain(words_of_command(command)).collect()
     }
 
     /// Whether a record meets the conditions.
@@ -116,14 +116,18 @@ impl ActionFilter {
         if record.kind != &ACTION || self.failed && !record.failed() {
             return false;
         }
-        let command = record.member_text(COMMAND);
+        let command = record.member_text(COMMAND).to_lowercase();
         let words: Vec<&str> = words_of_command(&command).collect();
         let is_about = |file: &String| {
+            let file = file.to_lowercase();
             let paths = record.member_texts(PATHS);
-            paths.iter().map(String::as_str).chain(words.iter().copied()).any(|path| ends_with(path, file))
+            paths.iter().any(|path| ends_with(&path.to_lowercase(), &file))
+                || words.iter().any(|word| ends_with(word, &file))
+                || is_split(&file) && has_whole(&command, &file)
         };
         let has_words = |sought: &String| {
-            let sought: Vec<&str> = words_of_command(sought).collect();
+            let sought = sought.to_lowercase();
+            let sought: Vec<&str> = words_of_command(&sought).collect();
             !sought.is_empty() && words.windows(sought.len()).any(|some| some == sought)
         };
         self.file.as_ref().is_none_or(is_about) && self.command.as_ref().is_none_or(has_words)
@@ -133,8 +137,30 @@ impl ActionFilter {
 /// The words of a command: without the signs by which a shell tells commands, strings and assignments apart, and those
 /// that come before or after a path, as in `HEAD:src/pay.rs`.
 fn words_of_command(command: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| c.is_whitespace() || "\"'`;|&()<>=,:".contains(c);
-    command.split(is_between).filter(|word| !word.is_empty())
+    command.split(is_between_words).filter(|word| !word.is_empty())
+}
+
+fn is_between_words(c: char) -> bool {
+    c.is_whitespace() || "\"'`;|&()<>=,:".contains(c)
+}
+
+/// Whether a path is no word of a command, as one with spaces.
+fn is_split(path: &str) -> bool {
+    words_of_command(path).next() != Some(path)
+}
+
+/// Whether a command has a path as a whole, or the end of one from a name on: `cat "my notes.txt"`, `cat my\ notes.txt`.
+fn has_whole(command: &str, end: &str) -> bool {
+    let command = command.replace("\\ ", " ");
+    let end = end.trim_start_matches("./");
+    !end.is_empty()
+        && command.match_indices(end).any(|(at, _)| {
+            let (before, after) = (&command[..at], &command[at + end.len()..]);
+            let begins = before.is_empty()
+                || before.ends_with(is_between_words)
+                || before.ends_with('/') && !end.starts_with('/');
+            begins && (after.is_empty() || after.starts_with(is_between_words))
+        })
 }
 
 /// Whether a path is another, or ends with it from a name on.
