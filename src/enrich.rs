@@ -307,9 +307,10 @@ impl Begun {
         };
         let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
         // While the summary is where it was found.
-        let cut = carried.as_mut().and_then(|carried| carried.cut.take());
         let mut before_words = None;
-        if let Some(Carried { block, after_summary, .. }) = carried {
+        let mut cut = None;
+        if let Some(Carried { block, after_summary, cut: part, .. }) = carried {
+            cut = Some(part);
             match after_summary {
                 Some(compaction) => request.add_to_summary(&compaction, &block),
                 None => before_words = Some(block),

@@ -9,6 +9,13 @@ use crate::chat;
 use crate::error::Result;
 use crate::record::{Object, quote};
 
+impl Compaction {
+    /// Whether the user of a session began it with the question of which the summary is the answer.
+    pub fn is_answer_to(&self, first_words: &str) -> bool {
+        self.is_answer && asks_for_summary(first_words)
+    }
+}
+
 /// The most turns that the user began since a compaction in a request that still belongs to it.
 const MAX_TURNS: usize = 1;
 
@@ -21,7 +28,7 @@ pub struct Compaction {
     /// that.
     pub(super) place: Option<usize>,
     /// Whether the summary is the answer to a question that a person may ask too.
-    pub is_answer: bool,
+    pub(super) is_answer: bool,
     /// Whether the user has begun a turn since.
     pub has_turn: bool,
 }
