@@ -51,7 +51,8 @@ pub(super) fn find(json: &str) -> Option<Compaction> {
         // A program joins what follows its summary with it.
         let later = summary.map_or(0, |summary| summary + 1);
         let asks = texts.iter().any(|text| asks_for_summary(text)) && !all[..at].iter().any(is_user);
-        let begins = texts[later..].iter().any(|text| begins_turn(text)) || summary.is_none() && has_image(one);
+        let begins =
+            texts[later..].iter().any(|text| begins_turn(text)) || summary.is_none() && has_image(one);
         turns += usize::from(!asks && begins);
         if turns > MAX_TURNS {
             return None;

@@ -163,7 +163,10 @@ fn session(body: &Object, metadata: Option<&Object>) -> Option<String> {
 
 /// Whether a program names the conversation otherwise than by the key of the provider's cache.
 pub(super) fn names_session(body: &Object) -> bool {
-    body.object(METADATA).ok().flatten().is_some_and(|metadata| session(&Object::default(), Some(&metadata)).is_some())
+    body.object(METADATA)
+        .ok()
+        .flatten()
+        .is_some_and(|metadata| session(&Object::default(), Some(&metadata)).is_some())
 }
 
 /// Whether Codex says that no turn of a user's makes a request: that it compacts, or that another agent asks.

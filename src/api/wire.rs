@@ -142,7 +142,8 @@ impl Request {
     /// Marks it as one after a compaction that it does not show; what it begins with counts as the summary.
     pub fn mark_compaction(&mut self, has_turn: bool) {
         if self.compaction().is_none() {
-            self.hidden = Some(Compaction { summary: self.beginning(), place: None, is_answer: false, has_turn });
+            self.hidden =
+                Some(Compaction { summary: self.beginning(), place: None, is_answer: false, has_turn });
         }
     }
 
@@ -156,6 +157,15 @@ impl Request {
     /// The number of its messages or items.
     pub fn message_count(&self) -> usize {
         self.wire.as_ref().map_or(self.turns.messages.len(), |wire| wire.len)
+    }
+
+    /// The JSON of its messages or items from one on, without the marks of the provider's cache.
+    pub fn messages_from(&self, first: usize) -> Vec<String> {
+        let Some(wire) = &self.wire else {
+            return self.turns.messages.iter().skip(first).map(Object::to_json).collect();
+        };
+        let all = unread(wire.body.get(self.turns_member()).unwrap_or_default());
+        all.iter().skip(first).map(|one| splice::without_member(one.json(), CACHE_MARK)).collect()
     }
 
     /// Whether it ends with the words of the user.

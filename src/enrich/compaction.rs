@@ -133,8 +133,9 @@ pub(super) fn carry(
         let carried = accounts.iter().filter_map(|(_, account)| account.carried.as_ref());
         carried.filter(|part| part.digest == digest).min_by_key(|part| part.before).cloned()
     };
-    let accounts =
-        accounts_of(store, turn.scope, &session, |accounts| of_compaction(accounts).and_then(|part| part.since))?;
+    let accounts = accounts_of(store, turn.scope, &session, |accounts| {
+        of_compaction(accounts).and_then(|part| part.since)
+    })?;
     let decided = of_compaction(&accounts);
     let before = decided.as_ref().map_or(turn.clock.now(), |part| part.before);
     let first = accounts.first().map(|(record, _)| record.timestamp);

@@ -34,6 +34,7 @@ mod commits;
 mod compaction;
 mod compaction_clients;
 mod compaction_questions;
+mod compaction_requests;
 mod completion;
 mod confidence;
 mod config;
