@@ -83,17 +83,13 @@ fn the_text_stays_while_other_sessions_are_busy() {
     let mut session = Session::new(&proxy, &provider, "/partition/shop", "s1");
     work(&mut session);
     proxy.settle();
-    let account = |lines: Vec<Value>| {
-        let is_other = |line: &Value| line["kind"] == "account" && line["client_session"] == "s0";
-        lines.into_iter().find(is_other).unwrap()
-    };
     let mut serial = 0;
     let mut be_busy = || {
-        let mut account = account(lines_of(&home.export()));
-        let newest = lines_of(&home.export()).into_iter().filter_map(|line| {
-            (line["kind"] == "account").then(|| line["timestamp"].as_str().unwrap().to_owned())
-        });
-        account["timestamp"] = json!(newest.max().unwrap());
+        let lines = lines_of(&home.export());
+        let accounts: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "account").collect();
+        let mut account = (*accounts.iter().find(|one| one["client_session"] == "s0").unwrap()).clone();
+        account.as_object_mut().unwrap().remove("created_at");
+        account["timestamp"] = json!(accounts.iter().filter_map(|one| one["timestamp"].as_i64()).max());
         let lines: String = (0..1100)
             .map(|_| {
                 serial += 1;
