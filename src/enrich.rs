@@ -307,6 +307,16 @@ impl Begun {
             ..plan.account(&request.turns)
         };
         let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
+        // While the summary is where it was found.
+        let mut before_words = None;
+        let mut cut = None;
+        if let Some(Carried { block, after_summary, cut: part, .. }) = carried {
+            cut = Some(part);
+            match after_summary {
+                Some(compaction) => request.add_to_summary(&compaction, &block),
+                None => before_words = Some(block),
+            }
+        }
         plan.drop_from(&mut request.turns);
         let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
         let mut block = String::new();
@@ -317,12 +327,10 @@ impl Begun {
                 block = placement::block(&kept, options);
             }
         }
-        let cut = carried.as_mut().and_then(|carried| carried.cut.take());
-        if let Some(Carried { block: text, after_summary, .. }) = carried {
-            match (after_summary, request.turns.last_user().filter(|_| request.is_chat())) {
-                (Some(compaction), _) => request.add_to_summary(&compaction, &text)?,
-                (None, Some(user)) => placement::insert_before(&mut request.turns.messages[user], &text)?,
-                (None, None) => block.insert_str(0, &text),
+        if let Some(text) = before_words {
+            match request.turns.last_user().filter(|_| request.is_chat()) {
+                Some(user) => placement::insert_before(&mut request.turns.messages[user], &text)?,
+                None => block.insert_str(0, &text),
             }
         }
         let rsv = Rsv {

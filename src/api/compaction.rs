@@ -1,12 +1,20 @@
 //! Compactions: requests in which the program of an agent has put a summary in the place of earlier turns.
 
 use super::client_text::{asks_for_summary, begins_turn, is_summary, may_have_summary};
-use super::reading::{Unread, UserPlace, text_part, unread};
+use super::messages::without_blocks;
+use super::reading::{Unread, UnreadPart, text_part, unread};
 use super::scan;
 use super::splice;
 use crate::chat;
 use crate::error::Result;
 use crate::record::{Object, quote};
+
+impl Compaction {
+    /// Whether the user of a session began it with the question of which the summary is the answer.
+    pub fn is_answer_to(&self, first_words: &str) -> bool {
+        self.is_answer && asks_for_summary(first_words)
+    }
+}
 
 /// The most turns that the user began since a compaction in a request that still belongs to it.
 const MAX_TURNS: usize = 1;
@@ -16,8 +24,11 @@ const MAX_TURNS: usize = 1;
 pub struct Compaction {
     /// The words of the program's summary.
     pub summary: String,
-    /// The message or item of the summary; `None` if the model is to read the words of its program after that.
-    pub(super) place: Option<UserPlace>,
+    /// The position of the message or item of the summary; `None` if the model is to read the words of its program after
+    /// that.
+    pub(super) place: Option<usize>,
+    /// Whether the summary is the answer to a question that a person may ask too.
+    pub(super) is_answer: bool,
     /// Whether the user has begun a turn since.
     pub has_turn: bool,
 }
@@ -29,6 +40,7 @@ pub(super) fn find(json: &str) -> Option<Compaction> {
         return None;
     }
     let all = unread(json);
+    let first_answer = all.iter().position(is_of_model).unwrap_or(all.len());
     let mut turns = 0;
     for (at, one) in all.iter().enumerate().rev() {
         if !is_user(one) {
@@ -39,19 +51,20 @@ pub(super) fn find(json: &str) -> Option<Compaction> {
         // A program joins what follows its summary with it.
         let later = summary.map_or(0, |summary| summary + 1);
         let asks = texts.iter().any(|text| asks_for_summary(text)) && !all[..at].iter().any(is_user);
-        turns += usize::from(!asks && texts[later..].iter().any(|text| begins_turn(text)));
+        let begins =
+            texts[later..].iter().any(|text| begins_turn(text)) || summary.is_none() && has_image(one);
+        turns += usize::from(!asks && begins);
         if turns > MAX_TURNS {
             return None;
         }
-        if let Some(summary) = summary {
-            let place = UserPlace { number: at, range: one.range() };
-            let summary = texts[summary].clone();
-            return Some(Compaction { summary, place: Some(place), has_turn: turns > 0 });
+        if let Some(summary) = summary.filter(|_| at < first_answer) {
+            let (summary, has_turn) = (texts[summary].clone(), turns > 0);
+            return Some(Compaction { summary, place: Some(at), is_answer: false, has_turn });
         }
-        let answer = all.get(at + 1).filter(|next| next.role() == Some("\"assistant\""));
-        if let Some(answer) = answer.filter(|_| asks) {
-            let summary = self::texts(answer).join("\n");
-            return Some(Compaction { summary, place: None, has_turn: turns > 0 });
+        if let Some(summary) = all.get(at + 1).filter(|_| asks).and_then(only_text)
+            && all.get(at + 2).is_some_and(is_user)
+        {
+            return Some(Compaction { summary, place: None, is_answer: true, has_turn: turns > 0 });
         }
     }
     None
@@ -67,6 +80,26 @@ fn is_user(one: &Unread) -> bool {
     one.role() == Some("\"user\"")
 }
 
+/// Whether a message or an item is of the model.
+fn is_of_model(one: &Unread) -> bool {
+    one.role() == Some("\"assistant\"") || one.kind().is_some_and(|kind| kind.ends_with("call\""))
+}
+
+/// The text of an answer of the model that has no call.
+fn only_text(answer: &Unread) -> Option<String> {
+    let is_call = |part: UnreadPart| part.kind.is_some_and(|kind| kind.ends_with("tool_use\""));
+    let calls = answer.parts().any(is_call)
+        || scan::member(answer.json(), "tool_calls").is_some_and(|calls| !["null", "[]"].contains(&calls));
+    let text = texts(answer).join("\n");
+    (answer.role() == Some("\"assistant\"") && !calls && !text.is_empty()).then_some(text)
+}
+
+/// Whether a message of the user has an image that is not of a tool.
+fn has_image(one: &Unread) -> bool {
+    let has = |kinds: &[&str]| one.parts().any(|part| part.kind.is_some_and(|kind| kinds.contains(&kind)));
+    has(&["\"image\"", "\"input_image\"", "\"image_url\""]) && !has(&["\"tool_result\""])
+}
+
 /// The texts of a message or an item.
 fn texts(one: &Unread) -> Vec<String> {
     match one.content() {
@@ -75,18 +108,22 @@ fn texts(one: &Unread) -> Vec<String> {
     }
 }
 
-/// The body with a text after the summary, which the member `name` has at a place; parts of it have this type.
+/// The body with a text after the summary, which the member `name` has at a position; parts of it have this type.
+/// Unless `keeps_blocks`, those of an earlier run go.
 pub(super) fn add_after(
     mut body: Object,
-    name: &str,
-    place: &UserPlace,
+    (name, number): (&str, usize),
     part_type: &str,
     text: &str,
+    keeps_blocks: bool,
 ) -> Result<Object> {
     let json = body.get(name).unwrap_or("[]");
-    let mut message = Object::parse(&json[place.range.clone()])?;
-    message.set("content", with_text_after(message.get("content").unwrap_or("\"\""), part_type, text));
-    body.replace_within(name, place.range.clone(), &message.to_json());
+    let Some(range) = unread(json).get(number).map(Unread::range) else { return Ok(body) };
+    let mut message = Object::parse(&json[range.clone()])?;
+    let content = message.get("content").unwrap_or("\"\"");
+    let content = if keeps_blocks { content.to_owned() } else { without_blocks(content) };
+    message.set("content", with_text_after(&content, part_type, text));
+    body.replace_within(name, range, &message.to_json());
     Ok(body)
 }
 

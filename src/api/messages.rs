@@ -175,17 +175,10 @@ pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Ob
 /// an earlier run.
 pub(super) fn with_text(content: &str, part: &Object, is_own: impl Fn(&Object) -> bool) -> Result<String> {
     let text = part.text("text")?.unwrap_or_default();
+    let content = without_blocks(content);
     if content.starts_with('"') {
-        let own: String = serde_json::from_str(content).unwrap_or_default();
-        return Ok(quote(&(text + &fence::remove(&own))));
-    }
-    let mut content = content.to_owned();
-    for range in scan::element_ranges(&content).into_iter().rev() {
-        let old = Object::parse(&content[range.clone()]).ok().and_then(|old| old.text("text").ok().flatten());
-        if old.is_some_and(|old| fence::is_all(&old)) {
-            let end = range.end + usize::from(content[range.end..].starts_with(','));
-            content = splice::replace(&content, range.start..end, "");
-        }
+        let own: String = serde_json::from_str(&content).unwrap_or_default();
+        return Ok(quote(&(text + &own)));
     }
     let own = scan::element_ranges(&content)
         .into_iter()
@@ -194,4 +187,30 @@ pub(super) fn with_text(content: &str, part: &Object, is_own: impl Fn(&Object) -
         Some(range) => splice::insert_before(&content, range.start, &part.to_json()),
         None => content,
     })
+}
+
+/// The content, a text or an array of parts, without the blocks of an earlier run.
+pub(super) fn without_blocks(content: &str) -> String {
+    if content.starts_with('"') {
+        let own: String = serde_json::from_str(content).unwrap_or_default();
+        let without = fence::remove(&own);
+        return if without == own { content.to_owned() } else { quote(&without) };
+    }
+    let mut content = content.to_owned();
+    let mut ranges = scan::element_ranges(&content);
+    for at in (0..ranges.len()).rev() {
+        let old = &content[ranges[at].clone()];
+        let old = Object::parse(old).ok().and_then(|old| old.text("text").ok().flatten());
+        if !old.is_some_and(|old| fence::is_all(&old)) {
+            continue;
+        }
+        let mut gone = ranges.remove(at);
+        if let Some(next) = ranges.get_mut(at) {
+            gone.end = std::mem::replace(&mut next.start, gone.start);
+        } else if let Some(last) = ranges.last() {
+            gone.start = last.end;
+        }
+        content = splice::replace(&content, gone, "");
+    }
+    content
 }

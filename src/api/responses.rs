@@ -184,6 +184,14 @@ fn session(body: &Object, metadata: Option<&Object>) -> Option<String> {
     named.or_else(|| body.text("prompt_cache_key").ok().flatten())
 }
 
+/// Whether a program names the conversation otherwise than by the key of the provider's cache.
+pub(super) fn names_session(body: &Object) -> bool {
+    body.object(METADATA)
+        .ok()
+        .flatten()
+        .is_some_and(|metadata| session(&Object::default(), Some(&metadata)).is_some())
+}
+
 /// Whether Codex says that no turn of a user's makes a request: that it compacts, or that another agent asks.
 fn is_of_program(metadata: &Object) -> bool {
     let Some(turn) = metadata.text(TURN_METADATA).ok().flatten() else { return false };

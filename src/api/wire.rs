@@ -42,6 +42,8 @@ struct Wire {
     late: Vec<Object>,
     session: Option<String>,
     is_side_call: bool,
+    /// The text that goes after the summary at a position.
+    after_summary: Option<(usize, String)>,
 }
 
 impl Request {
@@ -72,7 +74,7 @@ impl Request {
             rest.set("rsv", rsv);
         }
         let turns = chat::Request::of_turns(rest, turns, unread_tokens);
-        let wire = Some(Wire { body, len, user, said, late, session, is_side_call });
+        let wire = Some(Wire { body, len, user, said, late, session, is_side_call, after_summary: None });
         Ok(Request { api, turns, wire, session: None, hidden: None })
     }
 
@@ -121,7 +123,7 @@ impl Request {
 
     /// Whether its session has no other name than the key of the provider's cache, which others may share.
     pub fn has_shared_session(&self) -> bool {
-        let is_key = |wire: &Wire| self.api == Api::Responses && wire.session == self.cache_key();
+        let is_key = |wire: &Wire| self.api == Api::Responses && !responses::names_session(&wire.body);
         self.session.is_none() && self.wire.as_ref().is_none_or(is_key)
     }
 
@@ -143,7 +145,8 @@ impl Request {
     /// Marks it as one after a compaction that it does not show; what it begins with counts as the summary.
     pub fn mark_compaction(&mut self, has_turn: bool) {
         if self.compaction().is_none() {
-            self.hidden = Some(Compaction { summary: self.beginning(), place: None, has_turn });
+            self.hidden =
+                Some(Compaction { summary: self.beginning(), place: None, is_answer: false, has_turn });
         }
     }
 
@@ -157,6 +160,15 @@ impl Request {
     /// The number of its messages or items.
     pub fn message_count(&self) -> usize {
         self.wire.as_ref().map_or(self.turns.messages.len(), |wire| wire.len)
+    }
+
+    /// The JSON of its messages or items from one on, without the marks of the provider's cache.
+    pub fn messages_from(&self, first: usize) -> Vec<String> {
+        let Some(wire) = &self.wire else {
+            return self.turns.messages.iter().skip(first).map(Object::to_json).collect();
+        };
+        let all = unread(wire.body.get(self.turns_member()).unwrap_or_default());
+        all.iter().skip(first).map(|one| splice::without_member(one.json(), CACHE_MARK)).collect()
     }
 
     /// Whether it ends with the words of the user.
@@ -281,30 +293,15 @@ impl Request {
         std::iter::once(Cow::Owned(key(name, wire.len))).chain(turns).collect()
     }
 
-    /// Puts a text at the end of the summary of a compaction.
-    pub fn add_to_summary(&mut self, compaction: &Compaction, text: &str) -> Result<()> {
-        let Some(place) = compaction.place.clone() else { return Ok(()) };
-        let (name, kind) = match self.api {
-            Api::Responses => (self.turns_member(), "input_text"),
-            _ => (self.turns_member(), "text"),
-        };
-        match &mut self.wire {
-            Some(wire) => {
-                let before = wire.body.get(name).map_or(0, str::len);
-                wire.body = compaction::add_after(std::mem::take(&mut wire.body), name, &place, kind, text)?;
-                let added = wire.body.get(name).map_or(0, str::len) - before;
-                if let Some(user) = wire.user.as_mut().filter(|user| user.number >= place.number) {
-                    let begin = user.range.start + if user.number > place.number { added } else { 0 };
-                    user.range = begin..user.range.end + added;
-                }
-            }
-            None => {
-                let message = &mut self.turns.messages[place.number];
-                let content = message.get("content").unwrap_or("\"\"");
-                message.set("content", compaction::with_text_after(content, kind, text));
-            }
+    /// Puts a text at the end of the summary of a compaction, before anything else of the request changes.
+    pub fn add_to_summary(&mut self, compaction: &Compaction, text: &str) {
+        let Some(place) = compaction.place else { return };
+        if let Some(wire) = &mut self.wire {
+            wire.after_summary = Some((place, text.to_owned()));
+        } else if let Some(message) = self.turns.messages.get_mut(place) {
+            let content = message.get("content").unwrap_or("\"\"");
+            message.set("content", compaction::with_text_after(content, "text", text));
         }
-        Ok(())
     }
 
     /// Whether the summary of a compaction is the last text that the model is to read, except the results of tools.
@@ -313,20 +310,25 @@ impl Request {
             Some(wire) => wire.user.as_ref().map(|user| user.number),
             None => self.turns.last_user(),
         };
-        let place = compaction.place.as_ref().map(|place| place.number);
-        place.is_some_and(|place| !compaction.has_turn && user.is_none_or(|user| user <= place))
+        compaction.place.is_some_and(|place| !compaction.has_turn && user.is_none_or(|user| user <= place))
     }
 
     /// The request to forward: with the recalled `block` before the user's last words, and with `rsv`.
     pub fn into_line(self, block: &str, mut rsv: Rsv, keep_tools: bool) -> Result<Object> {
-        let Some(Wire { body, user, is_side_call, .. }) = self.wire else {
+        let name = self.turns_member();
+        let Some(Wire { body, user, is_side_call, after_summary, .. }) = self.wire else {
             return Ok(self.turns.into_object(&rsv));
         };
+        let enriched = user.as_ref().filter(|_| !block.is_empty()).map(|user| user.number);
         let mut line = match (user.filter(|_| !block.is_empty()), self.api) {
             (None, _) | (_, Api::Chat) => body,
             (Some(user), Api::Messages) => messages::insert(body, user, block)?,
             (Some(user), Api::Responses) => responses::insert(body, user, block)?,
         };
+        if let Some((number, text)) = after_summary {
+            let kind = if self.api == Api::Responses { "input_text" } else { "text" };
+            line = compaction::add_after(line, (name, number), kind, &text, enriched == Some(number))?;
+        }
         rsv.more.set_text(API_MEMBER, self.api.name());
         for (name, is_set) in [(UNSTORED_MEMBER, is_side_call), (KEEP_TOOLS_MEMBER, keep_tools)] {
             if is_set {

@@ -87,8 +87,9 @@ impl AccountText<'_> {
         let pinned = recalled.iter().filter(|part| part.pinned).count();
         let counts = [(pinned, "pinned"), (recalled.len() - pinned, "related"), (recent.len(), "recent")];
         let mut sorts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let nothing = "without memory";
         let with = match sorts.next() {
-            None => "without memory".to_owned(),
+            None => nothing.to_owned(),
             Some((count, sort)) => sorts
                 .fold(format!("with {}", messages(count, &format!("{sort} "))), |with, (count, sort)| {
                     format!("{with} and {count} {sort}")
@@ -99,17 +100,14 @@ impl AccountText<'_> {
             .filter(|(count, _)| *count > 0)
             .fold(with, |with, (count, noun)| {
                 let counted = text::counted(count as u64, noun);
-                if with == "without memory" {
-                    format!("with {counted}")
-                } else {
-                    format!("{with}, and {counted}")
-                }
+                if with == nothing { format!("with {counted}") } else { format!("{with}, and {counted}") }
             });
         let with = match &self.account.carried {
             Some(carried) => {
                 let actions = text::counted(carried.shown, "action");
                 let all = carried.actions;
-                format!("{with}, and what was done before a compaction ({actions} of {all})")
+                let done = format!("what was done before a compaction ({actions} of {all})");
+                if with == nothing { format!("with {done}") } else { format!("{with}, and {done}") }
             }
             None => with,
         };

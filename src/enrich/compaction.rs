@@ -44,8 +44,7 @@ pub(super) struct Carried {
     /// In its fence.
     pub(super) block: String,
     pub(super) part: CarriedPart,
-    /// The part of the session, in the first request after the compaction.
-    pub(super) cut: Option<CutPart>,
+    pub(super) cut: CutPart,
     /// The compaction, if the text goes to the end of its summary.
     pub(super) after_summary: Option<api::Compaction>,
     /// The last turn of the session, which goes on if the user has not begun another.
@@ -53,45 +52,47 @@ pub(super) struct Carried {
 }
 
 /// A part of a session before a compaction.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CutPart {
     /// The session of a client's program.
     session: String,
-    /// The time of the compaction, in milliseconds since 1970, UTC.
+    /// The times of its first account and of the compaction, in milliseconds since 1970, UTC.
+    since: i64,
     pub before: i64,
 }
 
-/// What an archive of a part of a session has.
+/// The records of a part of a session.
 pub struct CutContent {
     /// The traces of its turns.
     pub traces: HashSet<String>,
-    /// Decisions, open points, and what was done; empty if there is nothing to tell.
-    pub text: String,
+    /// Actions and words, oldest first.
+    records: Vec<StoredRecord>,
 }
 
 impl CutPart {
-    /// What its archive has, from a store, of a scope.
+    /// Its content in a store, of a scope.
     pub fn content(&self, store: &mut dyn Store, scope: &Scope) -> Result<CutContent> {
-        let accounts = accounts_of(store, scope, &self.session)?;
-        let (traces, records) = self.records(store, scope, &accounts)?;
-        let counter = Counter::heuristic("");
-        let text = outline_of(&records, "", MAX_ARCHIVE_TOKENS, &counter).0.text;
-        Ok(CutContent { traces: traces.into_iter().map(str::to_owned).collect(), text })
+        let accounts = accounts_of(store, scope, &self.session, |_| Some(self.since))?;
+        let traces = self.traces(&accounts);
+        let records = records(store, scope, &traces, (self.since, self.before))?;
+        Ok(CutContent { traces: traces.into_iter().map(str::to_owned).collect(), records })
     }
 
-    /// Its traces, and its actions and words, oldest first.
-    fn records<'a>(
-        &self,
-        store: &mut dyn Store,
-        scope: &Scope,
-        accounts: &'a [(StoredRecord, Account)],
-    ) -> Result<(HashSet<&'a str>, Vec<StoredRecord>)> {
-        let earlier = accounts.iter().map(|(record, _)| record).filter(|one| one.timestamp < self.before);
-        let traces: HashSet<&str> = earlier.clone().map(|record| record.trace_id.as_str()).collect();
-        let first = earlier.map(|record| record.timestamp).min();
-        let Some(first) = first else { return Ok((traces, Vec::new())) };
-        let records = records(store, scope, &traces, (first, self.before))?;
-        Ok((traces, records))
+    fn traces<'a>(&self, accounts: &'a [(StoredRecord, Account)]) -> HashSet<&'a str> {
+        let times = self.since..self.before;
+        let own = accounts.iter().filter(|(record, _)| times.contains(&record.timestamp));
+        own.map(|(record, _)| record.trace_id.as_str()).collect()
+    }
+}
+
+impl CutContent {
+    /// The text of an archive of some of the turns: decisions, open points, and what was done; empty if there is nothing
+    /// to tell. With the ids of the records that it is made of.
+    pub fn archived(mut self, traces: &HashSet<&str>) -> (String, Vec<String>) {
+        self.records.retain(|record| traces.contains(record.trace_id.as_str()));
+        let counter = Counter::heuristic("");
+        let text = outline_of(&self.records, "", MAX_ARCHIVE_TOKENS, &counter).0.text;
+        (text, self.records.into_iter().map(|record| record.id).collect())
     }
 }
 
@@ -125,22 +126,37 @@ pub(super) fn carry(
         return Ok(None);
     }
     let Some(compaction) = request.compaction() else { return Ok(None) };
-    let Some(session) = request.client_session() else { return Ok(None) };
+    let session = request.client_session().filter(|_| !request.has_shared_session());
+    let Some(session) = session else { return Ok(None) };
     let digest = digest(turn.scope, &session, &compaction.summary);
-    let accounts = accounts_of(store, turn.scope, &session)?;
-    let carried = accounts.iter().filter_map(|(_, account)| account.carried.as_ref());
-    let decided = carried.filter(|part| part.digest == digest).min_by_key(|part| part.before).cloned();
-    let before = decided.as_ref().map(|part| part.before);
+    let of_compaction = |accounts: &[(StoredRecord, Account)]| {
+        let carried = accounts.iter().filter_map(|(_, account)| account.carried.as_ref());
+        carried.filter(|part| part.digest == digest).min_by_key(|part| part.before).cloned()
+    };
+    let accounts = accounts_of(store, turn.scope, &session, |accounts| {
+        of_compaction(accounts).and_then(|part| part.since)
+    })?;
+    let decided = of_compaction(&accounts);
+    let before = decided.as_ref().map_or(turn.clock.now(), |part| part.before);
+    let first = accounts.first().map(|(record, _)| record.timestamp);
+    let Some(since) = decided.as_ref().and_then(|part| part.since).or(first) else { return Ok(None) };
+    let cut = CutPart { session, since, before };
+    let mut records = records(store, turn.scope, &cut.traces(&accounts), (since, before))?;
+    if let Some(last) = decided.as_ref().and_then(|part| part.last.as_ref()) {
+        records.retain(|record| record.position() <= *last);
+    }
+    let words = records.iter().find(|record| record.role == Some(Role::User));
+    if words.is_some_and(|words| compaction.is_answer_to(&words.text)) {
+        return Ok(None);
+    }
     // Another model of the session gets the same text.
-    let model = decided.map(|part| part.model);
-    let cut = CutPart { session, before: before.unwrap_or(turn.clock.now()) };
-    let (_, records) = cut.records(store, turn.scope, &accounts)?;
+    let model = decided.as_ref().map(|part| part.model.clone());
     let share = (options.limits.window as f64 * options.share) as usize;
     let model = model.unwrap_or_else(|| options.model.clone());
     let counter = Counter::for_model(&model);
     // Not the time of the compaction, which a process that finds no account of it does not know.
-    let Some(last) = records.iter().map(|record| record.timestamp).max() else { return Ok(None) };
-    let enclosed = |text: &str| fence::enclose_text(fence::CARRIED_NOTE, turn.scope, last, text);
+    let Some(last) = records.iter().map(StoredRecord::position).max() else { return Ok(None) };
+    let enclosed = |text: &str| fence::enclose_text(fence::CARRIED_NOTE, turn.scope, last.timestamp, text);
     let most = MAX_TOKENS.min(share).saturating_sub(counter.text(&enclosed("")));
     let (outline, actions) = outline_of(&records, &compaction.summary, most, &counter);
     if outline.text.is_empty() {
@@ -149,7 +165,9 @@ pub(super) fn carry(
     let block = enclosed(&outline.text);
     let part = CarriedPart {
         digest,
-        before: cut.before,
+        before,
+        since: Some(since),
+        last: decided.and_then(|part| part.last).or(Some(last)),
         model,
         actions: actions as u64,
         shown: outline.shown as u64,
@@ -161,7 +179,6 @@ pub(super) fn carry(
     if after_summary.is_none() && request.turns.last_user().is_none() {
         return Ok(None);
     }
-    let cut = before.is_none().then_some(cut);
     Ok(Some(Carried { block, part, cut, after_summary, trace_id }))
 }
 
@@ -173,9 +190,13 @@ fn digest(scope: &Scope, session: &str, summary: &str) -> String {
     turn_cache::digest(scope, &[Cow::Owned(compaction)])
 }
 
-/// The accounts of a session of a client's program, oldest first. A session of which none is among many newer ones of
-/// others has ended there.
-fn accounts_of(store: &mut dyn Store, scope: &Scope, session: &str) -> Result<Vec<(StoredRecord, Account)>> {
+/// The accounts of a session of a client's program, oldest first, back to a time that they may tell.
+fn accounts_of(
+    store: &mut dyn Store,
+    scope: &Scope,
+    session: &str,
+    since: impl Fn(&[(StoredRecord, Account)]) -> Option<i64>,
+) -> Result<Vec<(StoredRecord, Account)>> {
     let mut found: Vec<(StoredRecord, Account)> = Vec::new();
     let mut which = Select::records(vec![&ACCOUNT], Scopes::One(scope.clone()));
     for _ in 0..MAX_ACCOUNTS / ACCOUNTS {
@@ -185,10 +206,9 @@ fn accounts_of(store: &mut dyn Store, scope: &Scope, session: &str) -> Result<Ve
             let account = Account::from_record(&record);
             (account.client_session.as_deref() == Some(session)).then_some((record, account))
         };
-        let own: Vec<_> = read.into_iter().filter_map(of_session).collect();
-        let has_ended = own.is_empty() && !found.is_empty();
-        found.splice(0..0, own);
-        if count < ACCOUNTS || has_ended {
+        found.splice(0..0, read.into_iter().filter_map(of_session));
+        let is_earlier = |since| first.as_ref().is_some_and(|first| first.timestamp < since);
+        if count < ACCOUNTS || since(&found).is_some_and(is_earlier) {
             break;
         }
         which.before = first;

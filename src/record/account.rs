@@ -6,7 +6,7 @@ use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
-use super::stored::{Draft, RecordKind, StoredRecord};
+use super::stored::{Draft, Position, RecordKind, StoredRecord};
 use super::{Reach, Scope};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -129,6 +129,10 @@ pub struct CarriedPart {
     pub digest: String,
     /// The time of the compaction, in milliseconds since 1970, UTC.
     pub before: i64,
+    /// The time of the first account of the part, and the position of its last record that the text was made of: what is
+    /// stored later changes nothing.
+    pub since: Option<i64>,
+    pub last: Option<Position>,
     /// The model whose tokens were counted.
     pub model: String,
     /// The number of actions of the part, and of those which the text has.
@@ -374,6 +378,11 @@ impl CarriedPart {
         Some(CarriedPart {
             digest: text(part, "digest")?,
             before: part.integer("before").ok()??,
+            since: part.integer("since").ok().flatten(),
+            last: part.object("last").ok().flatten().and_then(|last| {
+                let seq = u32::try_from(last.integer("seq").ok()??).ok()?;
+                Some(Position { timestamp: last.integer("timestamp").ok()??, seq, id: text(&last, "id")? })
+            }),
             model: text(part, "model").unwrap_or_default(),
             actions: number(part, "actions"),
             shown: number(part, "shown"),
@@ -382,10 +391,14 @@ impl CarriedPart {
     }
 
     fn to_json(&self) -> String {
-        let CarriedPart { digest, before, model, actions, shown, tokens } = self;
+        let CarriedPart { digest, before, since, last, model, actions, shown, tokens } = self;
         let (digest, model) = (quote(digest), quote(model));
+        let since = since.map_or(String::new(), |since| format!(",\"since\":{since}"));
+        let last = last.as_ref().map_or(String::new(), |Position { timestamp, seq, id }| {
+            format!(",\"last\":{{\"timestamp\":{timestamp},\"seq\":{seq},\"id\":{}}}", quote(id))
+        });
         format!(
-            "{{\"digest\":{digest},\"before\":{before},\"model\":{model},\"actions\":{actions},\"shown\":{shown},\"tokens\":{tokens}}}"
+            "{{\"digest\":{digest},\"before\":{before}{since}{last},\"model\":{model},\"actions\":{actions},\"shown\":{shown},\"tokens\":{tokens}}}"
         )
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 const MODEL: &str = "claude-sonnet-4-5";
-const SUMMARY: &str = "This session is being continued from a previous conversation that ran out of context. The \
+pub(crate) const SUMMARY: &str = "This session is being continued from a previous conversation that ran out of context. The \
                        summary below covers the earlier portion of the conversation.\n\nSummary:\n";
 const FENCE: &str = "<rsv-memory>";
 
@@ -18,7 +18,7 @@ pub(crate) struct Session<'a> {
     provider: &'a Provider,
     path: &'a str,
     id: &'a str,
-    messages: Vec<Value>,
+    pub(crate) messages: Vec<Value>,
     calls: usize,
     pub(crate) done: Vec<Done>,
 }
@@ -62,7 +62,7 @@ impl Provider {
     }
 
     /// The last request that it saw.
-    fn last(&self) -> Value {
+    pub(crate) fn last(&self) -> Value {
         serde_json::from_slice(&self.fake.seen().pop().unwrap().body).unwrap()
     }
 }
@@ -72,14 +72,14 @@ impl<'a> Session<'a> {
         Session { proxy, provider, path, id, messages: Vec::new(), calls: 0, done: Vec::new() }
     }
 
-    fn request(&self) -> Value {
+    pub(crate) fn request(&self) -> Value {
         let user = json!({"device_id": "d", "account_uuid": "", "session_id": self.id}).to_string();
         json!({"model": MODEL, "max_tokens": 1024, "metadata": {"user_id": user}, "tools": [{"name": "Bash",
             "input_schema": {"type": "object"}}], "messages": self.messages})
     }
 
     /// Sends what there is, which the model answers with some blocks; returns the request as it reached the provider.
-    fn send_with(&mut self, headers: &str, blocks: Value) -> Value {
+    pub(crate) fn send_with(&mut self, headers: &str, blocks: Value) -> Value {
         *self.provider.answer.lock().unwrap() = blocks.clone();
         let path = format!("{}/v1/messages", self.path);
         let (status, body) = self.proxy.post(&path, headers, &self.request().to_string());
@@ -173,7 +173,7 @@ pub(crate) fn parted(request: &Value) -> (Vec<String>, Value) {
 }
 
 /// A short session: a test fails, and is mended.
-fn work(session: &mut Session) {
+pub(crate) fn work(session: &mut Session) {
     session.user("We decided to keep cents as integers instead of floats. Please fix the webhook.");
     session.act(&[bash("cargo test webhook", Some("error[E0425]: cannot find value `zebra`"))]);
     session.act(&[edit("/home/ann/shop/src/pay.rs", 3)]);
@@ -334,7 +334,7 @@ fn a_session_that_lost_its_beginning_gets_it_back_for_a_turn() {
     work(&mut session);
     session.user("And the refund?");
     session.send("It is there.");
-    session.messages = Vec::new();
+    session.messages.drain(..session.messages.len() - 2);
     session.user("In short: the webhook was fixed. Go on.");
     let sent = [session.act(&[bash("cargo fmt", None)]), session.send("Done.")];
     let text = parted(&sent[0]).0;
@@ -342,6 +342,14 @@ fn a_session_that_lost_its_beginning_gets_it_back_for_a_turn() {
     assert_eq!(parted(&sent[1]).0, text);
     session.user("What else?");
     assert!(!texts(&session.send("Nothing.")).contains("was compacted since"));
+    // Nor has one whose user begins it anew, or another agent of the program.
+    let mut anew = Session::new(&proxy, &provider, "/partition/shop", "s3");
+    work(&mut anew);
+    for words in [&["No: set up a shop."][..], &["Explore the files.", "And the tests."]] {
+        anew.messages.clear();
+        words.iter().for_each(|words| anew.user(words));
+        assert!(!texts(&anew.send("Fine.")).contains("was compacted since"), "{words:?}");
+    }
     // A session that begins anew has lost nothing.
     let mut other = Session::new(&proxy, &provider, "/partition/shop", "s2");
     other.user("Hello");
@@ -385,7 +393,11 @@ fn the_summaries_of_codex_and_opencode_are_known_in_every_api() {
         "content": [{"type": "input_text", "text": text}]})
     };
     let input = [item("user", "Please fix the webhook."), item("user", summary), call, output];
-    let body = json!({"model": "gpt-5", "prompt_cache_key": "codex", "input": input});
+    let key_alone = json!({"model": "gpt-5", "prompt_cache_key": "codex", "input": input});
+    assert!(!post("/v1/responses", "", &key_alone).contains("was compacted since"));
+    let session = json!({"session_id": "codex"});
+    let body =
+        json!({"model": "gpt-5", "prompt_cache_key": "codex", "client_metadata": session, "input": input});
     let sent: Value = serde_json::from_str(&post("/v1/responses", "", &body)).unwrap();
     let parts = sent["input"][1]["content"].as_array().unwrap();
     assert!(parts.len() == 2 && parts[0]["text"] == summary, "{sent}");

@@ -35,6 +35,7 @@ mod commits;
 mod compaction;
 mod compaction_clients;
 mod compaction_questions;
+mod compaction_requests;
 mod completion;
 mod confidence;
 mod config;

@@ -1,5 +1,6 @@
 //! The histories of the sessions of clients' programs. Of a session whose earlier messages are gone while it goes on,
-//! without a summary that is known, the part before is carried over as after a compaction.
+//! without a summary that is known, the part before is carried over as after a compaction. It goes on if it still has
+//! some of its last messages: else the user has begun anew, or another agent makes the request.
 
 use crate::api::Request;
 use crate::record::Scope;
@@ -14,6 +15,9 @@ const MAX_SESSIONS: usize = 1024;
 /// The fewest messages of a session of which earlier ones can be gone: shorter ones are begun anew.
 const MIN_MESSAGES: usize = 8;
 
+/// The number of the last messages by which it is known that a session goes on.
+const LAST_MESSAGES: usize = 8;
+
 /// The sessions that this process has seen, each in its scope.
 #[derive(Default)]
 pub(super) struct Histories(Mutex<HashMap<(Scope, String), History>>);
@@ -23,6 +27,8 @@ struct History {
     messages: usize,
     /// The digest of the words with which it begins.
     beginning: u64,
+    /// The digests of its last messages.
+    last: Vec<u64>,
     loss: Option<Loss>,
 }
 
@@ -42,13 +48,20 @@ impl Histories {
         let (messages, beginning) = (request.message_count(), digest(&request.beginning()));
         let turn = digest(&request.turn_key().iter().flatten().map(|one| one.to_json()).collect::<Vec<_>>());
         let begins_turn = request.ends_with_user();
+        let digests = |first| request.messages_from(first).iter().map(digest).collect::<Vec<_>>();
+        let newest = digests(messages.saturating_sub(LAST_MESSAGES));
+        let goes_on = |last: &History| {
+            let all = digests(0);
+            all[..messages.saturating_sub(1)].iter().any(|message| last.last.contains(message))
+        };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_SESSIONS {
             known.clear();
         }
         let key = (scope.clone(), session);
         let loss = known.get(&key).and_then(|last| {
-            if last.messages >= MIN_MESSAGES && messages * 2 <= last.messages && beginning != last.beginning {
+            let is_shorter = last.messages >= MIN_MESSAGES && messages * 2 <= last.messages;
+            if is_shorter && beginning != last.beginning && goes_on(last) {
                 return Some(Loss { turn, has_turn: begins_turn });
             }
             match last.loss? {
@@ -57,7 +70,7 @@ impl Histories {
                 _ => Some(Loss { turn, has_turn: true }),
             }
         });
-        known.insert(key, History { messages, beginning, loss });
+        known.insert(key, History { messages, beginning, last: newest, loss });
         drop(known);
         if let Some(loss) = loss {
             request.mark_compaction(loss.has_turn);

@@ -61,9 +61,14 @@ struct CommitState {
     idle_at: HashMap<Scope, Instant>,
     /// The sessions that are about to be looked at.
     waiting: HashSet<Scope>,
+    /// The parts of sessions before compactions that were looked at.
+    cuts: HashSet<(Scope, CutPart)>,
     /// Whether commits have stopped.
     is_ending: bool,
 }
+
+/// The most parts of sessions that are known.
+const MAX_CUTS: usize = 1024;
 
 /// Why a session is looked at.
 #[derive(Clone, Copy, PartialEq)]
@@ -176,8 +181,16 @@ impl AutoCommit {
         }
     }
 
-    /// Archives the part of a session of a client before a compaction.
+    /// Archives the part of a session of a client before a compaction, once.
     pub(in crate::proxy) fn on_compaction(self: &Arc<AutoCommit>, scope: &Scope, cut: CutPart) {
+        let mut state = self.state();
+        if state.cuts.len() >= MAX_CUTS {
+            state.cuts.clear();
+        }
+        if !state.cuts.insert((scope.clone(), cut.clone())) {
+            return;
+        }
+        drop(state);
         let (own, scope) = (self.clone(), scope.clone());
         self.blocking.spawn_task(async move {
             own.queue.stored(&scope).await;

@@ -17,7 +17,7 @@ use crate::proxy::visibility::Visibility;
 use crate::record::{Commit, Draft, EXTRACTED_FROM_MEMBER, Line, Object, Scope, StoredRecord, quote};
 use crate::store::{self, Store, Uncommitted};
 use crate::structured::Model;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -122,19 +122,27 @@ impl SessionCommits {
     pub(super) fn commit_part(&self, scope: &Scope, cut: &CutPart) -> Result<()> {
         let _running = self.begin(scope);
         let mut store = self.stores.open_to_serve()?;
-        let content = cut.content(&mut *store, scope)?;
         let mut found = store::uncommitted(&mut *store, scope, MAX_MESSAGES)?;
-        found.messages.retain(|one| one.timestamp < cut.before && content.traces.contains(&one.trace_id));
+        found.messages.retain(|one| one.timestamp < cut.before);
         if found.messages.is_empty() {
             return Ok(());
         }
-        let told: Vec<String> = found.messages.iter().map(|message| quote(&message.id)).collect();
+        let content = cut.content(&mut *store, scope)?;
+        found.messages.retain(|one| content.traces.contains(&one.trace_id));
+        if found.messages.is_empty() {
+            return Ok(());
+        }
+        let (text, sources) =
+            content.archived(&found.messages.iter().map(|message| message.trace_id.as_str()).collect());
+        let told = found.messages.iter().map(|message| message.id.clone());
+        let sources: BTreeSet<String> = told.chain(sources).collect();
+        let sources: Vec<String> = sources.iter().map(|id| quote(id)).collect();
         let patterns = self.config.settings.text("session.patterns").map(PathBuf::from);
         let line = distill::commit_by_rule(&gathered(scope, found)?, &Patterns::load(patterns.as_deref())?)?;
         let mut commit = Commit::parse(line)?;
-        if !content.text.is_empty() {
-            commit.archive.set_text("content", &content.text);
-            commit.archive.set(EXTRACTED_FROM_MEMBER, format!("[{}]", told.join(",")));
+        if !text.is_empty() {
+            commit.archive.set_text("content", &text);
+            commit.archive.set(EXTRACTED_FROM_MEMBER, format!("[{}]", sources.join(",")));
         }
         if !commit.memories.is_empty() {
             self.add_near(&mut commit, &mut *store)?;
