@@ -105,7 +105,7 @@ pub fn is_quoted_in(json: &str, text: &str) -> bool {
     let mut lines = String::new();
     quote_into(text, &mut lines);
     let lines = quote(&lines);
-    memmem::find(json.as_bytes(), lines[1..lines.len() - 1].as_bytes()).is_some()
+    memmem::find(json.as_bytes(), &lines.as_bytes()[1..lines.len() - 1]).is_some()
 }
 
 /// Whether the JSON of messages may have a block, and whether a text in it begins with one.
