@@ -15,6 +15,7 @@ mod document_search;
 mod duplicate_filter;
 mod files;
 mod follow_up;
+mod held_calls;
 mod holdout;
 mod line_enricher;
 mod newer;

@@ -43,7 +43,7 @@ mod tombstone;
 pub mod when;
 
 pub use account::{ACCOUNT, Account, CarriedPart, Considered, Dropped, LeftOut, RecalledPart, ShownDocument};
-pub use action::{ACTION, Action, ActionFilter, Purpose};
+pub use action::{ACTION, Action, ActionFilter, MAX_CALL_BYTES, Purpose};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use comparison::{Arm, Comparison, FollowUp};

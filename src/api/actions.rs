@@ -2,7 +2,8 @@
 //! returned, and the contents of files, have no part in them.
 
 use super::agent_tools::{Takes, UNKNOWN, takes};
-use crate::record::{Action, Purpose};
+use super::tool_errors::{Returned, error};
+use crate::record::{Action, MAX_CALL_BYTES, Purpose};
 use serde_json::Value;
 
 /// A call of a tool.
@@ -25,9 +26,10 @@ pub struct ToolOutcome {
 /// The most characters of a text that is handed on: a store keeps fewer, after secrets were replaced.
 const MAX_CHARS: usize = 4000;
 
-/// The action of a call and of what came of it; none of a call without an id or a name. `program` made the call.
+/// The action of a call and of what came of it, none if nothing did; none of a call without a name, or without an id that
+/// can be stored. `program` made the call.
 pub fn action(program: Option<&str>, called: &CalledTool, outcome: Option<&ToolOutcome>) -> Option<Action> {
-    if called.id.is_empty() || called.name.is_empty() {
+    if called.id.is_empty() || called.id.len() > MAX_CALL_BYTES || called.name.is_empty() {
         return None;
     }
     let arguments = match serde_json::from_str(&called.arguments) {
@@ -41,18 +43,24 @@ pub fn action(program: Option<&str>, called: &CalledTool, outcome: Option<&ToolO
         Some(takes) => (taken(takes, &arguments), changed_lines(&arguments)),
         None => (UNKNOWN.into_iter().find_map(|takes| taken(takes, &arguments)), None),
     };
+    let by_command = matches!(purpose, Some(Purpose::Command(_)));
     if let Some(patch) = patch_of(known, &arguments, purpose.as_ref()) {
         (purpose, lines) = (Some(Purpose::Paths(patched_files(&patch))), Some(patched_lines(&patch)));
     }
-    let is_command = matches!(purpose, Some(Purpose::Command(_)));
-    let error = outcome.and_then(|outcome| error(outcome, is_command));
+    let returned = match (known, &purpose) {
+        (_, Some(Purpose::Command(_))) => Returned::Output,
+        (Some(Takes::Patch(_)), _) => Returned::Report,
+        _ if by_command => Returned::Output,
+        _ => Returned::Content,
+    };
+    let error = outcome.and_then(|outcome| error(outcome, returned));
     Some(Action {
         call: called.id.clone(),
-        tool: called.name.clone(),
+        tool: cut(&called.name).to_owned(),
         program: program.map(str::to_owned),
-        purpose: purpose.map(bounded),
-        // Nothing was changed by a call that failed.
-        lines: lines.filter(|_| error.is_none()),
+        purpose: purpose.and_then(bounded),
+        // Nothing was changed by a call that failed, nor, as far as anybody knows, by one that was interrupted.
+        lines: lines.filter(|_| outcome.is_some() && error.is_none()),
         error,
     })
 }
@@ -156,113 +164,22 @@ fn edited_lines(before: &str, after: &str) -> u64 {
     (before.len() + after.len() - 2 * last) as u64
 }
 
-/// The beginnings of the lines that say how a command ended, before its exit status.
-const STATUS_LINES: [&str; 4] =
-    ["exit code: ", "exit code ", "process exited with code ", "command exited with code "];
-/// The words of a line of output that is an error; the output of a command that failed has others too.
-const ERROR_WORDS: [&str; 14] = [
-    "error",
-    "fatal",
-    "failed",
-    "failure",
-    "panicked",
-    "exception",
-    "not found",
-    "no such",
-    "denied",
-    "cannot",
-    "can't",
-    "refused",
-    "timed out",
-    "unknown",
-];
-/// The beginnings of a result that is an error, where no member says so.
-const ERRORS: [&str; 4] = ["Error: ", "Error\n", "<tool_use_error>", "failed to "];
-/// The most lines of a result that are looked at.
-const MAX_LINES: usize = 2000;
-
-/// Why a call failed; none if it did not.
-fn error(outcome: &ToolOutcome, is_command: bool) -> Option<String> {
-    let (text, inner_status) = output(&outcome.text);
-    let status = inner_status.or_else(|| exit_status(&text));
-    let begins_as_error = || ERRORS.iter().any(|begin| text.trim_start().starts_with(begin));
-    let failed = outcome.failed.filter(|failed| *failed).or(status.map(|status| status != 0));
-    if !failed.or(outcome.failed).unwrap_or_else(begins_as_error) {
-        return None;
-    }
-    let own = |line: &&str| !line.is_empty() && !is_about_run(line);
-    let mut lines = text.lines().take(MAX_LINES).map(|line| without_tags(line.trim())).filter(own);
-    let is_error = |line: &str| {
-        let line = line.to_lowercase();
-        ERROR_WORDS.iter().any(|word| line.contains(word))
-    };
-    let found = if is_command { lines.find(|line| is_error(line)) } else { lines.next() };
-    let of_status = || status.map(|status| format!("exit code {status}")).unwrap_or_default();
-    Some(found.map_or_else(of_status, |line| cut(line).to_owned()))
-}
-
-/// The text of a result, of which Codex makes an object with the exit status, Gemini one with the output or the error.
-fn output(text: &str) -> (String, Option<i64>) {
-    if text.starts_with('{')
-        && let Ok(Value::Object(result)) = serde_json::from_str(text)
-    {
-        let member = |name: &str| result.get(name).and_then(Value::as_str);
-        if let Some(output) = member("output") {
-            let metadata = result.get("metadata");
-            let status = metadata.and_then(|metadata| metadata.get("exit_code")).and_then(Value::as_i64);
-            return (output.to_owned(), status);
-        }
-        if let (1, Some(error)) = (result.len(), member("error")) {
-            return (format!("Error: {error}"), None);
-        }
-    }
-    (text.to_owned(), None)
-}
-
-/// The exit status that one of the first lines names.
-fn exit_status(text: &str) -> Option<i64> {
-    const HEAD_LINES: usize = 6;
-    text.lines().take(HEAD_LINES).take_while(|line| line.trim() != "Output:").find_map(|line| {
-        let line = line.trim().to_lowercase();
-        STATUS_LINES.iter().find_map(|begin| line.strip_prefix(begin)?.trim().parse().ok())
-    })
-}
-
-/// The beginnings of the lines that a program writes before the output of a command, in lower case.
-const RUN_LINES: [&str; 8] = [
-    "exit code",
-    "process exited",
-    "command exited",
-    "wall time",
-    "chunk id",
-    "output:",
-    "total output lines",
-    "original token count",
-];
-
-fn is_about_run(line: &str) -> bool {
-    let line = line.to_lowercase();
-    RUN_LINES.iter().any(|begin| line.starts_with(begin))
-}
-
-/// A line without the tags that Claude Code puts around an error.
-fn without_tags(line: &str) -> &str {
-    line.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>").trim()
-}
-
-fn bounded(purpose: Purpose) -> Purpose {
-    match purpose {
+/// A purpose with texts that are not too long; none of a command that only is the content of a file.
+fn bounded(purpose: Purpose) -> Option<Purpose> {
+    Some(match purpose {
         // What follows may be the content of a file.
         Purpose::Command(text) => {
-            Purpose::Command(cut(text.split("<<").next().unwrap_or_default()).trim_end().to_owned())
+            let text = cut(text.split("<<").next().unwrap_or_default()).trim_end();
+            return (!text.is_empty()).then(|| Purpose::Command(text.to_owned()));
         }
         Purpose::Paths(paths) => Purpose::Paths(paths.iter().map(|path| cut(path).to_owned()).collect()),
         Purpose::Pattern(text) => Purpose::Pattern(cut(&text).to_owned()),
         Purpose::Query(text) => Purpose::Query(cut(&text).to_owned()),
-    }
+    })
 }
 
-fn cut(text: &str) -> &str {
+/// The beginning of a text that is handed on.
+pub(super) fn cut(text: &str) -> &str {
     text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -288,6 +205,7 @@ mod tests {
             // Claude Code.
             ("Bash", r#"{"command":"cargo test","description":"Run"}"#, r#"{"command":"cargo test"}"#),
             ("Bash", r#"{"command":"cat > a <<'EOF'\nsecret\nEOF"}"#, r#"{"command":"cat > a"}"#),
+            ("Bash", r#"{"command":"<<'EOF' cat\nsecret\nEOF"}"#, "{}"),
             ("Read", r#"{"file_path":"/a/b.rs","offset":3}"#, r#"{"paths":["/a/b.rs"]}"#),
             (
                 "Edit",
@@ -336,64 +254,25 @@ mod tests {
             ("other", "not JSON", "{}"),
             ("Bash", r#"{"command":7}"#, "{}"),
         ] {
-            assert_eq!(line(tool, arguments, None), wanted, "{tool} {arguments}");
+            assert_eq!(line(tool, arguments, Some(("", Some(false)))), wanted, "{tool} {arguments}");
         }
-        assert_eq!(action(None, &CalledTool { name: "Bash".into(), ..CalledTool::default() }, None), None);
+        for id in ["", &"x".repeat(201)] {
+            let called = CalledTool { id: id.into(), name: "Bash".into(), arguments: String::new() };
+            assert_eq!(action(None, &called, None), None);
+        }
     }
 
     #[test]
-    fn a_failure_is_told_by_its_first_line_and_never_by_what_a_tool_returned() {
-        let command = r#"{"command":"x"}"#;
-        let path = r#"{"file_path":"a"}"#;
-        let codex = r#"{"output":"Compiling\nerror: no\n","metadata":{"exit_code":101}}"#;
-        for (tool, arguments, result, failed, wanted) in [
-            ("Bash", command, "all of it", Some(false), None),
-            ("Bash", command, "all of it", None, None),
-            (
-                "Bash",
-                command,
-                "Exit code 1\nCompiling a\nerror[E1]: b\nmore",
-                Some(true),
-                Some("error[E1]: b"),
-            ),
-            ("Bash", command, "Exit code 1\npassword of a file\nmore", Some(true), Some("exit code 1")),
-            ("Bash", command, "password of a file", Some(true), Some("")),
-            (
-                "Edit",
-                path,
-                "<tool_use_error>String to replace not found</tool_use_error>",
-                Some(true),
-                Some("String to replace not found"),
-            ),
-            ("Read", path, "Error: no such file\nmore", None, Some("Error: no such file")),
-            ("Read", path, "Error: is what the file says", Some(false), None),
-            ("shell", command, codex, None, Some("error: no")),
-            ("shell", command, r#"{"output":"error","metadata":{"exit_code":0}}"#, None, None),
-            (
-                "exec_command",
-                command,
-                "Chunk ID: a\nWall time: 1 s\nProcess exited with code 2\nOutput:\nmake: *** Error 2",
-                None,
-                Some("make: *** Error 2"),
-            ),
-            (
-                "exec_command",
-                command,
-                "Wall time: 1 s\nProcess exited with code 0\nOutput:\nerror",
-                None,
-                None,
-            ),
-            ("shell_command", command, "Exit code: 0\nOutput:\nExit code: 3", None, None),
+    fn lines_are_those_of_a_change_that_is_known_to_have_happened() {
+        let edit = r#"{"file_path":"a","old_string":"x","new_string":"y"}"#;
+        for (outcome, changed) in [
+            (None, false),
+            (Some(("", Some(false))), true),
+            (Some(("The file a has been updated.", None)), true),
+            (Some(("No.", Some(true))), false),
         ] {
-            let wanted = wanted.map(|error| match error {
-                "" => r#""failed":true}"#.to_owned(),
-                error => format!(r#""failed":true,"error":{}}}"#, serde_json::to_string(error).unwrap()),
-            });
-            let found = line(tool, arguments, Some((result, failed)));
-            match wanted {
-                Some(wanted) => assert!(found.ends_with(&wanted), "{result}: {found}"),
-                None => assert!(!found.contains("failed"), "{result}: {found}"),
-            }
+            let line = line("Edit", edit, outcome);
+            assert_eq!(line.contains("\"lines\""), changed, "{line}");
         }
     }
 }

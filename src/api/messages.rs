@@ -51,6 +51,9 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
                 reading.said = said.clone().filter(|_| !goes_on);
                 after.extend(said);
                 // They belong to the calls before them.
+                let calls = earlier.last().filter(|_| !user.results.is_empty());
+                reading.late.extend(calls.and_then(|calls| Object::parse(calls.json()).ok()));
+                reading.late.extend(user.results.iter().cloned());
                 after.extend(user.results.into_iter().rev());
                 break;
             }
@@ -100,7 +103,9 @@ fn user_message(message: &Unread) -> Result<UserMessage> {
                 if part.kind == Some("\"tool_result\"") {
                     // It may be long, and nothing of it is read here.
                     let mut result = tool_message(part.call, part.content);
-                    result.set(FAILED, if part.failed { "true" } else { "false" });
+                    if let Some(failed) = part.failed {
+                        result.set(FAILED, failed);
+                    }
                     found.results.push(result);
                 } else {
                     let block = Object::parse(part.json)

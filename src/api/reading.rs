@@ -18,6 +18,8 @@ pub(super) struct Reading {
     pub(super) user: Option<UserPlace>,
     /// That turn in the shape of chat completions, unless results of tools, or words of the program, came after it.
     pub(super) said: Option<Object>,
+    /// The calls before the user's last turn whose results came with it, and these.
+    pub(super) late: Vec<Object>,
     /// The conversation that the program of an agent names.
     pub(super) session: Option<String>,
     /// Whether the program asks for something of its own: nothing of it is recalled or stored.
@@ -94,7 +96,7 @@ impl<'a> Unread<'a> {
             kind: part.member(self.json, 0),
             call: part.member(self.json, 1),
             content: part.member(self.json, 2),
-            failed: part.member(self.json, 3) == Some("true"),
+            failed: part.member(self.json, 3).filter(|json| matches!(*json, "true" | "false")),
         })
     }
 }
@@ -106,8 +108,8 @@ pub(super) struct UnreadPart<'a> {
     /// The call that it is the result of.
     pub(super) call: Option<&'a str>,
     pub(super) content: Option<&'a str>,
-    /// Whether it is the result of a call that failed.
-    pub(super) failed: bool,
+    /// Whether it is the result of a call that failed; none if it does not say.
+    pub(super) failed: Option<&'a str>,
 }
 
 /// The approximate bytes of JSON text in a token, as a fraction; programs and their output have fewer than prose.

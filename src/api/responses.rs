@@ -65,6 +65,7 @@ fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
                 reading.user = Some(UserPlace { number: at, range: last.range() });
                 reading.said = Some(said.clone()).filter(|_| !goes_on);
                 reading.is_side_call |= earlier.last().is_some_and(is_program_request);
+                reading.late = late(&earlier);
                 after.push(said);
                 break;
             }
@@ -85,6 +86,28 @@ fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
     reading.turns.extend(systems.into_iter().rev());
     reading.turns.extend(after.into_iter().rev());
     Ok(())
+}
+
+/// The calls at the end of items, and their outputs, which came with the user's words after them.
+fn late(items: &[Unread]) -> Vec<Object> {
+    let (mut found, mut has_output) = (Vec::new(), false);
+    for item in items.iter().rev() {
+        match Item::of(item.role(), item.kind()) {
+            Item::Output => found.push(tool_message(item.call(), item.output())),
+            Item::Other if has_output => found.push(opaque("assistant", item.json())),
+            // The program notes there that the turn was interrupted.
+            Item::User if !has_output && has_no_words(item) => continue,
+            _ => break,
+        }
+        has_output = true;
+    }
+    found.reverse();
+    found
+}
+
+fn has_no_words(item: &Unread) -> bool {
+    let user = Object::parse(item.json()).ok().and_then(|item| user_message(&item).ok());
+    user.is_some_and(|user| user.said().is_none())
 }
 
 /// Whether an item is a program's own request; the user's words after it are the matter.

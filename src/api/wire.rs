@@ -1,9 +1,11 @@
 //! A request of any API, with its turns in the shape of chat completions.
 
-use super::actions::{self, CalledTool, ToolOutcome};
+use super::actions;
+use super::calls::{calls, calls_in};
 use super::client_text::own_words;
 use super::compaction::{self, Compaction};
 use super::messages;
+use super::performed;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 use super::reading::{FAILED, Reading, UserPlace, unread};
 use super::responses;
@@ -37,6 +39,7 @@ struct Wire {
     len: usize,
     user: Option<UserPlace>,
     said: Option<Object>,
+    late: Vec<Object>,
     session: Option<String>,
     is_side_call: bool,
     /// The text that goes after the summary at a position.
@@ -55,7 +58,7 @@ impl Request {
             Api::Responses => responses::read,
         };
         let rsv = body.take("rsv");
-        let Reading { turns, len, user, said, session, is_side_call, unread_tokens } = read(&body)?;
+        let Reading { turns, len, user, said, late, session, is_side_call, unread_tokens } = read(&body)?;
         let mut rest = Object::default();
         for (name, from) in [
             ("model", "model"),
@@ -71,7 +74,8 @@ impl Request {
             rest.set("rsv", rsv);
         }
         let turns = chat::Request::of_turns(rest, turns, unread_tokens);
-        let wire = Some(Wire { body, len, user, said, session, is_side_call, after_summary: None });
+        let after_summary = None;
+        let wire = Some(Wire { body, len, user, said, late, session, is_side_call, after_summary });
         Ok(Request { api, turns, wire, session: None, hidden: None })
     }
 
@@ -206,37 +210,31 @@ impl Request {
         results
     }
 
-    /// The actions of the last calls of the user's last turn, of those whose results it has; none of a program's own
-    /// request. Earlier requests of the turn had the results of the calls before them.
+    /// The actions of the last calls of the user's last turn, of those whose results it has, in their order; those of the
+    /// turn before it if their results came with the user's words; none of a program's own request. Earlier requests of
+    /// the turn had the results of the calls before them.
     pub fn actions(&self) -> Vec<Action> {
-        let mut results: Vec<&Object> = Vec::new();
-        let mut found = Vec::new();
-        let begin = self.turns.last_user().map_or(0, |user| user + 1);
-        for turn in self.turns.messages[begin..].iter().rev() {
-            if self.is_side_call() || found.len() >= MAX_ACTIONS {
-                break;
-            }
-            if turn.get("role") == Some("\"tool\"") {
-                if self.is_one_turn() && !found.is_empty() {
-                    break;
-                }
-                results.push(turn);
-                continue;
-            }
-            for called in calls(turn) {
-                let is_of = |result: &&&Object| text(result, "tool_call_id") == called.id;
-                let Some(result) = results.iter().find(is_of) else { continue };
-                let failed = result.get(FAILED).map(|json| json == "true");
-                let text = if failed == Some(false) { String::new() } else { chat::text(result) };
-                found.extend(actions::action(None, &called, Some(&ToolOutcome { text, failed })));
-            }
+        if self.is_side_call() {
+            return Vec::new();
         }
-        found
+        let turns = &self.turns.messages;
+        let user = self.turns.last_user();
+        match (&turns[user.map_or(0, |user| user + 1)..], &self.wire) {
+            ([], Some(wire)) => performed::actions(&wire.late, true),
+            ([], None) => performed::late(&turns[..user.unwrap_or_default()]),
+            // Messages have all calls of an answer in one, Responses an item for each.
+            (turn, _) => performed::actions(turn, self.api != Api::Responses),
+        }
     }
 
-    /// Whether all calls of an answer are in one message: Responses have an item for each.
-    fn is_one_turn(&self) -> bool {
-        self.api != Api::Responses
+    /// The actions of all calls that it holds, without what came of them.
+    pub fn called_actions(&self) -> Vec<Action> {
+        let called = match &self.wire {
+            None => self.turns.messages.iter().flat_map(calls).collect(),
+            // Of the turns before the user's last one, only the texts were read.
+            Some(wire) => calls_in(wire.body.get(self.turns_member()).unwrap_or_default()),
+        };
+        called.iter().filter_map(|called| actions::action(None, called, None)).collect()
     }
 
     /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program names
@@ -350,37 +348,6 @@ const MAX_SESSION_BYTES: usize = 200;
 fn session_id(name: &str) -> &str {
     let of_json = name.split_once("\"session_id\":\"").and_then(|(_, rest)| rest.split('"').next());
     of_json.or_else(|| name.rsplit_once("session_").map(|(_, id)| id)).unwrap_or(name)
-}
-
-/// The most actions of one request, except those of one message: a turn of Responses has all its calls side by side.
-const MAX_ACTIONS: usize = 32;
-
-/// The calls in a turn of the assistant: those of a message of chat completions, the blocks of one of Messages, or the
-/// item of Responses.
-fn calls(turn: &Object) -> Vec<CalledTool> {
-    let called = |id: String, name: String, arguments: String| CalledTool { id, name, arguments };
-    if let Ok(Some(calls)) = turn.objects("tool_calls") {
-        let function = |call: &Object| {
-            let function = call.object("function").ok().flatten()?;
-            Some(called(text(call, "id"), text(&function, "name"), text(&function, "arguments")))
-        };
-        return calls.iter().filter_map(function).collect();
-    }
-    let parts = turn.objects("content").ok().flatten().unwrap_or_default();
-    let of_part = |part: &Object| match text(part, "type").as_str() {
-        "tool_use" => {
-            let input = part.get("input").unwrap_or("{}").to_owned();
-            Some(called(text(part, "id"), text(part, "name"), input))
-        }
-        "function_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "arguments"))),
-        "custom_tool_call" => Some(called(text(part, "call_id"), text(part, "name"), text(part, "input"))),
-        _ => None,
-    };
-    parts.iter().filter_map(of_part).collect()
-}
-
-fn text(object: &Object, name: &str) -> String {
-    object.text(name).ok().flatten().unwrap_or_default()
 }
 
 /// The name of a session, if it has one, and a number of messages.

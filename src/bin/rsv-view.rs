@@ -85,7 +85,7 @@ struct Args {
     #[arg(long, requires = "id", conflicts_with = "context")]
     conversation: bool,
     /// With --id: print the turn that it belongs to: its messages and actions, in their order
-    #[arg(long, requires = "id", conflicts_with_all = ["context", "conversation"])]
+    #[arg(long, requires = "id", conflicts_with_all = ["context", "conversation", "kind"])]
     turn: bool,
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
@@ -690,12 +690,14 @@ fn print(store: &mut dyn Store, record: &StoredRecord, layout: Option<&Layout>, 
         trace_id: Some(record.trace_id.clone()),
         roles: vec![Role::User],
         until: Some(record.timestamp),
-        ..Select::messages(scope.clone())
+        ..Select::messages(scope)
     };
     let question = store.last_of(&asked, 1)?.pop();
     let ids = enrich::ids_in_account(record);
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let named = store.get(&ids, &Select::messages(scope))?;
+    // Recalled records may be of other instances.
+    let partition = Scopes::Partition(record.scope.partition.clone());
+    let named = store.get(&ids, &Select::records(kinds(), partition))?;
     let named = named.into_iter().map(|record| (record.id.clone(), record)).collect();
     let question = question.as_ref().map(|question| question.text.as_str());
     io.out.write(enrich::account_text(record, question, &named, layout).as_bytes())

@@ -100,10 +100,14 @@ fn quote_into(text: &str, entry: &mut String) {
     }
 }
 
-/// Whether the JSON of messages has a text in a block, as programs write it that escape no more than they must.
-pub fn is_quoted_in(json: &str, text: &str) -> bool {
+/// Whether the JSON of messages has a record in a block, as programs write it that escape no more than they must.
+pub fn is_quoted_in(json: &str, record: &StoredRecord) -> bool {
     let mut lines = String::new();
-    quote_into(text, &mut lines);
+    if record.kind == &ACTION {
+        lines = entry(record);
+    } else {
+        quote_into(&record.shown_text(), &mut lines);
+    }
     let lines = quote(&lines);
     memmem::find(json.as_bytes(), &lines.as_bytes()[1..lines.len() - 1]).is_some()
 }

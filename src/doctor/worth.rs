@@ -38,7 +38,8 @@ impl ArmTable {
     /// A small table, or the one line that says why there is none.
     pub(super) fn to_text(&self) -> String {
         if self.rows.is_empty() {
-            return "no turns to compare yet: rsv-config set enrich.holdout 5%\n".to_owned();
+            return "no turns to compare yet; enrich.holdout leaves recall out of a share of them\n"
+                .to_owned();
         }
         let heads = ["", "with recall", "without", "difference"].map(str::to_owned);
         let cells = self.rows.iter().map(|row| {
@@ -56,7 +57,9 @@ impl ArmTable {
         };
         let mut table: String = cells.iter().map(line).collect();
         if self.rows.iter().any(|row| row.is_uncertain()) {
-            table += &format!("no interval: it takes {MIN_CLUSTERS} conversations on each side\n");
+            table += &format!(
+                "no interval: it takes {MIN_CLUSTERS} conversations on each side, and values that differ\n"
+            );
         }
         table
     }
@@ -79,9 +82,10 @@ impl ArmTable {
 }
 
 impl Row {
-    /// Whether an interval is missing for want of conversations.
+    /// Whether it compares the arms, and has no interval.
     fn is_uncertain(&self) -> bool {
-        self.difference.is_some_and(|difference| difference.interval.is_none())
+        let is_compared = self.name != "conversations" && !self.name.starts_with("turns");
+        is_compared && self.difference.is_none_or(|difference| difference.interval.is_none())
     }
 }
 

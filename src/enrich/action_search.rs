@@ -2,19 +2,27 @@
 //! and those of the turns that were found for it.
 
 use super::candidate::{Block, Candidate};
-use super::units::called_by;
-use crate::chat::Request;
+use super::duplicate_filter::DuplicateFilter;
+use super::held_calls::HeldCalls;
+use crate::api::Request;
 use crate::error::Result;
 use crate::record::{ACTION, ActionFilter, Record, Scopes, StoredRecord};
 use crate::search;
 use crate::store::{Select, Store, Walk};
+use crate::text::Languages;
 use crate::worktree::named_files;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 /// The most actions that are recalled, and of these the most of each found turn.
 const MOST: usize = 12;
 const MOST_OF_TURN: usize = 5;
+
+/// The most actions that are recalled because the question names a program alone.
+const MOST_OF_PROGRAM: usize = 4;
+
+/// The most words between backticks that are searched for by themselves.
+const MAX_QUOTED: usize = 3;
 
 /// The number of hits among which those are looked for that the question names.
 const CONSIDERED: usize = 60;
@@ -36,6 +44,12 @@ const WORK: &str = "command edit file fix patch ran run test touch befehl datei 
     файл тест";
 const FAILURE: &str = "error fail broke crash fehler fehlgeschlagen erreur échou fallo falló ошибк";
 
+/// The beginnings of words for a command, which may follow the name of a program.
+const COMMAND: &str = "command befehl commande comando команд";
+
+/// What may stand before the program in a command, besides variables.
+const BEFORE_PROGRAM: &str = "env nohup sudo time";
+
 /// What stands around a word that does not belong to it.
 const PUNCTUATION: [char; 11] = ['`', '\'', '"', '?', '!', ',', ';', '.', ':', '(', ')'];
 
@@ -43,6 +57,10 @@ const PUNCTUATION: [char; 11] = ['`', '\'', '"', '?', '!', ',', ';', '.', ':', '
 struct AskedWork {
     /// Its words in lower case, each between two spaces.
     words: String,
+    /// Those that stand alone between backticks.
+    quoted: Vec<String>,
+    /// Programs that it names without an argument, apart from these.
+    programs: Vec<String>,
     /// Paths and names of files, each as a condition.
     files: Vec<ActionFilter>,
     /// Words that errors have: `e0425`, `charge_card`, `pay::error`.
@@ -62,12 +80,13 @@ impl AskedWork {
         let text = text.to_lowercase();
         let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(PUNCTUATION)).collect();
         let has = |list: &str| words.iter().any(|word| is_in(list, word));
-        let begins = |list: &str| {
-            words.iter().any(|word| list.split_whitespace().any(|begin| word.starts_with(begin)))
-        };
+        let begins = |list: &str| words.iter().any(|word| begins_in(list, word));
         let names_work = begins(WORK) || begins(FAILURE);
         let names = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        let quoted = text.split('`').skip(1).step_by(2).filter(|one| one.split_whitespace().count() == 1);
         AskedWork {
+            quoted: quoted.take(MAX_QUOTED).map(|word| word.trim().to_owned()).collect(),
+            programs: if names_work { programs_alone(&text) } else { Vec::new() },
             words: format!(" {} ", words.join(" ")),
             files: files.collect(),
             codes: names.filter(|word| is_code(word)).map(str::to_owned).collect(),
@@ -109,14 +128,53 @@ impl AskedWork {
             return 0;
         }
         let named = |command: &str| {
-            let words: Vec<&str> = command.split_whitespace().collect();
-            let is_named = |count: &usize| self.words.contains(&format!(" {} ", words[..*count].join(" ")));
-            let count = (1..=words.len()).rev().find(is_named).unwrap_or(0);
-            // One word alone may be one of a language.
-            if count == 1 && !is_in(PROGRAMS, words[0]) { 0 } else { count }
+            let words = from_program(command);
+            let is_named = |count: &usize| {
+                let begin = words[..*count].join(" ");
+                // The plural is of its runs: "cargo tests".
+                self.words.contains(&format!(" {begin} ")) || self.words.contains(&format!(" {begin}s "))
+            };
+            let count = (2..=words.len()).rev().find(is_named);
+            count.unwrap_or_else(|| words.first().is_some_and(|program| self.names_program(program)).into())
         };
         action.purpose().to_lowercase().split(['&', '|', ';', '\n']).map(named).max().unwrap_or(0)
     }
+
+    /// Whether it names a program alone. One word may be one of a language.
+    fn names_program(&self, program: &str) -> bool {
+        self.quoted.iter().chain(&self.programs).any(|named| named == program)
+    }
+}
+
+/// The programs in a text in lower case after which no argument follows: the text or a clause of it ends there, or the
+/// next word is a stop word, or says that it is a command or that it failed.
+fn programs_alone(text: &str) -> Vec<String> {
+    let languages = Languages::of_text(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let bare = |word: &str| word.trim_matches(PUNCTUATION).to_owned();
+    let is_alone = |at: usize| {
+        let next = words.get(at + 1).map(|next| bare(next));
+        words[at].ends_with(PUNCTUATION)
+            || next.is_none_or(|next| {
+                languages.is_stop_word(&next) || begins_in(COMMAND, &next) || begins_in(FAILURE, &next)
+            })
+    };
+    (0..words.len())
+        .filter(|at| is_alone(*at))
+        .map(|at| bare(words[at]))
+        .filter(|word| is_in(PROGRAMS, word))
+        .collect()
+}
+
+/// The words of a command from its program on.
+fn from_program(command: &str) -> Vec<&str> {
+    let is_before = |word: &&str| word.contains('=') || is_in(BEFORE_PROGRAM, word);
+    command.split_whitespace().skip_while(is_before).collect()
+}
+
+/// Whether a word begins with one of a list.
+fn begins_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|begin| word.starts_with(begin))
 }
 
 /// Whether a list of words has a word.
@@ -139,12 +197,13 @@ fn is_name(text: &str, at: usize, length: usize) -> bool {
     !text[..at].ends_with(is_inside) && !text[at + length..].starts_with(is_inside)
 }
 
-/// The actions of some scopes that a question is about, best first, without those whose calls the request holds. `found`
-/// are the records that were found for it.
+/// The actions of some scopes that a question is about, best first, without those whose calls the request holds, and those
+/// that the client keeps from an earlier recall. `found` are the records that were found for it.
 pub(super) fn related_actions(
     store: &mut dyn Store,
     (text, request, found): (&str, &Request, &[Candidate]),
     scopes: Scopes,
+    duplicates: &DuplicateFilter,
 ) -> Result<Vec<Candidate>> {
     let asked = AskedWork::of(text);
     let all = Select::records(vec![&ACTION], scopes);
@@ -173,11 +232,14 @@ pub(super) fn related_actions(
             }
         }
     }
-    let held: BTreeSet<String> = request.messages.iter().flat_map(called_by).collect();
+    let held = HeldCalls::of(request);
     let mut seen = HashSet::new();
     actions.retain(|action| {
-        let is_held = action.lookup_key().is_some_and(|call| held.contains(&call));
-        !is_held && seen.insert(action.shown_text().into_owned())
+        let is_kept = duplicates.is_kept(action);
+        if is_kept {
+            duplicates.leave_out(action, "in_request");
+        }
+        !is_kept && !held.have(action) && seen.insert(action.shown_text().into_owned())
     });
     actions.truncate(MOST);
     Ok(actions.into_iter().map(|action| Candidate::new(action, None, 0)).collect())
@@ -187,16 +249,28 @@ pub(super) fn related_actions(
 /// it speaks of that. Of commands, those of which it has the most words.
 fn named(store: &mut dyn Store, asked: &AskedWork, all: &Select) -> Result<Vec<StoredRecord>> {
     let options = search::Options::new(CONSIDERED);
-    let hits = search::find(store, search::By::Any, &asked.sought(), all, &options)?.hits;
+    let mut hits = search::find(store, search::By::Any, &asked.sought(), all, &options)?.hits;
+    for word in &asked.quoted {
+        // `make` is a stop word.
+        let word = format!("\"{word}\"");
+        hits.extend(search::find(store, search::By::Words, &word, all, &options)?.hits);
+    }
+    let mut seen = HashSet::new();
+    hits.retain(|hit| seen.insert(hit.record.id.clone()));
     let actions = hits.into_iter().map(|hit| (asked.named_words(&hit.record), hit.record));
     let mut named: Vec<(usize, StoredRecord)> =
         actions.filter(|(words, action)| *words > 0 || asked.names(action)).collect();
     let most = named.iter().map(|(words, _)| *words).max().unwrap_or(0);
     named.retain(|(words, action)| *words == most || asked.names(action));
-    let mut named: Vec<StoredRecord> = named.into_iter().map(|(_, action)| action).collect();
-    named.sort_by_cached_key(|one| Reverse((asked.has_failure && one.failed(), one.position())));
+    named.sort_by_cached_key(|(_, one)| Reverse((asked.has_failure && one.failed(), one.position())));
+    let mut of_program = 0;
+    named.retain(|(words, action)| {
+        let is_by_program = *words == 1 && !asked.names(action);
+        of_program += usize::from(is_by_program);
+        !is_by_program || of_program <= MOST_OF_PROGRAM
+    });
     named.truncate(MOST);
-    Ok(named)
+    Ok(named.into_iter().map(|(_, action)| action).collect())
 }
 
 /// The actions of the turn of a record, oldest first.

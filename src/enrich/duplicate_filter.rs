@@ -86,8 +86,8 @@ impl DuplicateFilter {
     }
 
     /// Whether the client keeps the text of a record from an earlier recall.
-    fn is_kept(&self, record: &StoredRecord) -> bool {
-        !self.kept_blocks.is_empty() && fence::is_quoted_in(&self.kept_blocks, &record.shown_text())
+    pub(super) fn is_kept(&self, record: &StoredRecord) -> bool {
+        !self.kept_blocks.is_empty() && fence::is_quoted_in(&self.kept_blocks, record)
     }
 
     fn redacted(&self, text: String) -> String {

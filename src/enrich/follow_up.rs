@@ -2,8 +2,9 @@
 //! answer did not help.
 
 use super::recall::text_of;
-use crate::chat::{Request, is_user};
-use crate::record::FollowUp;
+use crate::api;
+use crate::chat::{self, Request, is_user};
+use crate::record::{FollowUp, Role};
 use crate::text::fold::fold;
 use crate::text::topic_words;
 use std::collections::BTreeSet;
@@ -26,12 +27,15 @@ const MIN_OVERLAP: f64 = 0.6;
 /// The sign in the user's last message; `None` if there is none, or no answer before it.
 pub(super) fn follow_up(request: &Request) -> Option<FollowUp> {
     let user = request.last_user()?;
-    let earlier: Vec<String> = request.messages[..user]
+    let before = &request.messages[..user];
+    let answered = before.iter().rposition(|turn| chat::role(turn) == Some(Role::Assistant))?;
+    let earlier: Vec<String> = before[..answered]
         .iter()
         .rev()
         .filter(|turn| is_user(turn))
-        .take(MAX_EARLIER)
         .map(text_of)
+        .filter(|text| api::own_words(text).is_some())
+        .take(MAX_EARLIER)
         .collect();
     let text = text_of(&request.messages[user]);
     match earlier.as_slice() {

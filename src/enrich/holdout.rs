@@ -27,8 +27,8 @@ fn assign(request: &Request, scope: &Scope, is_session: bool, share: f64) -> Com
         // Of the last message of a request, the additions of a program are gone already.
         api::own_words(&text).map(Cow::into_owned).unwrap_or(text)
     };
-    let name = match request.session() {
-        Some(session) => ["session", session].concat(),
+    let name = match request.client_session() {
+        Some(session) => ["session", &session].concat(),
         None if is_session || !scope.is_of_partition_alone() => String::new(),
         None => ["first", &first()].concat(),
     };

@@ -152,8 +152,9 @@ impl Question {
         if options.actions {
             publish(&recall.without(&STEPS[4..]));
             let found = recall.step(RecallStep::Actions, memory, |recall, memory| {
-                let asked = (&*text, &request.turns, &*recall.recalled.candidates);
-                related_actions(&mut *memory.store, asked, options.reach.around(turn.scope))
+                let asked = (&*text, request, &*recall.recalled.candidates);
+                let scopes = options.reach.around(turn.scope);
+                related_actions(&mut *memory.store, asked, scopes, recall.duplicates)
             });
             recall.recalled.candidates.splice(0..0, found);
         }

@@ -64,7 +64,7 @@ impl Units {
 }
 
 /// The ids of the calls that a message makes.
-pub(super) fn called_by(message: &Object) -> Vec<String> {
+fn called_by(message: &Object) -> Vec<String> {
     let calls = message.objects("tool_calls").ok().flatten().unwrap_or_default();
     calls.iter().filter_map(|call| call.text("id").ok().flatten()).collect()
 }

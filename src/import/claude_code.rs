@@ -2,7 +2,7 @@
 //! versions 2.1.197 and 2.1.266.
 
 use super::calls::OpenCalls;
-use super::contents::{text, tool_call};
+use super::contents::{text, text_or_empty, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
@@ -141,9 +141,10 @@ impl ClaudeCodeSession {
         for part in parts.iter().filter(|part| part.get("type") == Some("\"tool_result\"")) {
             // Only of a call that failed the result is looked at.
             let failed = part.get("is_error") == Some("true");
-            let text = if failed { text(part, "content", &["text"])? } else { String::new() };
-            let (call, outcome) = (part.text("tool_use_id")?, ToolOutcome { text, failed: Some(failed) });
-            if let Some(action) = call.and_then(|call| self.calls.end(NAME, &call, &outcome)) {
+            let text =
+                if failed { text(part, "content", &["text"]).unwrap_or_default() } else { String::new() };
+            let outcome = ToolOutcome { text, failed: Some(failed) };
+            if let Some(action) = self.calls.end(NAME, &text_or_empty(part, "tool_use_id"), &outcome) {
                 self.add(entry, action, lines)?;
             }
         }
@@ -152,7 +153,7 @@ impl ClaudeCodeSession {
             for part in parts {
                 if part.text("type")?.as_deref() == Some("tool_result") {
                     let output = ImportedMessage::new(Role::Tool, text(&part, "content", &["text"])?);
-                    let tool_call_id = part.text("tool_use_id")?;
+                    let tool_call_id = part.text("tool_use_id").ok().flatten();
                     self.add(entry, ImportedMessage { tool_call_id, ..output }, lines)?;
                 }
             }
@@ -191,8 +192,7 @@ impl ClaudeCodeSession {
             if part.get("type") != Some("\"tool_use\"") {
                 continue;
             }
-            let name = part.text("name")?.unwrap_or_default();
-            let id = part.text("id")?.unwrap_or_default();
+            let (id, name) = (text_or_empty(&part, "id"), text_or_empty(&part, "name"));
             let arguments = part.get("input").unwrap_or("{}");
             if self.options.keep_tools {
                 let tool_calls = Some(tool_call(&id, &name, arguments));

@@ -3,7 +3,7 @@
 //! their session.
 
 use super::calls::OpenCalls;
-use super::contents::{text, tool_call};
+use super::contents::{text, text_or_empty, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
@@ -141,16 +141,16 @@ impl CodexSession {
         };
         match item.text("type")?.as_deref() {
             Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-                let name = item.text("name")?.unwrap_or_else(|| "local_shell".to_owned());
-                let arguments = item.text("arguments")?.or(item.text("input")?);
+                let member = |name| item.text(name).ok().flatten();
+                let name = member("name").unwrap_or_else(|| "local_shell".to_owned());
+                let arguments = member("arguments").or(member("input"));
                 let arguments = arguments.or(item.get("action").map(str::to_owned)).unwrap_or_default();
-                let called = CalledTool { id: item.text("call_id")?.unwrap_or_default(), name, arguments };
+                let called = CalledTool { id: text_or_empty(item, "call_id"), name, arguments };
                 self.calls.begin(called, time.or(self.began), None);
             }
             Some("function_call_output" | "custom_tool_call_output") => {
-                let outcome = ToolOutcome { text: output("output")?, failed: None };
-                let call = item.text("call_id")?.unwrap_or_default();
-                if let Some(action) = self.calls.end(NAME, &call, &outcome) {
+                let outcome = ToolOutcome { text: output("output").unwrap_or_default(), failed: None };
+                if let Some(action) = self.calls.end(NAME, &text_or_empty(item, "call_id"), &outcome) {
                     self.pending.push(action);
                 }
             }
@@ -170,14 +170,13 @@ impl CodexSession {
             (Some("function_call" | "custom_tool_call"), _) if self.options.keep_tools => {
                 let input = item.text("input")?.map(|input| quote(&input));
                 let arguments = item.text("arguments")?.or(input).unwrap_or_default();
-                let (id, name) =
-                    (item.text("call_id")?.unwrap_or_default(), item.text("name")?.unwrap_or_default());
+                let (id, name) = (text_or_empty(item, "call_id"), text_or_empty(item, "name"));
                 let tool_calls = Some(tool_call(&id, &name, &arguments));
                 let call = ImportedMessage::new(Role::Assistant, "");
                 ImportedMessage { model: self.model.clone(), tool_calls, ..call }
             }
             (Some("function_call_output" | "custom_tool_call_output"), _) if self.options.keep_tools => {
-                let tool_call_id = item.text("call_id")?;
+                let tool_call_id = item.text("call_id").ok().flatten();
                 ImportedMessage { tool_call_id, ..ImportedMessage::new(Role::Tool, output("output")?) }
             }
             _ => return Ok(()),

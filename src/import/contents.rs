@@ -27,6 +27,11 @@ pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<Str
     }
 }
 
+/// The text of a member; empty if it is absent or no text.
+pub(super) fn text_or_empty(of: &Object, member: &str) -> String {
+    of.text(member).ok().flatten().unwrap_or_default()
+}
+
 /// One call of a tool, in the form of OpenAI. `arguments` is JSON text.
 pub(super) fn tool_call(id: &str, name: &str, arguments: &str) -> String {
     let (id, name, arguments) = (quote(id), quote(name), quote(arguments));

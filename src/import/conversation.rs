@@ -82,6 +82,8 @@ pub(super) struct ImportedMessage {
     pub(super) tool_call_id: Option<String>,
     /// The action that it is, in place of a message.
     pub(super) action: Option<Action>,
+    /// The place of the action among those of its time, from 0.
+    pub(super) seq: u32,
 }
 
 impl ImportedMessage {
@@ -96,6 +98,7 @@ impl ImportedMessage {
             tool_calls: None,
             tool_call_id: None,
             action: None,
+            seq: 0,
         }
     }
 
@@ -203,6 +206,9 @@ impl ImportOptions {
             return Err(error.hint("give messages without a time one with --at TIME"));
         };
         line.set("timestamp", time.to_string());
+        if message.seq > 0 {
+            line.set("seq", message.seq.to_string());
+        }
         let as_trace = self.map.iter().any(|(to, from)| (&**to, &**from) == CONVERSATION_AS_TRACE);
         let instance = conversation.id.as_ref().filter(|_| !as_trace);
         let trace_id = if as_trace { conversation.id.as_ref() } else { message.trace_id.as_ref() };

@@ -2,7 +2,7 @@
 //! the files of version 1.0.102.
 
 use super::calls::OpenCalls;
-use super::contents::tool_call;
+use super::contents::{text_or_empty, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
@@ -112,8 +112,7 @@ impl CopilotSession {
         self.add(event, ImportedMessage { model: model.clone(), ..answer })?;
         let calls = data.objects("toolRequests").ok().flatten().unwrap_or_default();
         for call in &calls {
-            let (id, name) =
-                (call.text("toolCallId")?.unwrap_or_default(), call.text("name")?.unwrap_or_default());
+            let (id, name) = (text_or_empty(call, "toolCallId"), text_or_empty(call, "name"));
             let arguments = call.get("arguments").unwrap_or("{}");
             let called = CalledTool { id: id.clone(), name: name.clone(), arguments: arguments.to_owned() };
             self.calls.begin(called, times::member(event, "timestamp")?, None);
@@ -129,8 +128,8 @@ impl CopilotSession {
 
     fn result(&mut self, event: &Object, data: &Object) -> Result<()> {
         let member = |name| data.object(name).ok().flatten().unwrap_or_default();
-        let text = member("result").text("content")?.unwrap_or_default();
-        let call = data.text("toolCallId")?;
+        let text = text_or_empty(&member("result"), "content");
+        let call = data.text("toolCallId").ok().flatten();
         let exit = member("shellExecution").integer("exitCode").ok().flatten();
         let failed =
             data.get("success").map(|success| success == "false" || exit.is_some_and(|exit| exit != 0));

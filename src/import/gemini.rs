@@ -1,7 +1,8 @@
 //! Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-TIME-ID.json`, one object a session, or
 //! `.jsonl`, an entry a line, in the form of `chatRecordingTypes.ts` of version 0.61.0.
 
-use super::contents::{said_text, tool_call, without_files};
+use super::calls::Places;
+use super::contents::{said_text, text_or_empty, tool_call, without_files};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, PendingMessages};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
@@ -131,20 +132,22 @@ impl GeminiSession {
         if let (Some(time), Some(id)) = (&mut time, &id) {
             *time = *self.times.entry(id.clone()).or_insert(*time);
         }
-        let of_message = |part| ImportedMessage { time, id: id.clone(), model: model.clone(), ..part };
+        let of_message = |part: ImportedMessage| {
+            let (time, id, model) = (part.time.or(time), id.clone(), model.clone());
+            ImportedMessage { time, id, model, ..part }
+        };
         let mut parts = vec![of_message(ImportedMessage::new(role, said))];
         let calls = message.objects("toolCalls").ok().flatten().unwrap_or_default();
+        let mut places = Places::default();
         for call in &calls {
-            let action = action(call)?;
-            parts.extend(action.map(|action| {
-                of_message(ImportedMessage {
-                    action: Some(action),
-                    ..ImportedMessage::new(Role::Assistant, "")
-                })
-            }));
+            let Some(action) = action(call) else { continue };
+            let time = times::member(call, "timestamp").ok().flatten().or(time);
+            let (action, seq) = (Some(action), places.next(time));
+            let part = ImportedMessage { action, time, seq, ..ImportedMessage::new(Role::Assistant, "") };
+            parts.push(of_message(part));
         }
         for call in calls.iter().filter(|_| self.options.keep_tools) {
-            let (id, name) = (call.text("id")?.unwrap_or_default(), call.text("name")?.unwrap_or_default());
+            let (id, name) = (text_or_empty(call, "id"), text_or_empty(call, "name"));
             let calls = Some(tool_call(&id, &name, call.get("args").unwrap_or("{}")));
             parts.push(of_message(ImportedMessage {
                 tool_calls: calls,
@@ -162,19 +165,32 @@ impl GeminiSession {
 }
 
 /// The action of a call of a tool; none of one that goes on.
-fn action(call: &Object) -> Result<Option<Action>> {
+fn action(call: &Object) -> Option<Action> {
     let failed = match call.get("status") {
-        Some("\"success\"") => None,
+        Some("\"success\"") => Some(false),
         Some("\"error\"") => Some(true),
-        Some("\"cancelled\"") => Some(false),
-        _ => return Ok(None),
+        Some("\"cancelled\"") => None,
+        _ => return None,
     };
     let called = CalledTool {
-        id: call.text("id")?.unwrap_or_default(),
-        name: call.text("name")?.unwrap_or_default(),
+        id: text_or_empty(call, "id"),
+        name: text_or_empty(call, "name"),
         arguments: call.get("args").unwrap_or("{}").to_owned(),
     };
-    let shown = call.text("resultDisplay").ok().flatten().filter(|_| failed == Some(true));
-    let outcome = ToolOutcome { text: shown.unwrap_or_default(), failed: failed.or(Some(false)) };
-    Ok(api::action(Some(NAME), &called, Some(&outcome)))
+    let outcome = failed.map(|failed| {
+        // A command that ran is a success, whatever its exit status, which is in the result alone.
+        let shown = failed.then(|| text_or_empty(call, "resultDisplay")).filter(|text| !text.is_empty());
+        ToolOutcome { text: shown.unwrap_or_else(|| output(call)), failed: Some(failed) }
+    });
+    api::action(Some(NAME), &called, outcome.as_ref())
+}
+
+/// What a call returned to the model: the output in the response of each of its parts, or the error.
+fn output(call: &Object) -> String {
+    let parts = call.objects("result").ok().flatten().unwrap_or_default();
+    let text = |part: &Object| {
+        let response = part.object("functionResponse").ok().flatten()?.object("response").ok().flatten()?;
+        Some(text_or_empty(&response, if response.has("output") { "output" } else { "error" }))
+    };
+    parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
 }

@@ -153,7 +153,9 @@ impl GooseSession {
         self.options.add(NAME, &self.about, of_message(said), lines)?;
         for part in message.objects("content").ok().flatten().unwrap_or_default() {
             let Some(tool) = tool(&part).map(of_message) else { continue };
-            if let Some(action) = self.calls.take(NAME, &tool) {
+            let result = part.object("toolResult").ok().flatten();
+            let failed = result.and_then(|result| result.text("error").ok().flatten()).map(|_| true);
+            if let Some(action) = self.calls.take(NAME, &tool, failed) {
                 self.options.add(NAME, &self.about, action, lines)?;
             }
             if self.options.keep_tools {

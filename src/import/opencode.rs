@@ -1,7 +1,8 @@
 //! The database of opencode, `~/.local/share/opencode/opencode.db`, and the output of `opencode export` for a
 //! session. Compared with the files of version 1.18.33.
 
-use super::contents::{text, tool_call};
+use super::calls::Places;
+use super::contents::{text, text_or_empty, tool_call};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
@@ -248,8 +249,9 @@ impl Sessions {
         let time = times::member(&info.object("time")?.unwrap_or_default(), "created")?;
         let model = if is_question { None } else { info.text("modelID")? };
         let trace_id = if is_question { Some(id.to_owned()) } else { info.text("parentID")? };
-        let mut add = |message| {
+        let mut add = |message: ImportedMessage| {
             let (model, trace_id) = (model.clone(), trace_id.clone());
+            let time = message.time.or(time);
             let message = ImportedMessage { time, id: Some(id.to_owned()), model, trace_id, ..message };
             self.options.add(NAME, about, message, lines)
         };
@@ -260,35 +262,36 @@ impl Sessions {
             let is_text = part.get("type") == Some("\"text\"") && !is("synthetic") && !is("ignored");
             texts.extend(part.text("text")?.filter(|_| is_text));
         }
+        let mut places = Places::default();
         for part in parts.iter().filter(|part| part.has("tool")) {
-            if let Some(action) = action(part)? {
-                add(ImportedMessage { action: Some(action), ..ImportedMessage::new(Role::Assistant, "") })?;
-            }
+            let Some((action, began)) = action(part) else { continue };
+            let time = began.or(time);
+            let (action, seq) = (Some(action), places.next(time));
+            add(ImportedMessage { action, time, seq, ..ImportedMessage::new(Role::Assistant, "") })?;
         }
         for part in parts.iter().filter(|part| self.options.keep_tools && part.has("tool")) {
-            let state = part.object("state")?.unwrap_or_default();
-            let (id, name) =
-                (part.text("callID")?.unwrap_or_default(), part.text("tool")?.unwrap_or_default());
+            let state = part.object("state").ok().flatten().unwrap_or_default();
+            let (id, name) = (text_or_empty(part, "callID"), text_or_empty(part, "tool"));
             let call = tool_call(&id, &name, state.get("input").unwrap_or("{}"));
             add(ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") })?;
-            let output = state.text("output")?.unwrap_or_default();
+            let output = text_or_empty(&state, "output");
             add(ImportedMessage { tool_call_id: Some(id), ..ImportedMessage::new(Role::Tool, output) })?;
         }
         add(ImportedMessage::new(role, texts.join("\n")))
     }
 }
 
-/// The action of a part that is the call of a tool; none of one that goes on.
-fn action(part: &Object) -> Result<Option<Action>> {
-    let state = part.object("state")?.unwrap_or_default();
+/// The action of a part that is the call of a tool, and the time at which it began; none of one that goes on.
+fn action(part: &Object) -> Option<(Action, Option<i64>)> {
+    let state = part.object("state").ok().flatten()?;
     let failed = match state.get("status") {
         Some("\"completed\"") => false,
         Some("\"error\"") => true,
-        _ => return Ok(None),
+        _ => return None,
     };
     let called = CalledTool {
-        id: part.text("callID")?.unwrap_or_default(),
-        name: part.text("tool")?.unwrap_or_default(),
+        id: text_or_empty(part, "callID"),
+        name: text_or_empty(part, "tool"),
         arguments: state.get("input").unwrap_or("{}").to_owned(),
     };
     // A command that ran is completed, whatever its exit status.
@@ -296,7 +299,9 @@ fn action(part: &Object) -> Result<Option<Action>> {
         state.object("metadata").ok().flatten().and_then(|metadata| metadata.integer("exit").ok().flatten());
     let failed = failed || exit.is_some_and(|exit| exit != 0);
     let reason = if state.has("error") { "error" } else { "output" };
-    let text = if failed { state.text(reason)?.unwrap_or_default() } else { String::new() };
+    let text = if failed { text_or_empty(&state, reason) } else { String::new() };
     let outcome = ToolOutcome { text, failed: Some(failed) };
-    Ok(api::action(Some(NAME), &called, Some(&outcome)))
+    let time = state.object("time").ok().flatten();
+    let began = time.and_then(|time| times::member(&time, "start").ok().flatten());
+    Some((api::action(Some(NAME), &called, Some(&outcome))?, began))
 }

@@ -124,7 +124,7 @@ impl QwenSession {
         }
         for part in message.objects("parts").ok().flatten().unwrap_or_default() {
             let Some(tool) = tool(&part).map(of_entry) else { continue };
-            if let Some(action) = self.calls.take(NAME, &tool) {
+            if let Some(action) = self.calls.take(NAME, &tool, None) {
                 self.pending.push(action);
             }
             if self.options.keep_tools {

@@ -1,16 +1,18 @@
 //! Copies of one action that several ways brought: one of them stays, in the turn whose messages stay.
 //!
-//! Two actions are copies if they have the same partition and call, in different turns. An id that a provider drew is
-//! enough for that. Short ones, such as `call_1`, come again in every conversation: then the purpose must be the same, at
-//! nearly one time. Which one stays follows from the two alone.
+//! The actions of a turn go along with its messages where these give way to copies. Of a turn without messages, which have
+//! given way before, an action is a copy of another one if both have the same partition and call, in different instances,
+//! and one of them was imported. An id that a provider drew is enough for that. Others, such as `call_1`, come again in
+//! every conversation: then the purpose must be the same, at nearly one time.
 
 use crate::error::Result;
 use crate::record::{ACTION, Record, Scopes, StoredRecord};
 use crate::store::{Select, Store, Walk, WriteOutcome, WriteRules};
 use std::collections::{BTreeMap, HashMap};
 
-/// The length, in bytes, from which on an id of a call is drawn at random.
-const DRAWN: usize = 16;
+/// The beginnings of the ids that providers draw, and the least number of drawn letters and digits after them.
+const DRAWN: [&str; 4] = ["toolu_", "call_", "fc_", "tooluse_"];
+const MIN_DRAWN: usize = 16;
 
 /// The time, in milliseconds, within which ways date one call: a proxy has that of the request with its result.
 const NEAR: u64 = 10 * 60 * 1000;
@@ -30,6 +32,7 @@ pub(super) fn find(
     of_messages: &BTreeMap<&str, &str>,
 ) -> Result<BTreeMap<String, String>> {
     let mut originals = moved(store, of_messages)?;
+    let mut staying = Vec::new();
     let new = records.iter().zip(written).filter(|(_, written)| **written == WriteOutcome::New);
     let new: Vec<&StoredRecord> =
         new.filter_map(|(record, _)| record.stored()).filter(|record| record.kind == &ACTION).collect();
@@ -39,21 +42,45 @@ pub(super) fn find(
             ..Select::records(vec![&ACTION], Scopes::Partition(action.scope.partition.clone()))
         };
         let found = store.last(&some.iter().map(of_call).collect::<Vec<_>>(), MOST)?;
-        for (action, mut same) in some.iter().zip(found) {
-            same.retain(|other| is_copy(action, other) && !originals.contains_key(&other.id));
-            let Some(original) = same.iter().min_by_key(|one| rank(one)) else { continue };
-            let copies = same.iter().filter(|one| one.id != original.id);
-            originals.extend(copies.map(|one| (one.id.clone(), original.id.clone())));
+        for (action, same) in some.iter().zip(found) {
+            for other in same.iter().filter(|other| is_copy(action, other)) {
+                let (copy, original) =
+                    if rank(action) > rank(other) { (*action, other) } else { (other, *action) };
+                let is_left = [copy, original].iter().all(|one| !originals.contains_key(&one.id));
+                if is_left && has_no_message(store, copy)? {
+                    originals.insert(copy.id.clone(), original.id.clone());
+                    staying.push(Record::Stored(original.clone()));
+                }
+            }
         }
     }
+    // An import that is undone leaves what came in another way too.
+    store.write(&staying, WriteRules::KEEP_OUT)?;
     Ok(originals)
 }
 
-/// Whether an action is another one, or a copy of it.
+/// Whether two actions may be one.
 fn is_copy(action: &StoredRecord, other: &StoredRecord) -> bool {
-    let is_drawn = || action.lookup_key().is_some_and(|call| call.len() >= DRAWN);
     let is_near = || action.timestamp.abs_diff(other.timestamp) <= NEAR;
-    is_drawn() || is_near() && action.purpose() == other.purpose()
+    action.scope.instance != other.scope.instance
+        && action.is_imported_action() != other.is_imported_action()
+        && (is_drawn(action) || is_near() && action.purpose() == other.purpose())
+}
+
+/// Whether a provider drew the id of its call.
+fn is_drawn(action: &StoredRecord) -> bool {
+    let call = action.lookup_key().unwrap_or_default();
+    let drawn = DRAWN.iter().find_map(|begin| call.strip_prefix(begin));
+    drawn.is_some_and(|rest| rest.len() >= MIN_DRAWN && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// Whether the turn of an action has no message.
+fn has_no_message(store: &mut dyn Store, action: &StoredRecord) -> Result<bool> {
+    let messages = Select {
+        trace_id: Some(action.trace_id.clone()),
+        ..Select::messages(Scopes::One(action.scope.clone()))
+    };
+    Ok(store.count(&messages, 1)? == 0)
 }
 
 /// Orders copies as those of messages: one of an instance that is named for itself comes first.

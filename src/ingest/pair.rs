@@ -2,20 +2,20 @@
 
 use super::entry::Entry;
 use crate::error::Result;
-use crate::record::{Link, Record, Role, Scopes, StoredRecord};
+use crate::record::{ACTION, Link, Record, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 use rustc_hash::FxHashMap;
 
 /// Gives messages that came without a seq and share a timestamp the order of their arrival, after the messages that
-/// their trace has at that time, in the batch or in the store.
+/// their trace has at that time, in the batch or in the store; and actions theirs, after such actions.
 pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let unordered = entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());
     // The number of each trace, and the first message of each.
-    let mut numbers: FxHashMap<[&str; 3], usize> = FxHashMap::default();
+    let mut numbers: FxHashMap<([&str; 3], &str), usize> = FxHashMap::default();
     let (mut firsts, mut traces) = (Vec::new(), Vec::new());
     for at in unordered {
-        let Some(message) = records[at].stored().filter(|one| is_in_conversation(one)) else { continue };
-        let number = *numbers.entry(trace_of(message)).or_insert(firsts.len());
+        let Some(message) = records[at].stored().filter(|one| is_in_turn(one)) else { continue };
+        let number = *numbers.entry((trace_of(message), message.kind.name)).or_insert(firsts.len());
         if number == firsts.len() {
             firsts.push(message);
         }
@@ -33,8 +33,8 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
     Ok(())
 }
 
-/// The time and seq of the last stored record of each trace at the time of its first message in the batch,
-/// except that message.
+/// The time and seq of the last stored record of each kind and trace at the time of its first one in the batch,
+/// except that one.
 fn stored(firsts: &[&StoredRecord], store: &mut dyn Store) -> Result<Vec<(i64, u32)>> {
     let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);
@@ -48,9 +48,9 @@ fn stored(firsts: &[&StoredRecord], store: &mut dyn Store) -> Result<Vec<(i64, u
     Ok(lasts.collect())
 }
 
-/// Whether a record is a turn of a conversation.
-fn is_in_conversation(record: &StoredRecord) -> bool {
-    record.role.is_some()
+/// Whether a record is a message or an action.
+fn is_in_turn(record: &StoredRecord) -> bool {
+    record.role.is_some() || record.kind == &ACTION
 }
 
 fn in_trace(message: &StoredRecord) -> Select {

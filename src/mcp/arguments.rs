@@ -179,6 +179,11 @@ impl Arguments {
         if text.trim().is_empty() { Err(Error::new(format!("{name}: is empty"))) } else { Ok(text) }
     }
 
+    /// A text that must have words; `None` if it is left out.
+    pub(super) fn words_if_given(&self, name: &str) -> Result<Option<&str>> {
+        self.text(name).map(|_| self.words(name)).transpose()
+    }
+
     pub(super) fn texts(&self, name: &str) -> Vec<String> {
         let texts = self.values.get(name).and_then(Value::as_array).into_iter().flatten();
         texts.filter_map(|text| text.as_str().map(str::to_owned)).collect()

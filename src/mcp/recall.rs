@@ -50,8 +50,8 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let kinds: Vec<&'static RecordKind> =
         arguments.texts("kinds").iter().filter_map(|name| kind_named(name)).collect();
     let actions = ActionFilter {
-        file: arguments.text("file").map(str::to_owned),
-        command: arguments.text("command").map(str::to_owned),
+        file: arguments.words_if_given("file")?.map(str::to_owned),
+        command: arguments.words_if_given("command")?.map(str::to_owned),
         failed: arguments.flag("failed"),
     };
     let kinds = match (kinds.is_empty(), actions.is_empty()) {

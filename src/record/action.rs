@@ -2,10 +2,11 @@
 //! nor the contents of files.
 
 use super::members::{name, required, texts, timestamp};
+use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
 use super::{Scope, id};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The kind of actions.
 pub static ACTION: RecordKind = RecordKind {
@@ -35,12 +36,23 @@ const LINES: &str = "lines";
 const FAILED: &str = "failed";
 const ERROR: &str = "error";
 
-const HEAD: [&str; 7] = ["kind", "id", "trace_id", "partition", "instance", "timestamp", "created_at"];
+const HEAD: [&str; 8] = ["kind", "id", "trace_id", "partition", "instance", "timestamp", "created_at", "seq"];
 const ORDER: [&str; 10] = [CALL, TOOL, PROGRAM, COMMAND, PATHS, PATTERN, QUERY, LINES, FAILED, ERROR];
-/// The members that are texts of any length elsewhere.
-const TEXTS: [&str; 5] = [TOOL, COMMAND, PATTERN, QUERY, ERROR];
+/// The members that are texts of any length elsewhere, with their greatest lengths, in characters.
+const TEXTS: [(&str, usize); 6] = [
+    (TOOL, MAX_NAME_CHARS),
+    (PROGRAM, MAX_NAME_CHARS),
+    (COMMAND, MAX_CHARS),
+    (PATTERN, MAX_CHARS),
+    (QUERY, MAX_CHARS),
+    (ERROR, MAX_CHARS),
+];
 
-/// The greatest length of a text of an action, in characters, and the greatest number of its paths.
+/// The greatest length of the id of a call, in bytes.
+pub const MAX_CALL_BYTES: usize = 200;
+/// The greatest length of a name, in characters.
+const MAX_NAME_CHARS: usize = 80;
+/// The greatest length of another text of an action, in characters, and the greatest number of its paths.
 const MAX_CHARS: usize = 300;
 const MAX_PATHS: usize = 20;
 
@@ -74,9 +86,9 @@ pub enum Purpose {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActionFilter {
     /// A path, or the end of one from a name on (`pay.rs`, `src/pay.rs`), of a file that the action is about, or that its
-    /// command names.
+    /// command names; in any case.
     pub file: Option<String>,
-    /// Words that follow each other in the command.
+    /// Words that follow each other in the command; in any case.
     pub command: Option<String>,
     /// Whether it failed.
     pub failed: bool,
@@ -93,7 +105,7 @@ impl ActionFilter {
         let name =
             self.file.as_deref().and_then(|file| file.rsplit(['/', '\\']).find(|name| !name.is_empty()));
         let command = self.command.as_deref().unwrap_or_default();
-        name.into_iter().chain(words_of_command(command)).collect()
+        name.into_iter().flat_map(words_of_command).chain(words_of_command(command)).collect()
     }
 
     /// Whether a record meets the conditions.
@@ -104,14 +116,18 @@ impl ActionFilter {
         if record.kind != &ACTION || self.failed && !record.failed() {
             return false;
         }
-        let command = record.member_text(COMMAND);
+        let command = record.member_text(COMMAND).to_lowercase();
         let words: Vec<&str> = words_of_command(&command).collect();
         let is_about = |file: &String| {
+            let file = file.to_lowercase();
             let paths = record.member_texts(PATHS);
-            paths.iter().map(String::as_str).chain(words.iter().copied()).any(|path| ends_with(path, file))
+            paths.iter().any(|path| ends_with(&path.to_lowercase(), &file))
+                || words.iter().any(|word| ends_with(word, &file))
+                || is_split(&file) && has_whole(&command, &file)
         };
         let has_words = |sought: &String| {
-            let sought: Vec<&str> = words_of_command(sought).collect();
+            let sought = sought.to_lowercase();
+            let sought: Vec<&str> = words_of_command(&sought).collect();
             !sought.is_empty() && words.windows(sought.len()).any(|some| some == sought)
         };
         self.file.as_ref().is_none_or(is_about) && self.command.as_ref().is_none_or(has_words)
@@ -121,8 +137,30 @@ impl ActionFilter {
 /// The words of a command: without the signs by which a shell tells commands, strings and assignments apart, and those
 /// that come before or after a path, as in `HEAD:src/pay.rs`.
 fn words_of_command(command: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| c.is_whitespace() || "\"'`;|&()<>=,:".contains(c);
-    command.split(is_between).filter(|word| !word.is_empty())
+    command.split(is_between_words).filter(|word| !word.is_empty())
+}
+
+fn is_between_words(c: char) -> bool {
+    c.is_whitespace() || "\"'`;|&()<>=,:".contains(c)
+}
+
+/// Whether a path is no word of a command, as one with spaces.
+fn is_split(path: &str) -> bool {
+    words_of_command(path).next() != Some(path)
+}
+
+/// Whether a command has a path as a whole, or the end of one from a name on: `cat "my notes.txt"`, `cat my\ notes.txt`.
+fn has_whole(command: &str, end: &str) -> bool {
+    let command = command.replace("\\ ", " ");
+    let end = end.trim_start_matches("./");
+    !end.is_empty()
+        && command.match_indices(end).any(|(at, _)| {
+            let (before, after) = (&command[..at], &command[at + end.len()..]);
+            let begins = before.is_empty()
+                || before.ends_with(is_between_words)
+                || before.ends_with('/') && !end.starts_with('/');
+            begins && (after.is_empty() || after.starts_with(is_between_words))
+        })
 }
 
 /// Whether a path is another, or ends with it from a name on.
@@ -181,7 +219,13 @@ impl Action {
 
 /// Reads the line of an action. Errors begin with the member at fault.
 fn parse(mut line: Object) -> Result<Draft> {
-    required(&line, CALL)?;
+    let call = required(&line, CALL)?;
+    if call.len() > MAX_CALL_BYTES {
+        return Err(Error::new(format!(
+            "{CALL}: expected at most {MAX_CALL_BYTES} bytes, found {}",
+            call.len()
+        )));
+    }
     required(&line, TOOL)?;
     for member in [PROGRAM, COMMAND, PATTERN, QUERY, ERROR] {
         line.text(member)?;
@@ -197,6 +241,7 @@ fn parse(mut line: Object) -> Result<Draft> {
         partition: name(&line, "partition")?,
         instance: name(&line, "instance")?,
         timestamp: timestamp(&line)?,
+        seq: seq(&line)?,
         ..Draft::new(&ACTION, String::new())
     };
     line.retain(|name| !HEAD.contains(&name));
@@ -204,22 +249,24 @@ fn parse(mut line: Object) -> Result<Draft> {
 }
 
 /// Shortens the texts, after secrets were replaced in the whole of them, and gives an action without an id that of its
-/// call: a program and its files date a call differently, so that the time has no part in it.
+/// call: a program and its files date a call differently, so that neither the time nor the seq has a part in it.
 fn complete(action: &mut StoredRecord) -> Result<()> {
-    for member in TEXTS {
+    for (member, most) in TEXTS {
         let text = action.member_text(member);
         let whole = if member == COMMAND { before_here_document(&text) } else { &text };
-        let short = shortened(whole);
-        if short.len() < text.len() {
+        let short = shortened(whole, most);
+        if short.is_empty() && !text.is_empty() {
+            // Only a here-document was there.
+            action.members.take(member);
+        } else if short.len() < text.len() {
             action.members.set_text(member, short);
         }
     }
     let paths = action.member_texts(PATHS);
-    if paths.len() > MAX_PATHS || paths.iter().any(|path| shortened(path).len() < path.len()) {
-        let paths: Vec<&str> = paths.iter().take(MAX_PATHS).map(|path| shortened(path)).collect();
+    if paths.len() > MAX_PATHS || paths.iter().any(|path| shortened(path, MAX_CHARS).len() < path.len()) {
+        let paths: Vec<&str> = paths.iter().take(MAX_PATHS).map(|path| shortened(path, MAX_CHARS)).collect();
         action.members.set(PATHS, array(&paths));
     }
-    action.seq = 0;
     if action.id.is_empty() {
         let key = natural_key(action);
         let parts: Vec<&str> = [ACTION.name].into_iter().chain(key.iter().map(String::as_str)).collect();
@@ -228,9 +275,9 @@ fn complete(action: &mut StoredRecord) -> Result<()> {
     Ok(())
 }
 
-/// The text up to the greatest length.
-fn shortened(text: &str) -> &str {
-    text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
+/// The text up to a number of characters.
+fn shortened(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
 /// A command without a here-document, which may be the content of a file. A shift or a here-string (`<<<`), and a `<<`
@@ -256,6 +303,11 @@ impl StoredRecord {
         let paths = self.member_texts(PATHS).join(" ");
         let texts = [self.member_text(COMMAND), paths, self.member_text(PATTERN), self.member_text(QUERY)];
         texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether an action came from the files of its program, which it names.
+    pub fn is_imported_action(&self) -> bool {
+        self.members.has(PROGRAM)
     }
 
     /// Whether an action is a command.
@@ -314,5 +366,8 @@ fn write(action: &StoredRecord, out: &mut Vec<u8>) {
         }
     }
     write_time(action.timestamp, out);
+    if action.seq != 0 {
+        out.extend_from_slice(format!(",\"seq\":{}", action.seq).as_bytes());
+    }
     action.members.write_members_except(&ORDER, out);
 }

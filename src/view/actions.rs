@@ -34,8 +34,8 @@ fn heading(question: Option<&StoredRecord>, first: &StoredRecord, heads: &Heads,
     if layout.scopes {
         origin += &format!(" {}", shown_scope(&first.scope, layout.width / 3));
     }
-    let program = first.member_text("program");
-    let program = if program.is_empty() { program } else { format!(" ({})", one_line(&program)) };
+    let program = cut(&one_line(&first.member_text("program")), layout.width / 3);
+    let program = if program.is_empty() { program } else { format!(" ({program})") };
     let words = question.map_or("a turn without a question".to_owned(), |question| one_line(&question.text));
     let words = cut(&words, layout.width.saturating_sub(columns(&origin) + 1 + columns(&program)));
     let [origin, program] = [origin, program].map(|text| layout.paint(Style::Dim, &text));
@@ -47,11 +47,16 @@ fn heading(question: Option<&StoredRecord>, first: &StoredRecord, heads: &Heads,
 pub fn action(record: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
     let id = heads.short_ids.get(&record.id).map_or(String::new(), |id| format!("{id} "));
     let origin = format!("  {id}{}", time_of_day(record.timestamp, &layout.zone));
-    let tool = one_line(&record.member_text("tool"));
+    let room = layout.width.saturating_sub(columns(&origin) + 1);
+    let tool = cut(&one_line(&record.member_text("tool")), room);
     let (purpose, error) = action::outline(record);
-    let left = layout.width.saturating_sub(columns(&origin) + columns(&tool) + 3);
+    let left = room.saturating_sub(columns(&tool) + 2);
     let (dim, called) = (layout.paint(Style::Dim, &origin), layout.paint(Style::Yellow, &tool));
-    let purpose = if purpose.is_empty() { purpose } else { format!(": {}", cut(&one_line(&purpose), left)) };
+    let purpose = if purpose.is_empty() || left == 0 {
+        String::new()
+    } else {
+        format!(": {}", cut(&one_line(&purpose), left))
+    };
     let mut out = format!("{dim} {called}{purpose}\n");
     if let Some(error) = error {
         let margin = columns(&origin) + 1;

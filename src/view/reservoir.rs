@@ -34,7 +34,7 @@ impl ReservoirLines {
 
     fn line(self, head: &str, record: &StoredRecord, tail: &str) -> String {
         let role = record.role.map_or(record.kind.name, |role| role.name());
-        self.safe(format!("{head} {role}: {}{tail}\n", record.text))
+        self.safe(format!("{head} {role}: {}{tail}\n", record.shown_text()))
     }
 
     fn safe(self, text: String) -> String {

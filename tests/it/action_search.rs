@@ -118,6 +118,10 @@ fn actions_are_selected_by_file_command_and_failure(home: Home) {
         (&["--failed", "mismatch"], &["toolu_2"]),
         (&["--failed", "--by", "any", "mismatch nonsense"], &["toolu_2"]),
         (&["--failed", "diff"], &none),
+        // Whatever the case, as all words; what has no score is not too low.
+        (&["--file", "SRC/Repay.rs"], &["toolu_8"]),
+        (&["--command", "Cargo TEST", "--failed"], &["toolu_2"]),
+        (&["--failed", "--min-score", "0.5"], &["toolu_16", "toolu_2"]),
     ] {
         assert_eq!(calls(&home, words), found, "{words:?}");
     }
@@ -256,6 +260,8 @@ fn a_client_finds_actions_by_file_command_and_failure() {
     for (arguments, wanted) in [
         (json!({}), "query: is missing"),
         (json!({"kinds": ["message"], "failed": true}), "kinds: file, command and failed find actions"),
+        (json!({"file": ""}), "file: is empty"),
+        (json!({"command": " ", "failed": true}), "command: is empty"),
     ] {
         let refused = recall(arguments);
         assert!(refused["isError"] == true && refused.to_string().contains(wanted), "{refused}");
@@ -318,4 +324,48 @@ fn sessions_say_how_to_go_on_with_them(home: Home) {
     let id = text(&question.unwrap()["id"]);
     let conversation = home.run("rsv-view", &["--id", &id, "--conversation", "--format", "text"], "").ok();
     assert!(conversation.ends_with(&format!("\n    claude --resume {SESSION}\n")), "{conversation}");
+}
+
+#[test]
+fn a_file_with_spaces_in_its_name_is_found_in_commands() {
+    let home = Home::new();
+    let commands = [
+        "cat 'my own notes.txt'",
+        "cat docs/my\\ own\\ notes.txt",
+        "cat my own notes.txt.old",
+        "cat notes.txt",
+    ];
+    let lines = commands.iter().zip(1..).map(|(command, at)| {
+        let line = json!({"kind": "action", "call": format!("c{at}"), "tool": "Bash", "command": command, "trace_id": "t",
+            "partition": "shop", "instance": "s", "timestamp": at});
+        format!("{line}\n")
+    });
+    home.run("rsv-import", &["-q"], lines.collect::<String>()).ok();
+    assert_eq!(calls(&home, &["--file", "my own notes.txt"]), ["c2", "c1"]);
+    assert_eq!(calls(&home, &["--file", "docs/my own notes.txt"]), ["c2"]);
+    assert_eq!(calls(&home, &["--file", "notes.txt", "cat"]).len(), 3);
+}
+
+/// Keeps: Every format shows what an action did, within the width.
+#[test]
+fn every_format_shows_what_an_action_did() {
+    let home = Home::new().env("COLUMNS", "60");
+    import(&home);
+    let lines = home.run("rsv-search", &["-p", "shop", "--failed", "--format", "reservoir"], "").ok();
+    assert!(lines.contains("action: sqlx migrate run; failed: error: no such table\n"), "{lines}");
+    let long = json!({"kind": "action", "call": "c", "tool": "t".repeat(300), "program": "p".repeat(300),
+        "command": "make", "partition": "shop", "instance": "long", "timestamp": 1000});
+    home.run("rsv-import", &["-q"], format!("{long}\n")).ok();
+    let words = ["-p", "shop", "-i", "long", "--kind", "action", "--format", "text"];
+    let log = home.run("rsv-view", &words, "").ok();
+    assert!(log.lines().count() == 2 && log.lines().all(|line| line.chars().count() <= 60), "{log}");
+    // The account of a request in another instance than that of the session.
+    let request = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "What did we change in repay.rs?"}]});
+    let line = home.run("rsv-enrich", &["-q", "-p", "shop"], format!("{request}\n")).ok();
+    home.ingest(&["-q"], &line);
+    let account = home.run("rsv-view", &["-p", "shop", "--accounts", "--format", "text"], "").ok();
+    let shown = account.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("action: “/home/me/shop/src/"), "{account}");
+    let refused = home.run("rsv-view", &["--id", "a", "--turn", "--kind", "action"], "").trouble();
+    assert!(refused.contains("--turn") && refused.contains("--kind"), "{refused}");
 }

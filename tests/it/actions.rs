@@ -140,7 +140,7 @@ fn told(home: &Home) -> Vec<Value> {
     for action in &mut told {
         let members = action.as_object_mut().unwrap();
         members.retain(|name, _| {
-            !["kind", "id", "trace_id", "created_at", "timestamp"].contains(&name.as_str())
+            !["kind", "id", "trace_id", "created_at", "timestamp", "seq"].contains(&name.as_str())
         });
     }
     told
@@ -360,7 +360,7 @@ fn imports_of_qwen_code_copilot_and_goose_bring_actions() {
             {"type": "toolResponse", "id": "call_g1", "toolResult": {"status": "success", "value": {"content": [{"type": "text", "text": "three"}]}}},
             {"type": "toolResponse", "id": "call_g2", "toolResult": {"status": "error", "error": "no such file"}}]}),
     ];
-    from(&["--from", "goose"], &goose.map(|line| format!("{line}\n")).concat());
+    from(&["--from", "goose-session"], &goose.map(|line| format!("{line}\n")).concat());
     let told: Vec<(String, String, String)> = actions(&home)
         .iter()
         .map(|one| {
@@ -441,4 +441,55 @@ fn a_call_that_a_proxy_and_an_import_bring_is_one_action_in_the_turn_that_stays(
     let home = home.emptied();
     home.run("rsv-import", &["-q"], format!("{import}{other}\n")).ok();
     assert_eq!(actions(&home).len(), 4);
+}
+
+on_each_store!(calls_that_are_no_copies_keep_their_actions);
+/// Keeps: An action is removed only as the copy of a turn whose messages gave way.
+fn calls_that_are_no_copies_keep_their_actions(home: Home) {
+    let turn =
+        |instance: &str, trace: &str, said: &str, at: i64, program: Option<&str>, actions: &[Value]| {
+            let base = json!({"trace_id": trace, "partition": "shop", "instance": instance});
+            let mut lines = String::new();
+            let mut add = |members: Value, at: i64| {
+                let mut line = base.clone();
+                line["timestamp"] = json!(at);
+                line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+                lines += &format!("{line}\n");
+            };
+            let mut question = json!({"role": "user", "content": said});
+            if let Some(program) = program {
+                question["source"] = json!(program);
+            }
+            add(question, at);
+            for (action, n) in actions.iter().zip(1..) {
+                let mut action = action.clone();
+                action["kind"] = json!("action");
+                if let Some(program) = program {
+                    action["program"] = json!(program);
+                }
+                add(action, at + n);
+            }
+            lines
+        };
+    let run = |call: &str, command: &str| json!({"call": call, "tool": "Bash", "command": command});
+    let import = |lines: String| home.run("rsv-import", &["-q"], lines).ok();
+    // Ids that a program counts, in two sessions of a program, and in two turns of one minute.
+    import(turn("s1", "t1", "One", 1000, Some("kimi"), &[run("functions.Bash:0", "make one")]));
+    import(turn("s2", "t2", "Two", 900_000_000, Some("kimi"), &[run("functions.Bash:0", "make two")]));
+    import(turn("shop", "t3", "Test it", 1_000_000, None, &[run("call_1", "cargo test")]));
+    import(turn("shop", "t4", "And again", 1_060_000, None, &[run("call_1", "cargo test")]));
+    // A fork of a session has the calls of the session.
+    let forked = [run("call_AbCdEfGhIjKlMnOpQrSt", "make fork")];
+    import(turn("s3", "t5", "Three", 5000, Some("codex"), &forked));
+    import(turn("s4", "t6", "Three, in other words", 9_000_000, Some("codex"), &forked));
+    // So has a proxy whose messages are not those of the file.
+    let proxied = [run("call_ZyXwVuTsRqPoNmLkJiHg", "make own")];
+    import(turn("shop", "t7", "Seven", 20_000, None, &proxied));
+    import(turn("s5", "t8", "Eight", 20_000, Some("codex"), &proxied));
+    assert_eq!(actions(&home).len(), 8, "{:?}", actions(&home));
+    home.run("rsv-forget", &["-p", "shop", "--trace", "t6"], "").ok();
+    home.run("rsv-forget", &["-p", "shop", "--trace", "t8"], "").ok();
+    let left: Vec<Value> = actions(&home).iter().map(|one| one["trace_id"].clone()).collect();
+    assert!(left.len() == 6 && left.contains(&json!("t5")) && left.contains(&json!("t7")), "{left:?}");
+    home.check();
 }

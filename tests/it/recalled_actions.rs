@@ -190,3 +190,143 @@ fn what_a_client_keeps_from_an_earlier_recall_is_not_recalled_again(home: Home) 
     let replaced = [words(&hook), question];
     assert_eq!(counts(json!([{"role": "user", "content": replaced}])), (1, 1));
 }
+
+/// The line of an action of the partition shop.
+fn action(call: &str, timestamp: i64, members: Value) -> String {
+    let mut line = json!({"kind": "action", "trace_id": format!("t{timestamp}"), "partition": "shop", "instance": "s1",
+        "timestamp": timestamp, "call": call, "tool": "Bash"});
+    line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    format!("{line}\n")
+}
+
+/// The account of a request.
+fn account_of(home: &Home, request: &Value) -> Value {
+    let line =
+        lines_of(&home.run("rsv-enrich", &["-q", "-p", "shop"], format!("{request}\n")).ok()).remove(0);
+    line["rsv"]["account"].clone()
+}
+
+/// Keeps: An action whose call the request holds is not recalled, in any API, and no short id hides that of another session.
+#[test]
+fn calls_that_a_request_holds_are_not_recalled_in_any_api() {
+    let (long, short) = ("toolu_0123456789abcdef", "call_1");
+    let lines = [long, short].map(|call| action(call, 1000, json!({"command": "cargo test webhook"})));
+    let question = "Did `cargo test webhook` pass?";
+    let arguments = |command: &str| json!({"command": command}).to_string();
+    let requests = |call: &str, command: &str| {
+        let function = json!({"name": "Bash", "arguments": arguments(command)});
+        let called = json!([{"id": call, "type": "function", "function": function}]);
+        let used = json!([{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": command}}]);
+        let result = json!([{"type": "tool_result", "tool_use_id": call, "content": "ok"}]);
+        let item = json!({"type": "function_call", "call_id": call, "name": "Bash", "arguments": arguments(command)});
+        let user = |text: &str| json!({"role": "user", "content": text});
+        [
+            json!({"model": "gpt-4o", "messages": [user("Go"), {"role": "assistant", "content": null, "tool_calls": called},
+                {"role": "tool", "tool_call_id": call, "content": "ok"}, user(question)]}),
+            json!({"model": "claude", "max_tokens": 9, "system": "s", "messages": [user("Go"),
+                {"role": "assistant", "content": used}, {"role": "user", "content": result},
+                {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+                {"role": "user", "content": [{"type": "text", "text": question}]}]}),
+            json!({"model": "gpt-5", "input": [user("Go"), item,
+                {"type": "function_call_output", "call_id": call, "output": "ok"}, user(question)]}),
+        ]
+    };
+    for (call, line) in [long, short].into_iter().zip(lines) {
+        let home = Home::new();
+        home.run("rsv-import", &["-q"], line).ok();
+        let recalls = |request: Value| account_of(&home, &request).get("actions").is_some();
+        for request in requests("toolu_another_0123456789", "ls") {
+            assert!(recalls(request.clone()), "{request}");
+        }
+        for request in requests(call, "cargo test webhook") {
+            assert!(!recalls(request.clone()), "{request}");
+        }
+        for request in requests(call, "ls") {
+            assert_eq!(recalls(request.clone()), call == short, "{request}");
+        }
+    }
+}
+
+on_each_store!(an_action_that_a_client_keeps_is_not_recalled_again);
+/// Keeps: What a hook recalled of actions is not recalled again while the client keeps it, and the account says so.
+fn an_action_that_a_client_keeps_is_not_recalled_again(home: Home) {
+    home.run("rsv-import", &["-q"], sessions()).ok();
+    let hook = home.run("rsv-search", &["-p", "shop", "--file", "keys.rs", "--format", "block"], "").ok();
+    assert!(hook.contains("> 1970-01-01 00:16 Edit: /home/ann/shop/src/keys.rs, 7 lines\n"), "{hook}");
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let request = |reminder: &str| {
+        json!({"model": "claude", "max_tokens": 9, "system": "s", "messages": [
+            {"role": "user", "content": [text(reminder), text("Hello")]},
+            {"role": "assistant", "content": "Hello."},
+            {"role": "user", "content": [text("What did we change in keys.rs?")]}]})
+    };
+    let account = account_of(&home, &request("<system-reminder>\nhook</system-reminder>"));
+    let id = account["actions"][0]["id"].clone();
+    assert!(id.is_string(), "{account}");
+    let account = account_of(&home, &request(&format!("<system-reminder>\nhook: {hook}</system-reminder>")));
+    assert!(account.get("actions").is_none(), "{account}");
+    let left_out = json!({"id": id, "reason": "in_request"});
+    assert!(account["left_out"].as_array().unwrap().contains(&left_out), "{account}");
+}
+
+/// Keeps: A word of a language recalls no commands; a program does in a question about work, a few of its commands.
+#[test]
+fn programs_with_the_names_of_words_are_recalled_only_for_work() {
+    let home = Home::new();
+    let commands = [
+        "poetry install",
+        "yarn build",
+        "composer install",
+        "sed -i s/a/b/ x",
+        "jest",
+        "bun install",
+        "python a.py",
+        "cargo build",
+        "RUST_LOG=debug cargo run",
+        "git push --force",
+        "sudo make",
+        "find . -name x",
+    ];
+    let dockers: Vec<String> = (0..12).map(|n| format!("docker pull image{n}")).collect();
+    let all = commands.into_iter().chain(dockers.iter().map(String::as_str)).zip(1000..);
+    let lines = all.map(|(command, at)| action(&format!("toolu_{at:020}"), at, json!({"command": command})));
+    home.run("rsv-import", &["-q"], lines.collect::<String>()).ok();
+    let recalled = |question: &str| -> Vec<String> {
+        let (sent, _) = enriched(&home, question);
+        let sent = sent.strip_suffix(question).unwrap();
+        sent.lines().filter_map(|line| Some(line.split_once(" Bash: ")?.1.to_owned())).collect()
+    };
+    let none: [&str; 0] = [];
+    for question in [
+        "Write some poetry about the sea",
+        "My yarn is blue",
+        "Bach was a composer",
+        "Tengo mucha sed hoy",
+        "He said it in jest",
+        "A bun with butter",
+        "A python is a snake",
+        "Which cargo ship is the biggest?",
+        "Did the cargo ship crash?",
+        "Find the git config",
+        "Find the git config file",
+        "Is docker better than a VM?",
+        "Make me a list",
+    ] {
+        assert_eq!(recalled(question), none, "{question}");
+    }
+    for (question, wanted) in [
+        ("Does `make` work?", "sudo make"),
+        ("Did cargo run work?", "RUST_LOG=debug cargo run"),
+        ("Which cargo command failed?", "cargo build"),
+        ("Is there an error of poetry?", "poetry install"),
+        ("What about `jest`?", "jest"),
+        ("Did git push --force run?", "git push --force"),
+    ] {
+        assert!(recalled(question).iter().any(|line| line == wanted), "{question}: {:?}", recalled(question));
+    }
+    assert_eq!(recalled("Did cargo run work?").len(), 1);
+    let newest: Vec<&String> = dockers.iter().rev().take(4).collect();
+    let mut of_docker = recalled("Why does docker fail?");
+    of_docker.sort_by_key(|line| dockers.iter().rev().position(|one| one == line));
+    assert_eq!(of_docker.iter().collect::<Vec<_>>(), newest);
+}

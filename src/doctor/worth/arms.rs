@@ -77,11 +77,13 @@ impl Arms {
         }
         let Some(prompt) = account.prompt_tokens else { return };
         conversation.reported.insert(record.trace_id.clone());
-        conversation.prompt += prompt;
-        conversation.completion += account.completion_tokens.unwrap_or_default();
+        // Imported accounts may have any numbers.
+        let add = |sum: &mut u64, tokens: u64| *sum = sum.saturating_add(tokens);
+        add(&mut conversation.prompt, prompt);
+        add(&mut conversation.completion, account.completion_tokens.unwrap_or_default());
         if let Some(cached) = account.cached_tokens {
-            conversation.cached += cached;
-            conversation.cacheable += prompt;
+            add(&mut conversation.cached, cached);
+            add(&mut conversation.cacheable, prompt);
         }
     }
 
@@ -96,7 +98,10 @@ impl Arms {
         let reported = |one: &Conversation| one.reported.len() as f64;
         let count = |name, title, count: &dyn Fn(&Conversation) -> f64| {
             let value = |arm: &FxHashMap<String, Conversation>| {
-                Some(Estimate { value: arm.values().map(count).sum(), interval: None })
+                Some(Estimate {
+                    value: arm.values().map(count).fold(0.0, |sum, one| sum + one),
+                    interval: None,
+                })
             };
             let (recall, holdout) = (value(&self.recall), value(&self.holdout));
             Row { name, title, is_share: false, recall, holdout, difference: None }

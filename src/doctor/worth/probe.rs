@@ -178,8 +178,9 @@ impl Prober<'_> {
         };
         let found = begun.recall(&mut memory, &turn, &options, &Schedule::begin(LIMIT), &|_| {});
         let prepared = Arc::new(begun).prepare(found, &turn, &options)?;
-        let Account { recalled, memories, documents, .. } = prepared.place()?.account;
-        let related = recalled.into_iter().filter(|part| !part.pinned).chain(memories).chain(documents);
+        let Account { recalled, memories, documents, actions, .. } = prepared.place()?.account;
+        let related =
+            recalled.into_iter().filter(|part| !part.pinned).chain(memories).chain(documents).chain(actions);
         let ids: BTreeSet<String> = related.map(|part| part.id).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         Ok(self.store.get(&ids, &Select::records(kinds(), Scopes::All))?)

@@ -55,6 +55,7 @@ fn to_html(request: &PageRequest, record: &StoredRecord, named: &HashMap<String,
         ("document", &account.documents),
         ("", &account.recalled),
         ("recent", &account.recent),
+        ("action", &account.actions),
     ];
     let parts: Vec<(&str, &RecalledPart)> =
         lists.iter().flat_map(|(why, parts)| parts.iter().map(|part| (*why, part))).collect();
