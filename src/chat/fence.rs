@@ -109,7 +109,7 @@ pub fn is_quoted_in(json: &str, record: &StoredRecord) -> bool {
         quote_into(&record.shown_text(), &mut lines);
     }
     let lines = quote(&lines);
-    memmem::find(json.as_bytes(), lines[1..lines.len() - 1].as_bytes()).is_some()
+    memmem::find(json.as_bytes(), &lines.as_bytes()[1..lines.len() - 1]).is_some()
 }
 
 /// Whether the JSON of messages may have a block, and whether a text in it begins with one.
