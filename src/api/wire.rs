@@ -74,12 +74,7 @@ impl Request {
             rest.set("rsv", rsv);
         }
         let turns = chat::Request::of_turns(rest, turns, unread_tokens);
-<<<<<<< HEAD
         let wire = Some(Wire { body, len, user, said, late, session, is_side_call, after_summary: None });
-=======
-        let after_summary = None;
-        let wire = Some(Wire { body, len, user, said, late, session, is_side_call, after_summary });
->>>>>>> w-fix-z
         Ok(Request { api, turns, wire, session: None, hidden: None })
     }
 
