@@ -347,7 +347,9 @@ fn a_session_that_lost_its_beginning_gets_it_back_for_a_turn() {
     work(&mut anew);
     for words in [&["No: set up a shop."][..], &["Explore the files.", "And the tests."]] {
         anew.messages.clear();
-        words.iter().for_each(|words| anew.user(words));
+        for words in words {
+            anew.user(words);
+        }
         assert!(!texts(&anew.send("Fine.")).contains("was compacted since"), "{words:?}");
     }
     // A session that begins anew has lost nothing.
