@@ -362,7 +362,9 @@ fn every_format_shows_what_an_action_did() {
     // The account of a request in another instance than that of the session.
     let request = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "What did we change in repay.rs?"}]});
     let line = home.run("rsv-enrich", &["-q", "-p", "shop"], format!("{request}\n")).ok();
-    home.ingest(&["-q"], &line);
+    let answer = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Its keys."},
+        "finish_reason": "stop"}], "rsv": lines_of(&line)[0]["rsv"]});
+    home.ingest(&["-q"], &answer.to_string());
     let account = home.run("rsv-view", &["-p", "shop", "--accounts", "--format", "text"], "").ok();
     let shown = account.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("action: “/home/me/shop/src/"), "{account}");
