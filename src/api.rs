@@ -31,7 +31,7 @@ mod tool_errors;
 mod usage;
 mod wire;
 
-pub use actions::{CalledTool, ToolOutcome, action};
+pub use actions::{CalledTool, action};
 pub use answer::{answer, is_failed, mark_broken, reported_error};
 pub use call_piece::{CallPiece, KnownCall, is_repeated};
 pub use client_text::{own_words, typed_words, without_elements};
@@ -42,5 +42,6 @@ pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 pub use reading::unread_tokens;
 pub use stream_from_chat::{EventTranslator, to_sse};
 pub use to_chat::{Translation, to_chat};
+pub use tool_errors::ToolOutcome;
 pub use usage::Usage;
 pub use wire::Request;

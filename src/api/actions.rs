@@ -2,7 +2,7 @@
 //! returned, and the contents of files, have no part in them.
 
 use super::agent_tools::{Takes, UNKNOWN, takes};
-use super::tool_errors::{Returned, error};
+use super::tool_errors::{Returned, ToolOutcome, cut, error};
 use crate::record::{Action, MAX_CALL_BYTES, Purpose};
 use serde_json::Value;
 
@@ -14,17 +14,6 @@ pub struct CalledTool {
     /// JSON text of an object, or a text for a tool that takes one.
     pub arguments: String,
 }
-
-/// What came of a call.
-#[derive(Clone, Debug, Default)]
-pub struct ToolOutcome {
-    pub text: String,
-    /// Whether it failed; none if only the text may say so.
-    pub failed: Option<bool>,
-}
-
-/// The most characters of a text that is handed on: a store keeps fewer, after secrets were replaced.
-const MAX_CHARS: usize = 4000;
 
 /// The action of a call and of what came of it, none if nothing did; none of a call without a name, or without an id that
 /// can be stored. `program` made the call.
@@ -176,11 +165,6 @@ fn bounded(purpose: Purpose) -> Option<Purpose> {
         Purpose::Pattern(text) => Purpose::Pattern(cut(&text).to_owned()),
         Purpose::Query(text) => Purpose::Query(cut(&text).to_owned()),
     })
-}
-
-/// The beginning of a text that is handed on.
-pub(super) fn cut(text: &str) -> &str {
-    text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The actions of the turns of a request: the calls whose results it has.
 
-use super::actions::{self, ToolOutcome};
+use super::actions;
 use super::calls::{calls, text};
 use super::reading::FAILED;
+use super::tool_errors::ToolOutcome;
 use crate::chat;
 use crate::record::{Action, Object};
 

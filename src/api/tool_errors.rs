@@ -1,7 +1,22 @@
 //! Why a call of a tool failed, by its result: the line of it that names the error, and nothing else that it returned.
 
-use super::actions::{ToolOutcome, cut};
 use serde_json::Value;
+
+/// What came of a call.
+#[derive(Clone, Debug, Default)]
+pub struct ToolOutcome {
+    pub text: String,
+    /// Whether it failed; none if only the text may say so.
+    pub failed: Option<bool>,
+}
+
+/// The most characters of a text that is handed on: a store keeps fewer, after secrets were replaced.
+const MAX_CHARS: usize = 4000;
+
+/// The beginning of a text that is handed on.
+pub(super) fn cut(text: &str) -> &str {
+    text.char_indices().nth(MAX_CHARS).map_or(text, |(end, _)| &text[..end])
+}
 
 /// The kind of a tool's result, which decides what in it may tell of a failure.
 #[derive(Clone, Copy, PartialEq)]
