@@ -286,7 +286,11 @@ fn the_limits_that_follow_from_that_of_descriptors_are_reported() {
     {
         let home = if most.is_empty() { Home::new() } else { Home::new().env(most, "100") };
         let mut proxy = Proxy::spawn(limited(&home, limits, "-v"));
-        let line = proxy.hear();
+        // The worker may be first with what it has to say.
+        let line = std::iter::repeat_with(|| proxy.hear())
+            .take(5)
+            .find(|line| line.contains("descriptors:"))
+            .unwrap();
         let told = format!(
             "descriptors: at most {connections} connections of clients, and {requests} requests to providers, at once; at most "
         );
