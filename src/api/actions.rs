@@ -156,7 +156,7 @@ fn edited_lines(before: &str, after: &str) -> u64 {
 /// A purpose with texts that are not too long; none of a command that only is the content of a file.
 fn bounded(purpose: Purpose) -> Option<Purpose> {
     Some(match purpose {
-        // What follows may be the content of a file.
+        // The rest may be the content of a file.
         Purpose::Command(text) => {
             let text = cut(text.split("<<").next().unwrap_or_default()).trim_end();
             return (!text.is_empty()).then(|| Purpose::Command(text.to_owned()));

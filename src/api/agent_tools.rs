@@ -1,6 +1,6 @@
 //! The tools of coding agents, and the members of their arguments that say what they were called for.
 
-/// What a tool takes, in which members: of the first that it has.
+/// The members of a tool's arguments, by their meaning: the first that it has counts.
 #[derive(Clone, Copy)]
 pub(super) enum Takes {
     Command(&'static [&'static str]),
@@ -98,7 +98,7 @@ const TOOLS: [(&str, Takes); 64] = [
     ("save_memory", Takes::Nothing),
 ];
 
-/// What unknown tools take: that of these which comes first.
+/// The members of unknown tools: the first of these that there is.
 pub(super) const UNKNOWN: [Takes; 4] = [
     Takes::Command(COMMANDS),
     Takes::Paths(FILES),
@@ -106,7 +106,7 @@ pub(super) const UNKNOWN: [Takes; 4] = [
     Takes::Query(&["query", "url"]),
 ];
 
-/// What a known tool takes.
+/// The members of a known tool.
 pub(super) fn takes(name: &str) -> Option<Takes> {
     let name = name.to_ascii_lowercase();
     let row = |name: &str| TOOLS.into_iter().find(|(known, _)| *known == name).map(|(_, takes)| takes);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutcome {
     pub text: String,
@@ -200,7 +200,7 @@ fn error_line<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 
 fn begins_as_error(line: &str) -> bool {
     let Some(first) = line.split_whitespace().next() else { return false };
-    // What pytest marks is indented after the mark.
+    // Lines that pytest marks are indented after the mark.
     let is_marked = || first != "E" || line.starts_with("E   ");
     let word = first.split([':', '[', '(']).next().unwrap_or_default();
     let is_first_word = FIRST_WORDS
@@ -263,7 +263,7 @@ mod tests {
                 Some(true),
                 Some("String to replace not found"),
             ),
-            // What a tool for files returns is not looked at, unless it is marked.
+            // The result of a tool for files is not looked at, unless it is marked.
             ("Read", path, "Error: is what the file says", None, None),
             ("Read", path, "Exit code: 3\nprivate line", None, None),
             ("Read", path, "<tool_use_error>No such file</tool_use_error>", None, Some("No such file")),

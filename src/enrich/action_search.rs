@@ -47,13 +47,13 @@ const FAILURE: &str = "error fail broke crash fehler fehlgeschlagen erreur écho
 /// The beginnings of words for a command, which may follow the name of a program.
 const COMMAND: &str = "command befehl commande comando команд";
 
-/// What may stand before the program in a command, besides variables.
+/// The words that may stand before the program in a command, besides variables.
 const BEFORE_PROGRAM: &str = "env nohup sudo time";
 
-/// What stands around a word that does not belong to it.
+/// The signs around a word that do not belong to it.
 const PUNCTUATION: [char; 11] = ['`', '\'', '"', '?', '!', ',', ';', '.', ':', '(', ')'];
 
-/// What a question says of work on files.
+/// The work on files that a question names.
 struct AskedWork {
     /// Its words in lower case, each between two spaces.
     words: String,

@@ -185,7 +185,7 @@ fn action(call: &Object) -> Option<Action> {
     api::action(Some(NAME), &called, outcome.as_ref())
 }
 
-/// What a call returned to the model: the output in the response of each of its parts, or the error.
+/// The result of a call for the model: the output in the response of each of its parts, or the error.
 fn output(call: &Object) -> String {
     let parts = call.objects("result").ok().flatten().unwrap_or_default();
     let text = |part: &Object| {

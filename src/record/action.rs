@@ -56,7 +56,7 @@ const MAX_NAME_CHARS: usize = 80;
 const MAX_CHARS: usize = 300;
 const MAX_PATHS: usize = 20;
 
-/// What a call of a tool did.
+/// The call of a tool, and its outcome.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Action {
     /// The id of the call.
@@ -72,7 +72,7 @@ pub struct Action {
     pub error: Option<String>,
 }
 
-/// What a tool was called with.
+/// The purpose of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Purpose {
     Command(String),

@@ -21,7 +21,7 @@ impl Arm {
     }
 }
 
-/// What a turn says about a user's turn before it in its conversation.
+/// The sign of a turn about a user's turn before it in its conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FollowUp {
     /// It corrects the answer.

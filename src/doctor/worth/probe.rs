@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(8);
 /// A partition is asked questions of others if it has so many messages.
 const MIN_MESSAGES: u64 = 20;
 
-/// What became of the questions.
+/// The outcome of the questions.
 #[derive(Default, Debug)]
 pub(super) struct Probe {
     /// Whether they were asked by meaning too.

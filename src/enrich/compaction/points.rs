@@ -3,7 +3,7 @@
 use crate::text;
 use std::collections::HashSet;
 
-/// What a sentence tells.
+/// The sort of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PointKind {
     Decision,

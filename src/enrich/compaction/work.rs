@@ -157,7 +157,7 @@ impl<'a> Work<'a> {
         found.into_iter().rev().map(whole).collect()
     }
 
-    /// What made a failed action succeed, or fail otherwise: the files that were changed before it was done again, else
+    /// The cure of a failed action that succeeded then, or failed otherwise: the files that were changed before it was done again, else
     /// the commands.
     fn cure(&self, at: usize, error: &str) -> (String, Vec<String>) {
         let (subject, rest, later) = (&self.subjects[at], &self.actions[at + 1..], &self.subjects[at + 1..]);
