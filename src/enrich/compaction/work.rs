@@ -157,8 +157,8 @@ impl<'a> Work<'a> {
         found.into_iter().rev().map(whole).collect()
     }
 
-    /// The cure of a failed action that succeeded then, or failed otherwise: the files that were changed before it was done again, else
-    /// the commands.
+    /// The cure of a failed action that succeeded then, or failed otherwise: the files that were changed before it was
+    /// done again, else the commands.
     fn cure(&self, at: usize, error: &str) -> (String, Vec<String>) {
         let (subject, rest, later) = (&self.subjects[at], &self.actions[at + 1..], &self.subjects[at + 1..]);
         let is_part = |other: &String| is_command_within(other, subject) || is_command_within(subject, other);
