@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::forward::Caller;
 use crate::provider::CallerKeys;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::turn::{ChatRequest, MemoryMode, recall_override};
+use crate::proxy::turn::{ChatRequest, MemoryMode, RetryHeaders, recall_override};
 use crate::record::{Address, Object, Reach, RequestScope, Scope, id, unexpected};
 use hyper::HeaderMap;
 use std::sync::Arc;
@@ -135,6 +135,7 @@ impl ChatTurn {
             parsed: None,
             scope: RequestScope { scope: self.scope.clone(), reach: Reach::Partition },
             client_session: None,
+            retry: RetryHeaders::new(headers),
             caller: Caller { keys, ..Caller::default() },
             mode: MemoryMode::from_request(headers, settings, &self.scope)?,
             overrides: recall_override(headers).into_iter().collect(),

@@ -1,6 +1,7 @@
 //! A request for a turn as its client sent it, in OpenAI's format or in Ollama's.
 
 use super::memory_mode::MemoryMode;
+use super::stored_attempts::RetryHeaders;
 use crate::api::{self, Api};
 use crate::config::Settings;
 use crate::error::Result;
@@ -36,6 +37,7 @@ pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) scope: RequestScope,
     /// The session of the client's program, if a header names it.
     pub(in crate::proxy) client_session: Option<String>,
+    pub(in crate::proxy) retry: RetryHeaders,
     pub(in crate::proxy) caller: Caller,
     pub(in crate::proxy) mode: MemoryMode,
     pub(in crate::proxy) overrides: Vec<Override>,
@@ -65,6 +67,7 @@ impl ChatRequest {
             parsed: None,
             scope,
             client_session: client_session(&head.headers),
+            retry: RetryHeaders::new(&head.headers),
             caller: relay_headers::caller(head, keys),
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
