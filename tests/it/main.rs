@@ -168,6 +168,8 @@ mod scopes;
 mod search;
 mod services;
 mod session;
+mod several_proxies;
+mod several_proxies_jobs;
 mod shared;
 mod short_ids;
 mod store;
