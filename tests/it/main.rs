@@ -170,6 +170,7 @@ mod services;
 mod session;
 mod several_proxies;
 mod several_proxies_jobs;
+mod several_proxies_load;
 mod shared;
 mod short_ids;
 mod store;

@@ -4,19 +4,13 @@
 use crate::chat::{chat, provider, sent};
 use crate::chat_sessions::ask;
 use crate::fake::{Answer, Fake};
-use crate::proxy::{Proxy, answer, post};
-use crate::support::{Home, PATIENCE, lines_of, number_from, on_each_store, text, wait_for};
+use crate::proxy::{Proxy, post};
+use crate::support::{Home, lines_of, on_each_store, text, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-/// The clients of the load, and the pause of each between two questions.
-const CLIENTS: usize = 64;
-const PAUSE: Duration = Duration::from_millis(100);
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A home whose proxies store a turn before its answer ends.
 pub(crate) fn storing_first(home: &Home, provider: &Fake) -> Home {
@@ -44,7 +38,8 @@ fn turns_at_one_proxy_are_seen_at_another_at_once(home: Home) {
         assert!(found.contains(&format!("{turn}?")), "{found}");
     }
     // It is recalled in another conversation.
-    let asking = json!({"model": "llama3.1", "messages": [{"role": "user", "content": "What was question 5?"}]});
+    let asking =
+        json!({"model": "llama3.1", "messages": [{"role": "user", "content": "What was question 5?"}]});
     let path = "/partition/default/instance/other/v1/chat/completions";
     assert_eq!(proxies[0].raw(&post(path, "", &asking.to_string())).0, 200);
     let last = sent(&fake).pop().unwrap().pop().unwrap();
@@ -64,12 +59,12 @@ fn question_of(request: &str) -> String {
     asked.rsplit('\n').next().unwrap().to_owned()
 }
 
-fn said(question: &str) -> String {
+pub(crate) fn said(question: &str) -> String {
     format!("This is what there is to say of {question}")
 }
 
 /// An answer to a question, whole or as events.
-fn answered(request: &str) -> Answer {
+pub(crate) fn answered(request: &str) -> Answer {
     let text = said(&question_of(request));
     if !request.contains("\"stream\":true") {
         let choice =
@@ -82,24 +77,23 @@ fn answered(request: &str) -> Answer {
         json!({"delta": {"content": end}}),
         json!({"delta": {}, "finish_reason": "stop"}),
     ];
-    let event = |choice| {
-        format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [choice]}))
-    };
+    let event =
+        |choice| format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [choice]}));
     Answer::new(200, choices.map(event).concat() + "data: [DONE]\n\n")
         .header("Content-Type", "text/event-stream")
 }
 
-fn asking(question: &str, streamed: bool) -> String {
+pub(crate) fn asking(question: &str, streamed: bool) -> String {
     json!({"model": "llama3.1", "stream": streamed, "messages": [{"role": "user", "content": question}]})
         .to_string()
 }
 
-fn path(client: usize) -> String {
+pub(crate) fn path(client: usize) -> String {
     format!("/partition/load/instance/{client}/v1/chat/completions")
 }
 
 /// The number of messages with each text.
-fn stored(home: &Home) -> BTreeMap<String, usize> {
+pub(crate) fn stored(home: &Home) -> BTreeMap<String, usize> {
     let mut count = BTreeMap::new();
     for line in lines_of(&home.run("rsv-export", &["--kind", "message"], "").ok()) {
         *count.entry(text(&line["content"])).or_default() += usize::from(line["kind"] == "message");
@@ -155,136 +149,6 @@ fn an_answer_for_a_client_that_has_asked_another_proxy_is_not_stored(home: Home)
     first.settle();
     let stored = stored(&home);
     assert_eq!((stored[question], stored[&said(question)]), (1, 1));
-}
-
-/// Asks a question once; whether all of its answer came.
-fn ask_once(port: u16, client: usize, question: &str, attempt: usize) -> bool {
-    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let headers = format!("Idempotency-Key: {question}\r\nx-stainless-retry-count: {attempt}\r\n");
-    let streamed = client % 2 == 1;
-    let _ = stream.write_all(&post(&path(client), &headers, &asking(question, streamed)));
-    let (status, body) = answer(stream);
-    let is_whole = if streamed {
-        body.contains("data: [DONE]\n\n") && body.ends_with("\r\n0\r\n\r\n")
-    } else {
-        serde_json::from_str::<Value>(&body)
-            .is_ok_and(|body| body["choices"][0]["message"]["content"] == said(question))
-    };
-    status == 200 && is_whole
-}
-
-/// What came of a load.
-#[derive(Default)]
-struct Tally {
-    answered: Vec<String>,
-    /// The questions that were asked more than once.
-    retried: usize,
-    /// Those that nobody answered.
-    given_up: usize,
-}
-
-/// Two proxies of a store. One of them is killed from time to time, and started again.
-struct Pair<'a> {
-    home: &'a Home,
-    proxies: Mutex<[Proxy; 2]>,
-    ports: [AtomicU16; 2],
-    kills: AtomicUsize,
-}
-
-impl Pair<'_> {
-    fn start(home: &Home) -> Pair<'_> {
-        let proxies = [Proxy::start(home), Proxy::start(home)];
-        let ports = [0, 1].map(|at| AtomicU16::new(proxies[at].port()));
-        Pair { home, proxies: Mutex::new(proxies), ports, kills: AtomicUsize::new(0) }
-    }
-
-    fn port(&self, at: usize) -> u16 {
-        self.ports[at % 2].load(Ordering::SeqCst)
-    }
-
-    /// Kills the one and the other in turn, until the end.
-    fn kill_each(&self, interval: Duration, end: Instant) {
-        for at in [0, 1].into_iter().cycle() {
-            std::thread::sleep(interval.min(end.saturating_duration_since(Instant::now())));
-            if Instant::now() >= end {
-                return;
-            }
-            self.proxies.lock().unwrap()[at].kill();
-            let proxy = Proxy::start(self.home);
-            self.ports[at].store(proxy.port(), Ordering::SeqCst);
-            self.proxies.lock().unwrap()[at] = proxy;
-            self.kills.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    /// Asks until the end, each question first at the one, then at the other, until it is answered.
-    fn ask(&self, client: usize, end: Instant) -> Tally {
-        let mut tally = Tally::default();
-        for turn in 0.. {
-            if Instant::now() >= end {
-                return tally;
-            }
-            let question = format!("question {turn} of client {client}");
-            let port = |attempt| self.port(client + turn + attempt);
-            let is_answered = |attempt: &usize| {
-                // The ports of both may be those of proxies that were killed just now.
-                std::thread::sleep(Duration::from_millis(20 * *attempt as u64));
-                ask_once(port(*attempt), client, &question, *attempt)
-            };
-            match (0..50).find(is_answered) {
-                Some(attempt) => {
-                    tally.retried += usize::from(attempt > 0);
-                    tally.answered.push(question);
-                }
-                None => tally.given_up += 1,
-            }
-            std::thread::sleep(PAUSE);
-        }
-        tally
-    }
-}
-
-on_each_store!(turns_are_stored_once_while_proxies_are_killed);
-/// Keeps: Two proxies of a store lose no answered turn, and store none twice, also while each of them is killed.
-fn turns_are_stored_once_while_proxies_are_killed(home: Home) {
-    let provider = Fake::answering(|seen| answered(seen.text()));
-    provider.ready_for(CLIENTS);
-    let home = storing_first(&home, &provider);
-    let seconds = number_from("RSV_TEST_LOAD_SECONDS").unwrap_or(8);
-    let interval = number_from("RSV_TEST_KILL_SECONDS").unwrap_or(2);
-    let (pair, end) = (Pair::start(&home), Instant::now() + Duration::from_secs(seconds));
-    let tallies: Vec<Tally> = std::thread::scope(|scope| {
-        if interval > 0 {
-            scope.spawn(|| pair.kill_each(Duration::from_secs(interval), end));
-        }
-        let pair = &pair;
-        let clients: Vec<_> = (0..CLIENTS).map(|client| scope.spawn(move || pair.ask(client, end))).collect();
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
-    });
-    for proxy in &mut *pair.proxies.lock().unwrap() {
-        assert_eq!(proxy.end(), Some(0));
-    }
-    let sum = |of: fn(&Tally) -> usize| tallies.iter().map(of).sum::<usize>();
-    let stored = stored(&home);
-    let questions = || tallies.iter().flat_map(|tally| &tally.answered);
-    let is_lost = |question: &&String| !stored.contains_key(*question) || !stored.contains_key(&said(question));
-    let lost: Vec<&String> = questions().filter(is_lost).collect();
-    let twice: Vec<(&String, &usize)> = stored.iter().filter(|(_, times)| **times > 1).collect();
-    let _ = writeln!(
-        std::io::stdout(),
-        "{} answered, {} of them after another attempt, {} given up, {} kills, {} lost, {} twice",
-        questions().count(),
-        sum(|tally| tally.retried),
-        sum(|tally| tally.given_up),
-        pair.kills.load(Ordering::SeqCst),
-        lost.len(),
-        twice.len()
-    );
-    assert!(lost.is_empty(), "{lost:?}");
-    assert!(twice.is_empty(), "{twice:?}");
-    assert_eq!(sum(|tally| tally.given_up), 0);
-    home.check();
 }
 
 /// Has the store say that a release made it whose version is greater by `more`.

@@ -161,7 +161,8 @@ impl TurnPipeline {
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);
-        let earlier = if attempt.first.is_none() { self.stored_attempts.find(&identity, scope).await } else { None };
+        let earlier =
+            if attempt.first.is_none() { self.stored_attempts.find(&identity, scope).await } else { None };
         let is_stored = earlier.is_some();
         attempt.first = attempt.first.or(earlier);
         let mut enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
@@ -235,8 +236,7 @@ impl TurnPipeline {
         }
         let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
         if turn.is_stored && self.stored_attempts.has_answer(&turn.scope, &trace_id, response).await
-            || !is_awaited
-                && self.stored_attempts.is_superseded(&turn.request, &turn.scope, &trace_id).await
+            || !is_awaited && self.stored_attempts.is_superseded(&turn.request, &turn.scope, &trace_id).await
         {
             return;
         }

@@ -32,9 +32,13 @@ pub(in crate::proxy) struct RetryHeaders {
 impl RetryHeaders {
     /// Reads the headers of a request.
     pub(in crate::proxy) fn new(headers: &HeaderMap) -> RetryHeaders {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty());
+        let text =
+            |name| headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty());
         let count = text(RETRY_HEADER).and_then(|count| count.parse::<u64>().ok());
-        RetryHeaders { key: text(KEY_HEADER).map(str::to_owned), is_retry: count.is_some_and(|count| count > 0) }
+        RetryHeaders {
+            key: text(KEY_HEADER).map(str::to_owned),
+            is_retry: count.is_some_and(|count| count > 0),
+        }
     }
 }
 
@@ -56,7 +60,12 @@ impl StoredAttempts {
     }
 
     /// Whether another attempt at the request of a trace was stored.
-    pub(super) async fn is_superseded(&self, request: &RequestIdentity, scope: &Scope, trace_id: &str) -> bool {
+    pub(super) async fn is_superseded(
+        &self,
+        request: &RequestIdentity,
+        scope: &Scope,
+        trace_id: &str,
+    ) -> bool {
         self.look_up(request, scope, Some(trace_id.to_owned())).await.is_some()
     }
 
