@@ -1,7 +1,6 @@
 //! Several proxies on one store: what they do in the background is done once, and what one leaves another does.
 
 use crate::chat::{provider, say};
-use crate::chat_commits::archivist;
 use crate::chat_descriptions::{almanac, are_made_by, by_model, describing, title};
 use crate::chat_sessions::{archives, ask, coverage};
 use crate::chat_uploads::{settled, upload};
@@ -60,7 +59,11 @@ fn a_session_that_is_committed_at_two_proxies_has_one_archive(home: Home) {
 on_each_store!(a_model_is_asked_once_for_a_commit_that_two_proxies_make);
 /// Keeps: A model is asked once for a commit that two proxies make at once.
 fn a_model_is_asked_once_for_a_commit_that_two_proxies_make(home: Home) {
-    let (fake, _) = archivist(0);
+    let archive = json!({"abstract": "Tea: which | green | answered", "overview": "# Tea", "memories": []});
+    let fake = Fake::answering(move |seen| {
+        let is_archive = seen.text().contains("\"json_schema\"");
+        if is_archive { said(&archive.to_string()) } else { said("Green.") }
+    });
     let home = storing_first(&home, &fake);
     let home = home.env("RSV_SESSION_MODEL", "llama3.2").env("RSV_SESSION_COMMIT_TURNS", "0");
     let proxies = [Proxy::start(&home), Proxy::start(&home)];
@@ -90,8 +93,9 @@ fn a_session_is_committed_when_it_is_idle_at_all_proxies(home: Home) {
         messages == covered
     });
     let lines = lines_of(&home.run("rsv-export", &["--kind", "message"], "").ok());
+    let messages = lines.iter().filter(|line| line["kind"] == "message");
     let times: BTreeMap<String, u64> =
-        lines.iter().map(|line| (text(&line["id"]), line["timestamp"].as_u64().unwrap())).collect();
+        messages.map(|line| (text(&line["id"]), line["timestamp"].as_u64().unwrap())).collect();
     for archive in archives(&home) {
         let last = archive["covers"].as_array().unwrap().iter().map(|id| times[&text(id)]).max().unwrap();
         assert!(archive["timestamp"].as_u64().unwrap() >= last + IDLE_MS, "{archive} {last}");
@@ -164,13 +168,14 @@ fn the_descriptions_of_a_killed_proxy_are_made_by_another(home: Home) {
     let fake = describing(&Arc::default());
     let first = Proxy::start(&by_model(&home, &stuck.url()));
     let home = by_model(&home, &fake.url());
-    let second = Proxy::start(&home);
+    let mut second = Proxy::start_with(&home, &["-v"]);
     let left = text(&upload(&first, "", "almanac.md", &almanac())["doc_id"]);
     assert_eq!(settled(&first, "", &left)["state"], "ready");
     wait_for("the first description", || has_begun.load(Ordering::SeqCst));
     // The other proxy has something to describe, and finds that this one does it.
     let own = text(&upload(&second, "X-User-Id: ann\r\n", "notes.md", &notes(1))["doc_id"]);
     assert_eq!(settled(&second, "X-User-Id: ann\r\n", &own)["state"], "ready");
+    second.hear_until("another process describes documents");
     first.kill();
     is_killed.store(true, Ordering::SeqCst);
     wait_for("its descriptions", || are_made_by(&home, "ann", "llama3.2"));

@@ -164,7 +164,9 @@ impl AutoCommit {
                 // A store that is not there yet has no sessions.
                 Ok(Err(error)) => {
                     self.config.diagnostics.detail(error.at("the sessions of other proxies"));
-                    std::mem::replace(&mut backoff, MAX_BACKOFF.min(backoff * 2))
+                    let pause = backoff;
+                    backoff = MAX_BACKOFF.min(backoff * 2);
+                    pause
                 }
                 Err(_) => return,
             };

@@ -224,6 +224,7 @@ impl DescribeJobs {
         let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else {
             // Whatever the other process leaves is taken over.
             self.state().is_listed = false;
+            self.config.diagnostics.detail("another process describes documents; this one goes on after it");
             return Ok(Some(Retry::Claimed));
         };
         self.list()?;
