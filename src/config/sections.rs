@@ -102,6 +102,13 @@ impl Settings {
         StoredActions { of_all, exceptions }
     }
 
+    /// The partitions that no other machine gets, and no token but the owner's reaches.
+    pub fn private_partitions(&self) -> Vec<String> {
+        let is_private =
+            |name: &String| self.at(&["partitions", name, "private"]) == Some(&Value::Boolean(true));
+        self.names("partitions").into_iter().filter(is_private).collect()
+    }
+
     /// The partition's own retention or else that of all; `None` if it is off.
     fn retention(&self, partition: &str) -> Option<Duration> {
         match self.at(&["partitions", partition, "retention"]).or_else(|| self.at(&["retention"])) {

@@ -51,7 +51,8 @@ fn working_provider(is_long: bool) -> Fake {
                 "content": [{"type": "output_text", "text": text, "annotations": []}]})]
             }
         };
-        let events = if is_claude { claude(events, is_step, (tokens, answers)) } else { codex(&events[0], tokens) };
+        let events =
+            if is_claude { claude(events, is_step, (tokens, answers)) } else { codex(&events[0], tokens) };
         let event = |data: &Value| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap());
         Answer::new(200, events.iter().map(event).collect::<String>())
             .header("Content-Type", "text/event-stream")

@@ -1,6 +1,7 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod action_calls;
 mod action_search;
 mod actions;
