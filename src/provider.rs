@@ -12,6 +12,7 @@ pub use target::{Refusal, Target};
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::{Address, Headers};
+use crate::record::matches_pattern;
 use std::sync::Arc;
 use table::{KeyPolicy, PROVIDERS, ProviderRow, is_search_model};
 use target::Endpoint;
@@ -147,21 +148,6 @@ fn headers(pattern: &str, set: &[(String, String)]) -> Result<Headers> {
         headers.set(name, value).map_err(|e| e.at(format_args!("routes.{pattern:?}.headers.{name:?}")))?;
     }
     Ok(headers)
-}
-
-/// Whether a pattern, in which `*` matches any text, matches a whole text.
-fn matches_pattern(pattern: &str, text: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(mut text) = text.strip_prefix(head) else { return false };
-    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The leftmost place of each part leaves the longest text for those after it.
-    for part in middle.split('*') {
-        match text.find(part) {
-            Some(at) => text = &text[at + part.len()..],
-            None => return false,
-        }
-    }
-    text.ends_with(tail)
 }
 
 #[cfg(test)]

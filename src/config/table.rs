@@ -178,6 +178,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
     row("partitions.*.actions", &[], Boolean, None, "whether actions are stored in the partition, as ingest.actions"),
     row("partitions.*.retention", &[], Age, None, "the age from which on rsv-forget --expired removes messages of the partition, or off"),
+    row("partitions.*.private", &[], Boolean, None, "whether the partition is left out of every rsv-sync, and no token but the owner's reaches it"),
     row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
     row("routes.*.caller_key", &[], Boolean, None, "whether the key that a client of rsv-proxy sends goes to the route's provider"),
