@@ -217,7 +217,10 @@ fn machines_that_share_an_encrypted_folder_come_to_the_same() {
         Network { machines: machines(), ways, dice: dice(82), folder: shared, identity: Some(identity) };
     network.converge(edits() / 2);
     assert!(files(folder.path()).iter().all(|file| file.extension().is_some_and(|end| end == "age")));
-    let said = sync(&network.machines[0].home, &[folder.path().to_str().unwrap()]);
+    let folder = folder.path().to_str().unwrap();
+    let said = sync(&network.machines[0].home, &[folder]);
+    assert!(said.status == 2 && said.stderr.contains("of this machine in"), "{said}");
+    let said = sync(&machine(), &[folder]);
     assert!(said.status == 2 && said.stderr.contains(" is encrypted\n"), "{said}");
 }
 

@@ -1,6 +1,6 @@
 //! What scripts/rsv-sync keeps back, waits for, and says.
 
-use crate::support::{Home, lines_of};
+use crate::support::{Home, lines_of, on_each_store};
 use crate::sync::{command, content, files, host, machine, sync};
 use std::collections::BTreeSet;
 
@@ -16,6 +16,52 @@ fn texts(home: &Home) -> BTreeSet<String> {
 
 fn set(texts: &[&str]) -> BTreeSet<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+on_each_store!(a_shared_export_and_import_have_the_chosen_partitions_alone);
+fn a_shared_export_and_import_have_the_chosen_partitions_alone(home: Home) {
+    for partition in ["team-a", "team-b", "te?m", "diary"] {
+        let ids = home.ingest(&["-p", partition], r#"{"role":"user","content":"One"}"#);
+        let id = ids[0]["id"].as_str().unwrap();
+        home.run("rsv-signal", &["-q", "-p", partition, "--always", id], "").ok();
+        let gone = home.ingest(&["-p", partition], r#"{"role":"user","content":"Two"}"#);
+        home.run("rsv-forget", &["-q", "--all", gone[0]["id"].as_str().unwrap()], "").ok();
+    }
+    home.run("rsv-config", &["set", "partitions.team-b.private", "true"], "").ok();
+    let other = Home::new();
+    other.run("rsv-config", &["set", "partitions.team-a.private", "true"], "").ok();
+    let of = |lines: &str| -> Vec<String> {
+        let mut lines: Vec<String> = lines_of(lines)
+            .iter()
+            .map(|line| format!("{} {}", line["kind"].as_str().unwrap(), line["partition"].as_str().unwrap()))
+            .collect();
+        lines.sort();
+        lines
+    };
+    let each = |names: &[&str]| -> Vec<String> {
+        let kinds = ["message", "recall", "tombstone"];
+        kinds.iter().flat_map(|kind| names.iter().map(move |name| format!("{kind} {name}"))).collect()
+    };
+    let whole = home.export();
+    for (patterns, left, taken) in [
+        (&[][..], &["diary", "te?m", "team-a"][..], &["diary", "te?m", "team-b"][..]),
+        (&["-p", "team*"], &["team-a"], &["team-b"]),
+        (&["-p", "te?m", "-p", "*y"], &["diary", "te?m"], &["diary", "te?m"]),
+    ] {
+        let words = [&["--shared"], patterns].concat();
+        assert_eq!(of(&home.run("rsv-export", &words, "").ok()), each(left));
+        let store = other.path("other.db").display().to_string();
+        let _ = std::fs::remove_file(&store);
+        other.run("rsv-import", &[&["-q", "--store", &store], &words[..]].concat(), &whole).ok();
+        assert_eq!(of(&other.run("rsv-export", &["--store", &store], "").ok()), each(taken));
+    }
+    // What the other side has already is left out.
+    let known = home.write("known", whole.lines().next().unwrap());
+    let rest = home.run("rsv-export", &["--vectors", "--without", known.to_str().unwrap()], "").ok();
+    assert_eq!(rest, whole);
+    home.write("known", &format!("{}\n", whole.lines().next().unwrap()));
+    let rest = home.run("rsv-export", &["--vectors", "--without", known.to_str().unwrap()], "").ok();
+    assert_eq!(rest, whole.split_once('\n').unwrap().1);
 }
 
 /// Keeps: A private partition neither leaves its machine nor takes anything.
@@ -35,12 +81,12 @@ fn private_partitions_stay_on_either_side() {
         partitions.iter().map(|partition| format!("{partition} of {}", host(home))).collect()
     };
     let all = ["team-a", "team-b", "diary", "home"];
-    sync(&here, &["-p", "team*", "-p", "diary", &host(&there)]).ok();
+    sync(&here, &["-q", "-p", "team*", "-p", "diary", &host(&there)]).ok();
     assert_eq!(texts(&here), &of(&here, &all) | &of(&there, &["team-a"]));
     assert_eq!(texts(&there), &of(&there, &all) | &of(&here, &["team-a"]));
     // In a folder, each machine keeps back and leaves out its own.
     for home in [&here, &third, &here] {
-        sync(home, &["-p", "team*", "-p", "diary", shared]).ok();
+        sync(home, &["-q", "-p", "team*", "-p", "diary", shared]).ok();
     }
     let teams = ["team-a", "team-b"];
     let more = &of(&there, &["team-a"]) | &of(&third, &teams);
@@ -52,7 +98,7 @@ fn private_partitions_stay_on_either_side() {
     assert!(memchr::memmem::find(&stored, format!("diary of {}", host(&here)).as_bytes()).is_none());
     // Once it is no longer private, everything is exchanged.
     here.run("rsv-config", &["unset", "partitions.diary.private"], "").ok();
-    sync(&here, &["-p", "team*", "-p", "diary", &host(&there)]).ok();
+    sync(&here, &["-q", "-p", "team*", "-p", "diary", &host(&there)]).ok();
     assert!(texts(&there).is_superset(&of(&here, &["team-a", "diary"])));
     assert!(texts(&here).is_superset(&of(&there, &["team-a", "diary"])));
 }
@@ -64,21 +110,21 @@ fn a_file_that_came_in_part_waits() {
     let shared = folder.path().to_str().unwrap();
     let [here, there] = [(); 2].map(|()| machine());
     ingest(&here, "p", "One");
-    sync(&here, &[shared]).ok();
-    sync(&there, &[shared]).ok();
+    sync(&here, &["-q", shared]).ok();
+    sync(&there, &["-q", shared]).ok();
     ingest(&here, "p", "Two");
-    sync(&here, &[shared]).ok();
+    sync(&here, &["-q", shared]).ok();
     let changes = files(folder.path()).into_iter().find(|file| file.to_str().unwrap().contains(".changes."));
     let changes = changes.unwrap();
     let whole = std::fs::read(&changes).unwrap();
     std::fs::write(&changes, &whole[..whole.len() - 1]).unwrap();
     ingest(&here, "p", "Three");
-    sync(&here, &[shared]).ok();
+    sync(&here, &["-q", shared]).ok();
     let ran = sync(&there, &[shared]);
     assert!(ran.status == 0 && ran.stderr.ends_with("; 2 files have not come whole yet\n"), "{ran}");
     assert_eq!(texts(&there), set(&["One"]));
     std::fs::write(&changes, whole).unwrap();
-    sync(&there, &[shared]).ok();
+    sync(&there, &["-q", shared]).ok();
     assert_eq!(texts(&there), set(&["One", "Two", "Three"]));
 }
 
@@ -89,7 +135,7 @@ fn a_machine_that_was_away_comes_up_to_date() {
     let shared = folder.path().to_str().unwrap();
     let [here, there, away] = [(); 3].map(|()| machine());
     ingest(&away, "p", "Away");
-    sync(&away, &[shared]).ok();
+    sync(&away, &["-q", shared]).ok();
     for n in 0..40 {
         ingest(&here, "p", &format!("Owl {n}"));
         sync(&here, &["-q", shared]).ok();
@@ -104,7 +150,7 @@ fn a_machine_that_was_away_comes_up_to_date() {
     }
     assert_eq!(texts(&here).len(), 42);
     assert_eq!([texts(&there), texts(&away)], [texts(&here), texts(&here)]);
-    let said = sync(&there, &["--dry-run", shared]).ok();
+    let said = sync(&there, &["-q", "--dry-run", shared]).ok();
     assert_eq!(said, "");
 }
 
@@ -168,7 +214,7 @@ fn what_differs_stays_and_is_said() {
     let ran = sync(&here, &[&host(&there)]);
     assert!(ran.status == 2 && ran.stderr.ends_with(": 0 came, 0 went, 2 differ\n"), "{ran}");
     assert_eq!([texts(&here), texts(&there)], [set(&["Here"]), set(&["There"])]);
-    sync(&here, &[&host(&there)]).ok();
+    sync(&here, &["-q", &host(&there)]).ok();
     let ran = sync(&here, &["no/such/folder"]);
     assert!(ran.status == 2 && ran.stderr.contains("there is no directory no/such/folder"), "{ran}");
 }
