@@ -12,7 +12,7 @@ pub use target::{Refusal, Target};
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::{Address, Headers};
-use crate::text::matches_pattern;
+use crate::record::matches_pattern;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use table::{KeyPolicy, PROVIDERS, ProviderRow, is_search_model};

@@ -5,8 +5,7 @@
 //! tells a question from a statement. `passages.rs` chooses what is quoted of a long text. `trigrams.rs` says in a
 //! moment that a text cannot hold a word; `occurrences.rs` says where it does. `phrasing.rs` compares the words and
 //! neighbours of a question with those of texts; `topic.rs` has the words that a text is about.
-//! `counted.rs` writes a number with its noun; `pattern.rs` reads names with `*` in them. `sketch.rs` tells how nearly
-//! two texts are equal.
+//! `counted.rs` writes a number with its noun. `sketch.rs` tells how nearly two texts are equal.
 //! `statements.rs` reads what a text states, clause by clause: its `values.rs`, and the phrases of `cues.txt` that tell a
 //! change.
 
@@ -18,7 +17,6 @@ pub(crate) mod fold;
 pub(crate) mod languages;
 mod occurrences;
 mod passages;
-mod pattern;
 mod phrasing;
 mod questions;
 mod sentences;
@@ -35,7 +33,6 @@ pub use dates::Dates;
 pub use languages::Languages;
 pub use occurrences::occurrences;
 pub use passages::{Quotations, SoughtWords, quotation, quoted_ranges};
-pub use pattern::matches_pattern;
 pub use phrasing::{Coverage, Idf, Phrasing};
 pub use questions::asks;
 pub use sentences::sentences;

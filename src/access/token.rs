@@ -1,8 +1,7 @@
 //! One token: its name, its digest, its partitions and its rights.
 
 use super::rights::Right;
-use crate::record::hexadecimal;
-use crate::text::matches_pattern;
+use crate::record::{hexadecimal, matches_pattern};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -94,6 +94,15 @@ impl Common {
 /// The group of a tool's own flags with which the partition may be given several times.
 pub const SEVERAL_PARTITIONS: &str = "several-partitions";
 
+/// The flag of the tools by which machines exchange what they have.
+#[derive(Args, Clone, Debug, Default)]
+#[group(id = SEVERAL_PARTITIONS)]
+pub struct Sharing {
+    /// Leave out private partitions (partitions.NAME.private); -p is a pattern then, in which * is any text, and may be repeated
+    #[arg(long, conflicts_with_all = ["instance", "scope"])]
+    pub shared: bool,
+}
+
 /// The flags that choose among messages.
 #[derive(Args, Clone, PartialEq, Debug, Default)]
 pub struct Filter {

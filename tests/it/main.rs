@@ -177,6 +177,8 @@ mod stream;
 mod stream_clients;
 mod support;
 mod surroundings;
+mod sync;
+mod sync_cases;
 mod terminal;
 mod terminal_hidden;
 mod terminal_scope;
