@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A provider that chats, and writes archives unless it is asked for the first so many.
-fn archivist(failures: usize) -> (Fake, Arc<AtomicUsize>) {
+pub(crate) fn archivist(failures: usize) -> (Fake, Arc<AtomicUsize>) {
     let left = Arc::new(AtomicUsize::new(failures));
     let counter = left.clone();
     let archive = json!({"abstract": "Tea: which | green | answered", "overview": "# Tea\n\nGreen.",

@@ -8,7 +8,7 @@ use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::forward::Caller;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::turn::{ChatRequest, MemoryMode, Requester, recall_override};
+use crate::proxy::turn::{ChatRequest, MemoryMode, Requester, RetryHeaders, recall_override};
 use crate::record::{Address, Object, Reach, RequestScope, Scope, id, unexpected};
 use hyper::HeaderMap;
 use std::sync::Arc;
@@ -134,6 +134,7 @@ impl ChatTurn {
             parsed: None,
             scope: RequestScope { scope: self.scope.clone(), reach: Reach::Partition },
             client_session: None,
+            retry: RetryHeaders::new(headers),
             caller: Caller { keys: requester.keys, ..Caller::default() },
             purse: requester.purse,
             mode: MemoryMode::from_request(headers, settings, &self.scope)?.within(&requester.caller),

@@ -1,6 +1,7 @@
 //! A request for a turn as its client sent it, in OpenAI's format or in Ollama's.
 
 use super::memory_mode::MemoryMode;
+use super::stored_attempts::RetryHeaders;
 use crate::access;
 use crate::api::{self, Api};
 use crate::config::Settings;
@@ -48,6 +49,7 @@ pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) scope: RequestScope,
     /// The session of the client's program, if a header names it.
     pub(in crate::proxy) client_session: Option<String>,
+    pub(in crate::proxy) retry: RetryHeaders,
     pub(in crate::proxy) caller: Caller,
     /// What its requester spends from, if it has a budget.
     pub(in crate::proxy) purse: Option<Purse>,
@@ -78,6 +80,7 @@ impl ChatRequest {
             parsed: None,
             scope,
             client_session: client_session(&head.headers),
+            retry: RetryHeaders::new(&head.headers),
             caller: relay_headers::caller(head, requester.keys),
             purse: requester.purse,
             mode,
