@@ -23,7 +23,7 @@ mod streamed;
 mod tee;
 
 pub(super) use chat_completions::ChatApi;
-pub(super) use chat_request::{ChatRequest, recall_override};
+pub(super) use chat_request::{ChatRequest, Requester, recall_override};
 pub(super) use memory_mode::MemoryMode;
 pub(super) use ollama::{OllamaApi, OllamaRequest};
 pub(super) use ollama_format::OllamaMethod;

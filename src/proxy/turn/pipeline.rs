@@ -19,7 +19,8 @@ use crate::provider::ServedWindows;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::metrics::{TurnStep, TurnTimer};
 use crate::proxy::worker::{
-    AutoCommit, BlockingPool, PendingGuard, QueuedTurn, SharedEmbedder, StorePool, StoreQueue, degraded,
+    AutoCommit, BlockingPool, PendingGuard, Purse, QueuedTurn, SharedEmbedder, StorePool, StoreQueue,
+    degraded,
 };
 use crate::record::{Clock, Object, RequestScope, Scope};
 use crate::search::LinkNewest;
@@ -50,6 +51,7 @@ pub(in crate::proxy) struct ActiveTurn {
     /// The part of its session before a compaction, which is to be archived.
     cut: Option<CutPart>,
     client: Weak<()>,
+    purse: Option<Purse>,
     timer: TurnTimer,
     _pending: PendingGuard,
 }
@@ -173,7 +175,7 @@ impl TurnPipeline {
         let record = &enriched.account_record;
         self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
-        let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, .. } = request;
+        let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, purse, .. } = request;
         let turn = ActiveTurn {
             scope,
             is_session,
@@ -183,6 +185,7 @@ impl TurnPipeline {
             mode,
             cut,
             client,
+            purse,
             timer,
             _pending: pending,
         };
@@ -224,6 +227,9 @@ impl TurnPipeline {
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
         let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
         let is_whole = !rsv.has("partial");
+        if let Some(purse) = &turn.purse {
+            purse.spend(spent(&rsv, response));
+        }
         turn.timer.end(is_whole);
         if is_awaited && is_whole {
             self.dedup.mark_answered(&turn.attempt);
@@ -316,6 +322,19 @@ impl TurnPipeline {
         Ok(prepared.place()?)
     }
 }
+
+/// The tokens of a turn: those that its provider reports, else its own count of the request, and an estimate of the
+/// answer.
+fn spent(rsv: &Object, response: &Object) -> u64 {
+    let account = rsv.object("account").ok().flatten().unwrap_or_default();
+    let number = |name| account.integer(name).ok().flatten().and_then(|number| u64::try_from(number).ok());
+    let request = number("prompt_tokens").or(number("counted")).unwrap_or_default();
+    let bytes = response.get("choices").map_or(0, str::len) as u64;
+    request.saturating_add(number("completion_tokens").unwrap_or(bytes / BYTES_OF_TOKEN))
+}
+
+/// The bytes of a token of an answer whose tokens are not reported.
+const BYTES_OF_TOKEN: u64 = 4;
 
 /// The greatest number of requests whose tokens are counted at the same time.
 const MAX_PREPARING: usize = 2;
