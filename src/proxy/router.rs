@@ -100,7 +100,8 @@ impl Router {
         let scope = named.zip(caller.as_ref()).and_then(|(named, caller)| self.scope_of(named, caller));
         let mut response = match (self.guard.response_by_origin(&head), parsed, page) {
             (Some(response), ..) => response,
-            (None, Ok((named, route)), Some(page)) => {
+            (None, Ok((named, _)), Some(page)) => {
+                let route = Route::Page(page);
                 // A page asks for the token itself.
                 let refused =
                     caller.as_ref().and_then(|caller| refusal(caller, named.as_ref(), &route, &head));
