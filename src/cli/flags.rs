@@ -141,6 +141,11 @@ pub fn kind(text: &str) -> std::result::Result<&'static RecordKind, String> {
     })
 }
 
+/// Reads a time of an option that is yet to come.
+pub fn time_ahead(text: &str) -> std::result::Result<i64, String> {
+    now().and_then(|now| when::parse_ahead(text, &now)).map_err(|e| e.to_string())
+}
+
 /// Reads a time of an option.
 pub fn time(text: &str) -> std::result::Result<i64, String> {
     now().and_then(|now| when::parse(text, &now)).map_err(|e| e.to_string())

@@ -64,6 +64,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("proxy.token", &["RSV_PROXY_TOKEN"], Secret, None, "the token that clients must send to rsv-proxy; unset, none is needed"),
     row("proxy.hosts", &["RSV_PROXY_HOSTS"], Text, None, "the host names that rsv-proxy answers to, separated by commas"),
     row("proxy.origins", &["RSV_PROXY_ORIGINS"], Text, None, "the origins of web pages that may call rsv-proxy, separated by commas"),
+    row("proxy.public_url", &["RSV_PROXY_PUBLIC_URL"], HTTP_URL, None, "the address at which people reach rsv-proxy behind another server, without a path"),
+    row("proxy.trusted_proxies", &["RSV_PROXY_TRUSTED_PROXIES"], Text, None, "the addresses of servers before rsv-proxy whose X-Forwarded-For is believed, separated by commas"),
     row("proxy.page", &["RSV_PROXY_PAGE"], Boolean, Some("true"), "whether rsv-proxy serves the page by which people look at the memory"),
     row("proxy.connections", &["RSV_PROXY_CONNECTIONS"], Integer(1, 1_000_000), Some("4096"), "the maximum number of connections to rsv-proxy; others wait"),
     row("proxy.header_bytes", &["RSV_PROXY_HEADER_BYTES"], Integer(8192, 1 << 24), Some("65536"), "the longest header of a request to rsv-proxy, in bytes"),

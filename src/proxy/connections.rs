@@ -77,10 +77,10 @@ impl Connections {
         server.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
         // The stream itself notices clients that leave.
         server.max_buf_size(self.max_header).half_close(true);
-        let router = self.router.clone();
+        let (router, peer) = (self.router.clone(), stream.peer_addr().ok().map(|peer| peer.ip()));
         let service = service_fn(move |request| {
             let router = router.clone();
-            async move { Ok::<HttpResponse, Infallible>(router.answer(request).await) }
+            async move { Ok::<HttpResponse, Infallible>(router.answer(request, peer).await) }
         });
         let (watcher, clock) = (graceful.watcher(), self.router.clock.clone());
         let open = self.router.config.metrics.open_connection();

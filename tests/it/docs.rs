@@ -101,7 +101,7 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     wanted.remove("rsv.7");
     assert_eq!(listed, wanted);
     let others: Vec<String> = names("man").into_iter().filter(|page| !page.ends_with(".1")).collect();
-    let pages = "rsv-chat.7 rsv-config.5 rsv-http.7 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-tree.7 rsv-tutorial.7 rsv.7";
+    let pages = "rsv-chat.7 rsv-config.5 rsv-http.7 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-team.7 rsv-tree.7 rsv-tutorial.7 rsv.7";
     assert_eq!(others.join(" "), pages);
 }
 

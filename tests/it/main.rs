@@ -1,6 +1,7 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod action_calls;
 mod action_search;
 mod actions;
@@ -168,6 +169,9 @@ mod scopes;
 mod search;
 mod services;
 mod session;
+mod several_proxies;
+mod several_proxies_jobs;
+mod several_proxies_load;
 mod shared;
 mod short_ids;
 mod store;
