@@ -10,9 +10,11 @@ use rsv::http;
 use rsv::import;
 use rsv::picture::Activity;
 use rsv::project::Projects;
+use rsv::record::AuditAction;
 use rsv::setup::{self, Answers, Choice, Fetch, Found, Plan};
-use rsv::store::{self, OpenMode, Rename};
+use rsv::store::{self, AuditSelection, OpenMode, Rename};
 use rsv::text::counted;
+use rsv::view;
 use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
@@ -67,6 +69,8 @@ enum Action {
         #[command(subcommand)]
         action: PartitionAction,
     },
+    /// Print the audit of rsv-proxy: which token read and changed what
+    Audit(AuditFilter),
     /// Show a summary of the setup, and what to do next
     Status {
         /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as an svg
@@ -97,6 +101,27 @@ enum PartitionAction {
         /// Its new name, which no partition of the store has
         new: String,
     },
+}
+
+#[derive(clap::Args)]
+struct AuditFilter {
+    /// Select requests with the token of this name; an empty name is the owner's
+    #[arg(long, value_name = "NAME")]
+    token: Option<String>,
+    /// Select requests that did this: read, write, forget or admin
+    #[arg(long, value_name = "WORD", value_parser = audit_action)]
+    action: Option<AuditAction>,
+    /// Select requests from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
+    since: Option<i64>,
+    /// Select requests up to this time
+    #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
+    until: Option<i64>,
+}
+
+/// Reads `--action`.
+fn audit_action(word: &str) -> std::result::Result<AuditAction, String> {
+    word.parse().map_err(|_| format!("expected {}", AuditAction::NAMES))
 }
 
 #[derive(clap::Args)]
@@ -196,6 +221,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Path => path(io),
         Action::Init(init) => begin(&init, io),
         Action::Partition { action: PartitionAction::Rename { old, new } } => rename(old, new, io),
+        Action::Audit(filter) => audit(filter, io),
         Action::Status { worth: true, .. } => worth(io),
         Action::Status { format: None, .. } => status(io),
         Action::Status { format: Some(format), .. } => activity(&format, io),
@@ -375,6 +401,28 @@ fn rename(from: String, to: String, io: &mut Io) -> Result<Outcome> {
     let records = counted(count as u64, "record");
     let are = if count == 1 { "is" } else { "are" };
     io.summary(format_args!("{records} of the partition {from} {are} in {to} now"));
+    Ok(Outcome::Yes)
+}
+
+/// Prints the audit, the newest row last: as a table for people, as JSON lines for programs.
+fn audit(filter: AuditFilter, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let AuditFilter { token, action, since, until } = filter;
+    let partition = io.common.partition.clone();
+    let which = AuditSelection { token, partition, action, since, until };
+    let mut store = store::open_to_read(&settings, io)?;
+    if !io.stdout_is_tty() {
+        store.visit_audit(&which, &mut |row| io.out.write((row.to_object().to_json() + "\n").as_bytes()))?;
+        return Ok(Outcome::Yes);
+    }
+    let mut rows = Vec::new();
+    store.visit_audit(&which, &mut |mut row| {
+        // A row has no more of them for people than their number.
+        row.records.ids = Vec::new();
+        rows.push(row);
+        Ok(())
+    })?;
+    io.out.write(view::audit(&rows, &io.layout()).as_bytes())?;
     Ok(Outcome::Yes)
 }
 

@@ -1,8 +1,10 @@
 //! Accepts connections, and serves each on one of the event loops.
 
-use super::http::{ClientStream, ErrorBodies, HttpResponse, date};
+use super::http::{ClientAddress, ClientStream, ErrorBodies, HttpResponse, date};
 use super::router::Router;
 use crate::http::EventLoops;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -78,8 +80,12 @@ impl Connections {
         // The stream itself notices clients that leave.
         server.max_buf_size(self.max_header).half_close(true);
         let router = self.router.clone();
-        let service = service_fn(move |request| {
+        let client = stream.peer_addr().ok().map(|address| ClientAddress(address.ip()));
+        let service = service_fn(move |mut request: Request<Incoming>| {
             let router = router.clone();
+            if let Some(client) = client {
+                request.extensions_mut().insert(client);
+            }
             async move { Ok::<HttpResponse, Infallible>(router.answer(request).await) }
         });
         let (watcher, clock) = (graceful.watcher(), self.router.clock.clone());

@@ -2,9 +2,11 @@
 //!
 //! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs`
 //! bounds the connections. `guard.rs` allows a request, and `page_logins.rs` those of people who have given the token to a
-//! page; `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `request_body.rs` its body. `response.rs` makes responses, which `request_log.rs` logs. `upstream.rs` relays
+//! page; `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `request_body.rs` its body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs`
+//! makes rows of the audit of. `upstream.rs` relays
 //! a request to a provider, with the headers that `relay_headers.rs` selects. Uses no other wing.
 
+mod audited;
 mod client_stream;
 pub(super) mod date;
 pub(super) mod descriptors;
@@ -23,6 +25,7 @@ pub(super) mod upstream;
 pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;
 
+pub(super) use audited::{AuditedRequest, ClientAddress};
 pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY};

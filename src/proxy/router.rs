@@ -7,16 +7,17 @@ use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
-    Guard, HttpResponse, LoggedRequest, Page, RequestLog, Route, relay_headers, request_body, response,
+    AuditedRequest, Guard, HttpResponse, LoggedRequest, Page, RequestLog, Route, relay_headers, request_body,
+    response,
 };
 use super::pages::{Asked, PageRequest, PagesApi};
 use super::turn::{ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough};
 use super::visibility::visible_to;
-use super::worker::ClockWatch;
+use super::worker::{AuditQueue, ClockWatch};
 use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
-use crate::record::RequestScope;
+use crate::record::{RequestScope, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -34,6 +35,7 @@ pub(super) struct Router {
     pub(super) guard: Guard,
     pub(super) clock: Arc<ClockWatch>,
     pub(super) log: RequestLog,
+    pub(super) audit: Arc<AuditQueue>,
     /// The scope of requests that name none.
     pub(super) scope: RequestScope,
     /// The longest body, in bytes.
@@ -70,6 +72,8 @@ impl Router {
         };
         let is_anthropic = parsed.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
         let page = parsed.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
+        let audited = parsed.as_ref().ok().filter(|_| self.audit.is_on());
+        let audited = audited.and_then(|(_, route)| AuditedRequest::of(route, page, &head));
         let refused = match page {
             // A page asks for the token itself.
             Some(_) => self.guard.response_by_origin(&head),
@@ -90,6 +94,12 @@ impl Router {
         self.guard.add_cors_headers(&head, &mut response);
         self.config.metrics.add_request(response.status().as_u16());
         self.log.write(&logged, scope.as_ref(), &response);
+        let row = audited
+            .zip(scope)
+            .and_then(|(audited, scope)| audited.row("", scope, &response, self.config.clock.now()));
+        if let Some(row) = row {
+            self.audit.note(row);
+        }
         response
     }
 
@@ -177,7 +187,12 @@ impl Router {
         let in_path = Route::parse(head.uri.path()).ok().and_then(|(in_path, _)| in_path);
         let query = head.uri.query().unwrap_or_default();
         let request = PageRequest::new(in_path.as_ref(), named, query, self.config.clock.now());
-        self.pages.answer(Asked { page, guard: &self.guard, head, request }, body).await
+        let scope = request.as_ref().ok().map(PageRequest::seen_scope);
+        let mut response = self.pages.answer(Asked { page, guard: &self.guard, head, request }, body).await;
+        if let Some(scope) = scope {
+            response::set_scope(&mut response, scope);
+        }
+        response
     }
 
     /// Answers a route of the chat backend, for the user that the request names.
@@ -193,7 +208,14 @@ impl Router {
         let names = UserNames::read(path, &head.headers, head.uri.query(), &self.scope.scope);
         let names = names.map_err(bad_request)?;
         let user = names.user(None).map_err(bad_request);
-        Ok(match (route, &head.method) {
+        let scope = user.as_ref().ok().map(|user| {
+            let session = match &route {
+                Route::Session(session) | Route::Commit(session) => session,
+                _ => user,
+            };
+            Scope { partition: user.clone(), instance: session.clone() }
+        });
+        let mut response = match (route, &head.method) {
             (Route::Upload, &Method::POST) => self.documents.upload(&names, head, body).await,
             (Route::AiChat { streams }, &Method::POST) => {
                 let bytes = self.read_body(body).await?;
@@ -217,7 +239,11 @@ impl Router {
             (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user?, doc_id).await,
             (Route::Documents | Route::Sessions, _) => response::wrong_method("GET, HEAD"),
             _ => response::wrong_method("GET, HEAD, DELETE"),
-        })
+        };
+        if let Some(scope) = scope {
+            response::default_scope(&mut response, scope);
+        }
+        Ok(response)
     }
 
     async fn read_body(&self, body: Incoming) -> std::result::Result<Bytes, HttpResponse> {

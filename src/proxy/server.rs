@@ -15,8 +15,8 @@ use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
-    AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, Foreground, SessionCommits,
-    SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
+    AuditQueue, AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, Foreground,
+    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -28,6 +28,7 @@ use crate::http::EventLoops;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, RequestScope};
 use crate::redact::Redactor;
+use crate::text::counted;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ struct Server {
     backfill: Arc<Backfill>,
     auto_commit: Arc<AutoCommit>,
     describe_jobs: Arc<DescribeJobs>,
+    audit: Arc<AuditQueue>,
 }
 
 impl Proxy {
@@ -156,7 +158,7 @@ impl Proxy {
             self.config.settings.set_override("embed.via", "--listen", "local")?;
         }
         let max_clients = self.limits.clients;
-        let server = self.start();
+        let server = self.start()?;
         let loops = Arc::new(EventLoops::start()?);
         let (end, ended) = oneshot::channel();
         let connections = Connections::new(server.router.clone(), loops.clone(), max_clients);
@@ -190,8 +192,8 @@ impl Proxy {
             .hint("set RSV_PROXY_TOKEN, which clients then must send, or listen on 127.0.0.1"))
     }
 
-    /// Puts the parts together.
-    fn start(self) -> Server {
+    /// Puts the parts together. Errors if the system gives no random bytes.
+    fn start(self) -> Result<Server> {
         let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, .. } = self;
         let Proxy { spool, parser, serves_page, provider_permits, .. } = self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
@@ -240,7 +242,9 @@ impl Proxy {
         };
         let parts = Arc::new(parts);
         let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
+        let audit = Arc::new(AuditQueue::new(&config, &blocking, &stores)?);
         let router = Router {
+            audit: audit.clone(),
             guard,
             scope,
             log: RequestLog::new(log_format, config.diagnostics.clone()),
@@ -262,7 +266,8 @@ impl Proxy {
             clock,
             config: config.clone(),
         };
-        Server { config, router: Arc::new(router), stores, queue, backfill, auto_commit, describe_jobs }
+        let router = Arc::new(router);
+        Ok(Server { config, router, stores, queue, backfill, auto_commit, describe_jobs, audit })
     }
 }
 
@@ -300,14 +305,17 @@ impl Server {
     /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
     /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
-        let (lost, ()) = tokio::join!(self.queue.finish(), self.describe_jobs.finish());
+        let (lost, (), lost_rows) =
+            tokio::join!(self.queue.finish(), self.describe_jobs.finish(), self.audit.finish());
         if !self.backfill.finish().await {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
         self.auto_commit.finish().await;
         self.queue.close();
+        self.audit.close();
         self.stores.close();
         match lost {
+            0 if lost_rows > 0 => Err(Error::new(format!("the audit lacks {}", counted(lost_rows, "row")))),
             0 => Ok(()),
             lost => Err(Error::new(if lost == 1 {
                 "1 turn that was answered is not stored".to_owned()
