@@ -41,7 +41,7 @@ pub(in crate::proxy) struct AuditQueue {
     kept: i64,
     /// The name of this proxy's rows, by which they differ from those of other proxies.
     name: String,
-    state: Mutex<QueueState>,
+    state: Mutex<AuditState>,
     /// Rows were written.
     written: Notify,
     /// There are enough rows for a batch, or the proxy ends.
@@ -51,7 +51,7 @@ pub(in crate::proxy) struct AuditQueue {
 }
 
 #[derive(Default)]
-struct QueueState {
+struct AuditState {
     /// In the order of their requests; the first are being written.
     waiting: VecDeque<AuditRow>,
     /// The number of rows so far.
@@ -87,7 +87,7 @@ impl AuditQueue {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
+    fn state(&self) -> MutexGuard<'_, AuditState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,7 +188,7 @@ impl AuditQueue {
         let mut state = self.state();
         if !state.waiting.is_empty() {
             let has_few =
-                |state: &mut QueueState| state.deadline.is_none() && state.waiting.len() < BATCH_ROWS;
+                |state: &mut AuditState| state.deadline.is_none() && state.waiting.len() < BATCH_ROWS;
             let waited = self.wake.wait_timeout_while(state, GATHER_TIME, has_few);
             (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
