@@ -22,7 +22,7 @@ mod terminal;
 pub use bad_lines::BadLines;
 pub use clock::zone;
 pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
-pub use flags::{Common, Filter, Printing, SEVERAL_PARTITIONS, kind, role, time};
+pub use flags::{Common, Filter, Printing, SEVERAL_PARTITIONS, Sharing, kind, role, time, time_ahead};
 pub use io::{Diagnostics, Io, Source, read_text, to_stderr, yes_or_no};
 pub use main::{Outcome, command, main};
 pub use missing_file::hint_for_missing;

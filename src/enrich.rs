@@ -24,6 +24,7 @@ mod placement;
 mod recall;
 mod refusal;
 mod relevance;
+mod retry_lookup;
 mod schedule;
 mod session;
 mod turn;
@@ -37,6 +38,7 @@ pub use compaction::CutPart;
 pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
+pub use retry_lookup::RequestIdentity;
 pub use schedule::{RecallStep, Schedule};
 pub use session::as_turn;
 pub use turn::{Memory, Turn};
@@ -297,6 +299,7 @@ impl Begun {
         let account = Account {
             digest,
             client_session: request.client_session(),
+            request_key: options.request_key.clone(),
             carried: carried.as_ref().map(|carried| carried.part.clone()),
             degraded: found.degraded.map(|why| why.to_string()),
             missing: found.missing.iter().map(|step| step.name().to_owned()).collect(),

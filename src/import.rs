@@ -62,6 +62,6 @@ pub use file_log::FileLog;
 pub use find::{FoundFiles, HomePlaces, find, session_directories};
 pub use format::ImportFormat;
 pub use formats::{formats, named, resume_command};
-pub use input::{Input, Sources, check_link};
+pub use input::{Input, Sources, check_link, decompressed};
 pub use read_files::ReadFiles;
 pub use watch::{StopWatch, Watch};

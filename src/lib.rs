@@ -23,6 +23,7 @@ pub mod tokens; // 3  token counts, and the windows of models
 pub mod config; // 4  every setting as one row, from file, environment and flags
 pub mod view; // 4  messages as text for people
 
+pub mod access; // 5  access tokens, their partitions and rights
 pub mod http; // 5  one client, its errors in words
 pub mod redact; // 5  secrets in records to store
 
@@ -62,4 +63,4 @@ pub mod merge; // 14  similar memories into one
 pub mod plan; // 14  the questions of a message, by a model
 
 pub mod mcp; // 15  the tools of the suite for clients of the Model Context Protocol
-pub mod proxy; // 15  the same steps behind HTTP
+pub mod proxy; // 16  the same steps behind HTTP

@@ -3,10 +3,12 @@
 //! A transport and nothing more: each tool calls what a tool of the command line calls. Every answer stays in
 //! the scope of the client (`client_scope.rs`) and within a number of tokens, and stored text is in a fence
 //! (`answer.rs`). The store is opened for each call, on a thread of its own (`call.rs`), and the embedding
-//! model is loaded for the first call that needs it.
+//! model is loaded for the first call that needs it. `http_server.rs` serves the same over HTTP, and
+//! `audited_call.rs` says what a request there does.
 
 mod answer;
 mod arguments;
+mod audited_call;
 mod batch;
 mod call;
 mod client_scope;
@@ -14,6 +16,7 @@ mod consolidate;
 mod context;
 mod forgetting;
 mod handler;
+mod http_server;
 mod memories;
 mod options;
 mod prompts;
@@ -22,6 +25,8 @@ mod resources;
 mod tool_table;
 mod transport;
 
+pub use audited_call::AuditedCall;
+pub use http_server::HttpServer;
 pub use options::{DEFAULT_MAX_TOKENS, Options};
 
 use crate::cli::Diagnostics;

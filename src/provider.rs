@@ -12,6 +12,8 @@ pub use target::{Refusal, Target};
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::{Address, Headers};
+use crate::record::matches_pattern;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use table::{KeyPolicy, PROVIDERS, ProviderRow, is_search_model};
 use target::Endpoint;
@@ -140,6 +142,23 @@ fn address(text: &str, setting: &str) -> Result<Address> {
     Address::parse(text).map(|address| address.complete("chat/completions")).map_err(|e| e.at(setting))
 }
 
+/// The keys in lines `PROVIDER=KEY`, by the provider's name. Errors name the line, without the key.
+pub fn keys_of_lines(text: &str) -> Result<BTreeMap<String, String>> {
+    let mut keys = BTreeMap::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let place = |error: Error| error.at(format_args!("line {}", at + 1));
+        let (name, key) = line.split_once('=').unwrap_or((line, ""));
+        let (name, key) = (name.trim().to_ascii_lowercase(), key.trim());
+        let names: Vec<&str> = PROVIDERS.iter().map(|row| row.name).collect();
+        if key.is_empty() || !names.contains(&&*name) {
+            let error = Error::new("expected PROVIDER=KEY");
+            return Err(place(error.hint(format!("the providers are {}", names.join(", ")))));
+        }
+        keys.insert(name, key.to_owned());
+    }
+    Ok(keys)
+}
+
 /// The headers of a route. Errors name the setting.
 fn headers(pattern: &str, set: &[(String, String)]) -> Result<Headers> {
     let mut headers = Headers::default();
@@ -147,21 +166,6 @@ fn headers(pattern: &str, set: &[(String, String)]) -> Result<Headers> {
         headers.set(name, value).map_err(|e| e.at(format_args!("routes.{pattern:?}.headers.{name:?}")))?;
     }
     Ok(headers)
-}
-
-/// Whether a pattern, in which `*` matches any text, matches a whole text.
-fn matches_pattern(pattern: &str, text: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(mut text) = text.strip_prefix(head) else { return false };
-    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The leftmost place of each part leaves the longest text for those after it.
-    for part in middle.split('*') {
-        match text.find(part) {
-            Some(at) => text = &text[at + part.len()..],
-            None => return false,
-        }
-    }
-    text.ends_with(tail)
 }
 
 #[cfg(test)]
@@ -353,24 +357,5 @@ mod tests {
             error_text("[routes]\n'a*' = { base_url = 'http://[x' }").as_deref(),
             Some("routes.\"a*\".base_url: invalid address: invalid IPv6 address")
         );
-    }
-
-    #[test]
-    fn a_star_stands_for_anything() {
-        for (pattern, text, yes) in [
-            ("*", "", true),
-            ("a*", "a", true),
-            ("a*", "ba", false),
-            ("a", "ab", false),
-            ("*a*b*", "xxaxxbxx", true),
-            ("a*a", "a", false),
-            ("ab*ba", "aba", false),
-            ("a**b", "ab", true),
-            ("*ab*ab", "abxab", true),
-            ("*ab*ab", "ab", false),
-            ("ö*", "öx", true),
-        ] {
-            assert_eq!(matches_pattern(pattern, text), yes, "{pattern} {text}");
-        }
     }
 }

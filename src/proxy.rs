@@ -18,6 +18,7 @@ mod worker; // 2  the store, the embedder, and the work beside requests
 
 mod command; // 3  the output of rsv-search and rsv-view
 mod embeddings; // 3  vectors for clients
+mod mcp; // 3  the Model Context Protocol for clients elsewhere
 mod pages; // 3  pages by which people look at the memory
 mod run_command; // 3  a command as the proxy's client
 mod state; // 3  the state of the parts

@@ -56,6 +56,18 @@ impl StagingDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Writes a small file so that it has its name when it is whole; an existing one is replaced.
+    pub fn write(&self, file: &Path, bytes: &[u8]) -> Result<()> {
+        let new = self.path.join("file");
+        let written = || -> io::Result<()> {
+            let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+            opened.write_all(bytes)?;
+            opened.sync_all()?;
+            std::fs::rename(&new, file)
+        };
+        written().context(format_args!("cannot write {}", file.display()))
+    }
 }
 
 impl Drop for StagingDir {
@@ -67,15 +79,7 @@ impl Drop for StagingDir {
 
 /// Writes a small file so that it has its name when it is whole; an existing one is replaced.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    let staging = StagingDir::beside(file)?;
-    let new = staging.path().join("file");
-    let written = || -> io::Result<()> {
-        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        opened.write_all(bytes)?;
-        opened.sync_all()?;
-        std::fs::rename(&new, file)
-    };
-    written().context(format_args!("cannot write {}", file.display()))
+    StagingDir::beside(file)?.write(file, bytes)
 }
 
 /// The directory of a path.

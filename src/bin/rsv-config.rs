@@ -1,7 +1,8 @@
-//! rsv-config: shows, changes and checks the settings, and renames partitions.
+//! rsv-config: shows, changes and checks the settings, renames partitions, and gives tokens to those who share a server.
 
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
+use rsv::access::{NewToken, Right, TokenFile};
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Key, Layer, Setting, Settings};
 use rsv::doctor::{self, Worth};
@@ -10,6 +11,7 @@ use rsv::http;
 use rsv::import;
 use rsv::picture::Activity;
 use rsv::project::Projects;
+use rsv::provider;
 use rsv::record::AuditAction;
 use rsv::setup::{self, Answers, Choice, Fetch, Found, Plan};
 use rsv::store::{self, AuditSelection, OpenMode, Rename};
@@ -71,6 +73,12 @@ enum Action {
     },
     /// Print the audit of rsv-proxy: which token read and changed what
     Audit(AuditFilter),
+    /// Give tokens to those who may use rsv-proxy, list them, and revoke them
+    #[command(arg_required_else_help = false)]
+    Token {
+        #[command(subcommand)]
+        action: TokenAction,
+    },
     /// Show a summary of the setup, and what to do next
     Status {
         /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as an svg
@@ -101,6 +109,37 @@ enum PartitionAction {
         /// Its new name, which no partition of the store has
         new: String,
     },
+}
+
+#[derive(Subcommand)]
+enum TokenAction {
+    /// Make a token for the partitions of -p, separated by commas, in which * stands for any text; print it once
+    Add(Box<TokenArgs>),
+    /// List the tokens: their names, whether they hold, their rights and their partitions
+    List,
+    /// Revoke a token, which is refused from then on
+    Revoke {
+        /// The name of the token
+        name: String,
+    },
+}
+
+#[derive(clap::Args)]
+struct TokenArgs {
+    /// The name by which people, the log and the audit know the token
+    name: String,
+    /// Give these rights: read, write, forget, admin
+    #[arg(long, value_name = "RIGHT,...", default_value = "read,write")]
+    rights: String,
+    /// Let it hold until this time: a date, RFC 3339, or a span of time from now such as 90d [default: until it is revoked]
+    #[arg(long, value_name = "TIME", value_parser = cli::time_ahead)]
+    expires: Option<i64>,
+    /// Let it spend at most this many tokens of models a day, UTC
+    #[arg(long, value_name = "COUNT")]
+    daily_tokens: Option<u64>,
+    /// Read keys that are sent to providers for it from standard input, a line PROVIDER=KEY each
+    #[arg(long)]
+    provider_keys: bool,
 }
 
 #[derive(clap::Args)]
@@ -222,6 +261,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Init(init) => begin(&init, io),
         Action::Partition { action: PartitionAction::Rename { old, new } } => rename(old, new, io),
         Action::Audit(filter) => audit(filter, io),
+        Action::Token { action: TokenAction::Add(args) } => add_token(*args, io),
+        Action::Token { action: TokenAction::List } => list_tokens(io),
+        Action::Token { action: TokenAction::Revoke { name } } => revoke_token(&name, io),
         Action::Status { worth: true, .. } => worth(io),
         Action::Status { format: None, .. } => status(io),
         Action::Status { format: Some(format), .. } => activity(&format, io),
@@ -423,6 +465,47 @@ fn audit(filter: AuditFilter, io: &mut Io) -> Result<Outcome> {
         Ok(())
     })?;
     io.out.write(view::audit(&rows, &io.layout()).as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints a new token, which is nowhere else.
+fn add_token(args: TokenArgs, io: &mut Io) -> Result<Outcome> {
+    let TokenArgs { name, rights, expires, daily_tokens, provider_keys } = args;
+    let Some(partitions) = &io.common.partition else {
+        return Err(Error::new("a token is for partitions, and none is named")
+            .hint(format!("rsv-config token add {name} --partition 'team*'")));
+    };
+    let partitions = partitions.split(',').map(|name| name.trim().to_owned()).collect();
+    let rights = Right::list(&rights).map_err(|error| error.at("--rights"))?;
+    let keys = if provider_keys { provider::keys_of_lines(&io.text(LONGEST)?)? } else { Default::default() };
+    let new = NewToken { name, partitions, rights, expires, daily_tokens, keys };
+    let path = TokenFile::beside(&config::path(&io.common)?);
+    let now = io.clock.now();
+    let (token, is_first) = TokenFile::change(&path, |file| {
+        let is_first = file.tokens.is_empty();
+        Ok((file.add(new, now)?, is_first))
+    })?;
+    io.out.write(format!("{token}\n").as_bytes())?;
+    io.note("the token is shown this once; its digest is kept");
+    if is_first {
+        io.note("rsv-proxy answers only requests with a token from now on");
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints the tokens: in columns for people, as JSON lines for programs.
+fn list_tokens(io: &mut Io) -> Result<Outcome> {
+    let file = TokenFile::read(&TokenFile::beside(&config::path(&io.common)?))?;
+    let now = io.clock.now();
+    let text = if io.stdout_is_tty() { file.to_text(now) } else { file.to_lines(now) };
+    io.out.write(text.as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+fn revoke_token(name: &str, io: &mut Io) -> Result<Outcome> {
+    let now = io.clock.now();
+    TokenFile::change(&TokenFile::beside(&config::path(&io.common)?), |file| file.revoke(name, now))?;
+    io.summary(format_args!("the token {name} is revoked"));
     Ok(Outcome::Yes)
 }
 

@@ -1,13 +1,15 @@
 //! rsv-export: everything that a store holds.
 
-use rsv::cli::{self, Filter, Io, Outcome};
+use rsv::cli::{self, Common, Filter, Io, Outcome, Sharing};
 use rsv::config::{self, Settings};
-use rsv::error::{Error, Result};
-use rsv::export::{FineTuning, Format, Transcripts};
+use rsv::error::{Context, Error, Result};
+use rsv::export::{FineTuning, Format, KnownLines, Transcripts};
+use rsv::import;
 use rsv::memory::{self, PriorRule};
 use rsv::record::{MEMORY, Record, RecordKind, Scopes, VectorFormat, kinds};
 use rsv::search;
 use rsv::store::{self, ChangeNumbers, Cursor, Damage, OpenMode, Select, Store, StoreError, Walk};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,6 +48,11 @@ struct Args {
     /// Write the cursor for the next export to this file, once everything is printed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["recover", "since", "until"])]
     next: Option<PathBuf>,
+    /// Leave out the lines of this file, which may be compressed: those that came from where the export goes
+    #[arg(long, value_name = "FILE")]
+    without: Vec<PathBuf>,
+    #[command(flatten)]
+    sharing: Sharing,
     #[command(flatten)]
     filter: Filter,
 }
@@ -58,7 +65,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     check(&args)?;
     let settings = config::load_for_tool(io)?;
     if let Some(file) = args.to.as_ref().filter(|_| args.format == "sqlite") {
-        let is_narrowed = io.common.to_cover()? != Scopes::All || args.filter != Filter::default();
+        let is_narrowed = covered(&args, &settings, io)? != Scopes::All || args.filter != Filter::default();
         if is_narrowed || !args.kind.is_empty() {
             let error = Error::new("--format sqlite copies the whole store");
             return Err(error.hint("pipe the selection of rsv-export into: rsv-import --store FILE"));
@@ -72,7 +79,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         roles: args.filter.role.clone(),
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::messages(io.common.to_cover()?)
+        ..Select::messages(covered(&args, &settings, io)?)
     };
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
@@ -91,6 +98,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     messages(format, args.to.as_deref(), which, &mut *store, io)
 }
 
+/// The scopes to write.
+fn covered(args: &Args, settings: &Settings, io: &Io) -> Result<Scopes> {
+    let Common { partitions, .. } = &io.common;
+    if args.sharing.shared { Ok(settings.shared_scopes(partitions)) } else { io.common.to_cover() }
+}
+
 /// Errors for options that do not go together.
 fn check(args: &Args) -> Result<()> {
     if args.safe && args.format != "csv" {
@@ -106,6 +119,10 @@ fn check(args: &Args) -> Result<()> {
     if (args.new_since.is_some() || args.next.is_some()) && args.format != "jsonl" {
         let error = Error::new("--new-since and --next are for JSON lines alone");
         return Err(error.hint("leave out --format, since other formats cannot say what was forgotten"));
+    }
+    if !args.without.is_empty() && args.format != "jsonl" {
+        let error = Error::new("--without is for JSON lines alone");
+        return Err(error.hint("leave out --format, or --without"));
     }
     if args.new_since.is_some() && args.new_since == args.next {
         let error = Error::new("--next names the file of --new-since");
@@ -157,6 +174,12 @@ fn lines(
     let tombstones = which.roles.is_empty();
     let which = Select { kinds: wanted_kinds(&args.kind), ..which };
     let embeddings = args.vectors.is_some();
+    let mut known = KnownLines::default();
+    for file in &args.without {
+        let name = file.display().to_string();
+        let opened = File::open(file).context(format_args!("cannot open {name}"))?;
+        known.add(&name, import::decompressed(&name, Box::new(opened))?)?;
+    }
     let cursors = Cursors::begin(args, &which, store)?;
     let changed_since = cursors.changed_since;
     let what =
@@ -164,14 +187,13 @@ fn lines(
     let form =
         if args.vectors.as_deref() == Some("base64") { VectorFormat::Base64 } else { VectorFormat::Numbers };
     if !what.which.kinds.contains(&&MEMORY) {
-        let out = &mut io.out;
-        let damage = store.walk(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+        let damage = store.walk(&what, &mut |record| write_line(&record, form, &known, io))?;
         return cursors.end(damage, io);
     }
     // Derived members are read by a connection of their own while this one visits the snapshot.
     let beside = store::open(&settings.store()?, OpenMode::Existing);
     let rule = PriorRule::from_settings(settings);
-    let mut lines = Lines { form, rule, beside, waiting: Vec::new(), failed: Ok(()) };
+    let mut lines = Lines { form, known, rule, beside, waiting: Vec::new(), failed: Ok(()) };
     let damage = store.walk(&what, &mut |record| lines.add(record, io))?;
     lines.flush(io)?;
     if damage.is_none() {
@@ -179,6 +201,17 @@ fn lines(
         lines.failed?;
     }
     cursors.end(damage, io)
+}
+
+/// Prints a record, unless its line is known.
+fn write_line(record: &Record, form: VectorFormat, known: &KnownLines, io: &mut Io) -> Result<()> {
+    io.out.with(|out| {
+        let start = out.len();
+        record.write_line(form, out);
+        if known.contains(&out[start..]) {
+            out.truncate(start);
+        }
+    })
 }
 
 /// The cursors of an export.
@@ -250,6 +283,7 @@ const MEMORIES: usize = 1000;
 /// Lines in the order of a walk, in which memories wait for their derived members.
 struct Lines {
     form: VectorFormat,
+    known: KnownLines,
     rule: PriorRule,
     /// The store, from which the derived members are read.
     beside: std::result::Result<Box<dyn Store>, StoreError>,
@@ -262,7 +296,7 @@ impl Lines {
     fn add(&mut self, record: Record, io: &mut Io) -> Result<()> {
         let is_memory = record.stored().is_some_and(|record| record.kind == &MEMORY);
         if self.waiting.is_empty() && !is_memory {
-            return io.out.with(|out| record.write_line(self.form, out));
+            return write_line(&record, self.form, &self.known, io);
         }
         self.waiting.push(record);
         if self.waiting.len() >= MEMORIES { self.flush(io) } else { Ok(()) }
@@ -281,7 +315,7 @@ impl Lines {
             self.failed = derived;
         }
         for record in self.waiting.drain(..) {
-            io.out.with(|out| record.write_line(self.form, out))?;
+            write_line(&record, self.form, &self.known, io)?;
         }
         Ok(())
     }

@@ -325,6 +325,7 @@ fn confirm(count: usize, whole: Option<&Scopes>, io: &Io) -> Result<()> {
     let of = match whole {
         None => String::new(),
         Some(Scopes::All) => " of the whole store".to_owned(),
+        Some(Scopes::Matching(_)) => " of these partitions".to_owned(),
         Some(Scopes::Partition(partition)) => format!(" of the partition {partition}"),
         Some(Scopes::One(scope)) => format!(" of {scope}"),
     };

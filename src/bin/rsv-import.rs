@@ -1,7 +1,7 @@
 //! rsv-import: exports, and the files of other programs, into a store.
 
 use rsv::backfill;
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{self, Io, Outcome, Sharing};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
 use rsv::import::{self, FileLog, FoundFiles, HomePlaces, ImportOptions, Input, ReadFiles, Sources, Watch};
@@ -71,6 +71,8 @@ struct Args {
     /// similar vectors
     #[arg(long, conflicts_with_all = ["dry_run", "watch", "history"])]
     link: bool,
+    #[command(flatten)]
+    sharing: Sharing,
 }
 
 /// The shortest time between two writes of the fact about watched files, which has all of them: what it lacks is only
@@ -89,6 +91,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let settings = config::load_for_tool(io)?;
+    let shared = args.sharing.shared.then(|| settings.shared_scopes(&io.common.partitions));
+    if shared.is_some() {
+        // A pattern is no name for records without one.
+        io.common.partition = None;
+    }
     let found = if args.find { import::find(&home_places(&settings)?) } else { Vec::new() };
     if args.find {
         print_found(&found, io)?;
@@ -105,13 +112,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let paths = args.files.iter().chain(found.iter().map(|found| &found.path));
     let import = Import::begin(&io.clock, import_run::source(paths.map(PathBuf::as_path)))?;
-    // A watch reads what comes from the programs themselves, as a hook does.
-    let undoable = (!args.watch).then(|| import.clone());
-    let options = Options {
+    // A watch reads what comes from the programs themselves, as a hook does. The records of another machine would be
+    // forgotten there too.
+    let undoable = (!args.watch && shared.is_none()).then(|| import.clone());
+    let is_undoable = undoable.is_some();
+    let mut options = Options {
         commit_at_pause: args.watch,
         allow_return: args.allow_return,
         ..import_run::writing(&settings, undoable, io)?
     };
+    if shared.is_some() {
+        options.import = shared;
+    }
     if args.watch {
         return watch(&args, options, &settings, io);
     }
@@ -140,7 +152,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             "{} can be imported; nothing was written",
             counted((total.read() - total.refused) as u64, "record")
         ));
-    } else if report.has_new_records() {
+    } else if is_undoable && report.has_new_records() {
         io.summary(format_args!("to undo this import, run: {}", import_run::undo_command(&import.id)));
     }
     if args.link {

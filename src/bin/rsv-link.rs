@@ -559,7 +559,7 @@ fn title(io: &Io, args: &Args) -> String {
 fn scopes_around(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
     let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
     let scopes = message.map(|message| match scopes {
-        Scopes::All => Scopes::Partition(message.scope.partition),
+        Scopes::All | Scopes::Matching(_) => Scopes::Partition(message.scope.partition),
         narrower => narrower.clone(),
     });
     scopes.ok_or_else(|| {

@@ -43,6 +43,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         instance: io.common.instance.clone(),
         by_root: how.as_deref() != Some("default"),
         max_tokens: args.max_tokens as usize,
+        reads: true,
+        adds: true,
         allow_forget: args.allow_forget,
         projects,
     };

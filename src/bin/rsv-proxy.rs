@@ -1,5 +1,6 @@
 //! rsv-proxy: enrich, forward and ingest behind an OpenAI-compatible address.
 
+use rsv::access::TokenFile;
 use rsv::cli::{self, Common, Io, Outcome};
 use rsv::config::{self, EnvironmentPaths, Settings};
 use rsv::doctor;
@@ -10,6 +11,7 @@ use rsv::proxy::{self, ClientCommand, LogFormat, Proxy, StopSignals};
 use rsv::redact::Redactor;
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth over
@@ -95,6 +97,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let notes = doctor::start_notes(&settings);
     let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
+    let proxy = proxy.admitting(tokens(io))?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::print(&found, io);
@@ -132,6 +135,11 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;
     Ok(Outcome::Ended(status))
+}
+
+/// The file of the tokens, beside the settings file.
+fn tokens(io: &Io) -> Option<PathBuf> {
+    config::path(&io.common).ok().map(|path| TokenFile::beside(&path))
 }
 
 /// The command that parses uploaded files: rsv-parse, of the same installation if it is there, with the same settings.

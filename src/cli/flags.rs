@@ -94,6 +94,15 @@ impl Common {
 /// The group of a tool's own flags with which the partition may be given several times.
 pub const SEVERAL_PARTITIONS: &str = "several-partitions";
 
+/// The flag of the tools by which machines exchange what they have.
+#[derive(Args, Clone, Debug, Default)]
+#[group(id = SEVERAL_PARTITIONS)]
+pub struct Sharing {
+    /// Leave out private partitions (partitions.NAME.private); -p is a pattern then, in which * is any text, and may be repeated
+    #[arg(long, conflicts_with_all = ["instance", "scope"])]
+    pub shared: bool,
+}
+
 /// The flags that choose among messages.
 #[derive(Args, Clone, PartialEq, Debug, Default)]
 pub struct Filter {
@@ -130,6 +139,11 @@ pub fn kind(text: &str) -> std::result::Result<&'static RecordKind, String> {
         let names: Vec<&str> = kinds().iter().map(|kind| kind.name).collect();
         format!("expected {}", names.join(", "))
     })
+}
+
+/// Reads a time of an option that is yet to come.
+pub fn time_ahead(text: &str) -> std::result::Result<i64, String> {
+    now().and_then(|now| when::parse_ahead(text, &now)).map_err(|e| e.to_string())
 }
 
 /// Reads a time of an option.

@@ -3,6 +3,7 @@
 use super::environment;
 use super::settings::{Setting, Settings};
 use super::value::{Secret, Value};
+use crate::record::{PartitionFilter, Scopes};
 use std::time::Duration;
 
 /// The settings of one model.
@@ -102,6 +103,18 @@ impl Settings {
         StoredActions { of_all, exceptions }
     }
 
+    /// The partitions that no other machine gets, and no token but the owner's reaches.
+    pub fn private_partitions(&self) -> Vec<String> {
+        let is_private =
+            |name: &String| self.at(&["partitions", name, "private"]) == Some(&Value::Boolean(true));
+        self.names("partitions").into_iter().filter(is_private).collect()
+    }
+
+    /// The partitions that match any of some patterns, without which all do, except private ones.
+    pub fn shared_scopes(&self, patterns: &[String]) -> Scopes {
+        PartitionFilter::new(patterns, self.private_partitions()).map_or(Scopes::All, Scopes::Matching)
+    }
+
     /// The partition's own retention or else that of all; `None` if it is off.
     fn retention(&self, partition: &str) -> Option<Duration> {
         match self.at(&["partitions", partition, "retention"]).or_else(|| self.at(&["retention"])) {
@@ -182,6 +195,7 @@ mod tests {
             [partitions.code]
             token_multiplier = 1.3
             recent_context_size = 30
+            private = true
             [routes."*"]
             base_url = "http://localhost:1/v1"
             [routes."qwen*"]
@@ -198,6 +212,7 @@ mod tests {
         assert_eq!(settings.model("gpt-3"), ModelSettings::default());
         let partition = settings.partition("code");
         assert_eq!((partition.token_multiplier, partition.recent_context_size), (Some(1.3), Some(30)));
+        assert_eq!(settings.private_partitions(), ["code"]);
         let routes: Vec<String> = settings.routes().into_iter().map(|route| route.pattern).collect();
         assert_eq!(routes, ["*", "qwen*"]);
         assert_eq!(settings.routes()[1].key_variable.as_deref(), Some("QWEN_KEY"));

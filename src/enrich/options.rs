@@ -42,6 +42,8 @@ pub struct Options {
     pub carries: bool,
     /// Whether the scope is a session that the request continues: its last messages become turns of the request.
     pub session: bool,
+    /// The digest of the key that the client gives the request, if it gives it one.
+    pub request_key: Option<String>,
     /// The share of conversations, 0 to 1, for which nothing is recalled.
     pub holdout: f64,
     /// Whether only as many related and recent messages are recalled as are likely to help.
@@ -123,6 +125,7 @@ impl Options {
             actions: recalls("actions"),
             carries: settings.boolean("enrich.compaction") != Some(false),
             session: false,
+            request_key: None,
             holdout: settings.share("enrich.holdout").unwrap_or_default(),
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),

@@ -30,7 +30,7 @@ pub fn expired(store: &mut dyn Store, settings: &Settings, which: &Select, now: 
     let part = |partition: String| {
         let age = settings.partition(&partition).retention?;
         let scopes = match &which.scopes {
-            Scopes::All => Scopes::Partition(partition),
+            Scopes::All | Scopes::Matching(_) => Scopes::Partition(partition),
             narrower => narrower.clone(),
         };
         Some(Select { scopes, until: Some(before(now, age)), ..which.clone() })

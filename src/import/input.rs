@@ -311,6 +311,18 @@ fn sampled(mut bytes: Bytes, cannot: &str) -> Result<(Vec<u8>, Bytes)> {
     Ok((sample, bytes))
 }
 
+/// The content of a stream, which may be compressed; `name` is that of errors.
+pub fn decompressed(name: &str, bytes: Bytes) -> Result<Bytes> {
+    let cannot = format!("cannot read {name}");
+    let (sample, bytes) = sampled(bytes, &cannot)?;
+    let compression = Compression::of(&sample);
+    let all: Bytes = Box::new(Cursor::new(sample).chain(bytes));
+    match compression {
+        Some(compression) => compression.decoder(all).context(&cannot),
+        None => Ok(all),
+    }
+}
+
 /// A compression of streams.
 enum Compression {
     Gzip,

@@ -3,9 +3,10 @@
 use crate::error::{Error, Result};
 use crate::lines::SourceLocation;
 use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
-use crate::store::{Store, WriteOutcome};
+use crate::store::{Among, Store, WriteOutcome};
 use crate::text::counted_verb;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A line of a batch and the records that it stands for.
 #[derive(Clone)]
@@ -174,17 +175,14 @@ pub(super) fn narrow(
     store: &mut dyn Store,
 ) -> Result<()> {
     let mut admitted: HashSet<String> = records.iter().filter_map(Record::id).map(str::to_owned).collect();
+    let referenced = records.iter().flat_map(Record::references).filter(|id| !admitted.contains(&**id));
+    let referenced: BTreeSet<Cow<str>> = referenced.collect();
+    let stored = store.identify(Among::Ids(&referenced.iter().map(|id| &**id).collect::<Vec<_>>()))?;
+    admitted.extend(stored.into_iter().filter(|(_, scope)| scopes.contains(scope)).map(|(id, _)| id));
     let mut all = std::mem::take(records).into_iter();
     for mut entry in std::mem::take(entries) {
         let own: Vec<Record> = all.by_ref().take(entry.records.len()).collect();
-        let mut is_admitted = true;
-        for id in own.iter().flat_map(Record::references) {
-            if !admitted.contains(&*id) && store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
-                admitted.insert(id.to_string());
-            }
-            is_admitted &= admitted.contains(&*id);
-        }
-        if is_admitted {
+        if own.iter().flat_map(Record::references).all(|id| admitted.contains(&*id)) {
             let begin = records.len();
             records.extend(own);
             entry.records = begin..records.len();

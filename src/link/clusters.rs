@@ -123,9 +123,10 @@ pub fn clusters(
 fn areas(store: &mut dyn Store, scopes: &[Scopes]) -> Result<Vec<Scopes>> {
     let mut areas = Vec::new();
     for scopes in scopes {
-        if *scopes == Scopes::All {
-            let partitions: BTreeSet<String> =
-                store.scopes(None)?.into_iter().map(|(scope, _)| scope.partition).collect();
+        if matches!(scopes, Scopes::All | Scopes::Matching(_)) {
+            let stored = store.scopes(None)?.into_iter().map(|(scope, _)| scope);
+            let chosen = stored.filter(|scope| scopes.contains(scope));
+            let partitions: BTreeSet<String> = chosen.map(|scope| scope.partition).collect();
             areas.extend(partitions.into_iter().map(Scopes::Partition));
         } else if !areas.contains(scopes) {
             areas.push(scopes.clone());

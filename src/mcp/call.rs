@@ -14,7 +14,7 @@ use crate::record::{Clock, Hit, MEMORY, Object, Scope, SignalType, StoredRecord}
 use crate::redact::Redactor;
 use crate::search::{self, Request, Searcher};
 use crate::store::{self, OpenMode, Store};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The state that all calls share.
 pub(super) struct Server {
@@ -23,7 +23,7 @@ pub(super) struct Server {
     pub(super) clock: Clock,
     pub(super) diagnostics: Diagnostics,
     /// The embedder of the last search by meaning, whose model is loaded when it is first needed.
-    embedder: Mutex<Option<Embedder>>,
+    embedder: Arc<Mutex<Option<Embedder>>>,
 }
 
 impl Server {
@@ -33,7 +33,14 @@ impl Server {
         clock: Clock,
         diagnostics: Diagnostics,
     ) -> Server {
-        Server { settings, options, clock, diagnostics, embedder: Mutex::default() }
+        Server { settings, options, clock, diagnostics, embedder: Arc::default() }
+    }
+
+    /// The same with other options.
+    pub(super) fn with_options(&self, options: Options) -> Server {
+        let Server { settings, clock, diagnostics, embedder, .. } = self;
+        let (settings, diagnostics) = (settings.clone(), diagnostics.clone());
+        Server { settings, options, clock: *clock, diagnostics, embedder: embedder.clone() }
     }
 
     /// The embedder for a store; `None` if there is none.
@@ -174,7 +181,7 @@ impl Call<'_> {
     pub(super) fn count_uses(&self, shown: &[StoredRecord]) {
         let is_memory = |record: &&StoredRecord| record.kind == &MEMORY;
         let ids: Vec<String> = shown.iter().filter(is_memory).map(|memory| memory.id.clone()).collect();
-        if ids.is_empty() {
+        if ids.is_empty() || !self.server.options.adds {
             return;
         }
         let signal = NewSignal { signal_type: SignalType::Usage, positive: true, session_id: None };

@@ -4,6 +4,7 @@ use super::answer::{Answer, error_text};
 use super::arguments::{Arguments, Parameter, schema};
 use super::call::{Call, Job, Progress, Server};
 use super::client_scope::{ClientScope, ScopeRule, partition_of};
+use super::options::Options;
 use super::prompts::{PROMPTS, PromptRow};
 use super::resources::{self, TEMPLATES};
 use super::tool_table::{Effect, PROJECT, TOOLS, ToolRow};
@@ -57,10 +58,22 @@ impl Handler {
         Handler { server, rule, by_root: Mutex::default(), working: Arc::new(Semaphore::new(MAX_WORKING)) }
     }
 
-    /// The tools that the command line allows.
+    /// The tools that the options allow.
     fn tools(&self) -> impl Iterator<Item = &'static ToolRow> {
-        let allow_forget = self.server.options.allow_forget;
-        TOOLS.iter().filter(move |tool| tool.effect != Effect::Removes || allow_forget)
+        let Options { reads, adds, allow_forget, .. } = self.server.options;
+        TOOLS.iter().filter(move |tool| match tool.effect {
+            Effect::Reads => reads,
+            Effect::Adds => adds,
+            Effect::Removes => allow_forget,
+        })
+    }
+
+    /// Errors if the options allow no reading.
+    fn check_reading(&self) -> std::result::Result<(), ErrorData> {
+        if self.server.options.reads {
+            return Ok(());
+        }
+        Err(refused(&Error::new("the token of this client has no right to read"), None))
     }
 
     /// The parameters of a tool: where there are several projects, the one of the call too.
@@ -292,6 +305,7 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
+        self.check_reading()?;
         let from = match request.and_then(|request| request.cursor) {
             None => 0,
             Some(cursor) => {
@@ -328,6 +342,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
+        self.check_reading()?;
         let scope = match self.scope(&context, request.input_responses.as_ref()).await {
             Ok(Scoped::Known(scope)) => scope,
             Ok(Scoped::Ask(question)) => return Ok(question.into()),
@@ -361,6 +376,7 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<GetPromptResponse, ErrorData> {
+        self.check_reading()?;
         let Some(prompt) = PROMPTS.iter().find(|prompt| prompt.name == request.name) else {
             return Err(refused(&Error::new("there is no such prompt"), None));
         };

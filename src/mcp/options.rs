@@ -7,7 +7,7 @@ use crate::record::Scope;
 pub const DEFAULT_MAX_TOKENS: usize = 4000;
 
 /// The options of a server, from the command line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The partition of all calls.
     pub partition: Option<String>,
@@ -17,6 +17,9 @@ pub struct Options {
     pub by_root: bool,
     /// The greatest number of tokens of stored text in an answer.
     pub max_tokens: usize,
+    /// Whether records can be read, and whether some can be added.
+    pub reads: bool,
+    pub adds: bool,
     /// Whether records can be forgotten.
     pub allow_forget: bool,
     /// The partitions that a call may name as its project, beside that of the client.

@@ -4,22 +4,43 @@
 //! the providers of the table document or have always issued.
 
 use super::table::PROVIDERS;
+use crate::access;
 use crate::config::Secret;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-static NONE: CallerKeys = CallerKeys { bearer: None, x_api_key: None };
+static NONE: CallerKeys = CallerKeys { bearer: None, x_api_key: None, kept: None };
 
-/// The keys of one request, without the proxy's token.
+/// The keys of one request, without tokens of the proxy.
 #[derive(Clone, Default, Debug)]
 pub struct CallerKeys {
     bearer: Option<Secret>,
     x_api_key: Option<Secret>,
+    /// Those that the proxy keeps for the caller, by the name of the provider.
+    kept: Option<Arc<BTreeMap<String, Secret>>>,
 }
 
 impl CallerKeys {
-    /// The keys of `Authorization: Bearer` and of `x-api-key`, except those that only fill a field.
+    /// The keys of `Authorization: Bearer` and of `x-api-key`, except those that only fill a field, and tokens of a
+    /// proxy, this one's or another's.
     pub fn new(bearer: Option<Secret>, x_api_key: Option<Secret>) -> CallerKeys {
-        let real = |key: Option<Secret>| key.filter(|key| !is_placeholder(key));
-        CallerKeys { bearer: real(bearer), x_api_key: real(x_api_key) }
+        let is_key = |key: &Secret| !is_placeholder(key) && !key.expose().starts_with(access::PREFIX);
+        CallerKeys { bearer: bearer.filter(is_key), x_api_key: x_api_key.filter(is_key), kept: None }
+    }
+
+    /// The same, with keys that stand in the place of the settings', by the name of the provider.
+    pub fn keeping(self, kept: Option<Arc<BTreeMap<String, Secret>>>) -> CallerKeys {
+        CallerKeys { kept, ..self }
+    }
+
+    /// Those that the proxy keeps alone.
+    pub fn kept_alone(&self) -> CallerKeys {
+        CallerKeys { kept: self.kept.clone(), ..CallerKeys::default() }
+    }
+
+    /// The key that the proxy keeps for a provider.
+    pub fn kept_for(&self, provider: &str) -> Option<&Secret> {
+        self.kept.as_ref()?.get(provider)
     }
 
     /// No keys.

@@ -155,11 +155,16 @@ impl Target {
         self.key(CallerKeys::none())
     }
 
+    /// The key that is kept for the caller, else that of the settings.
+    fn kept_key<'k>(&'k self, caller: &'k CallerKeys) -> Option<&'k Secret> {
+        caller.kept_for(self.name()).or(self.endpoint.key.as_ref())
+    }
+
     /// The key to send: the caller's only to the provider that it is for, and none to another machine unencrypted.
     pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let policy = self.endpoint.key_policy;
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();
-        let own = self.endpoint.key.as_ref();
+        let own = self.kept_key(caller);
         let key = match policy {
             // A client that must send some key sends it to a server that needs none.
             KeyPolicy::KeyIfAny | KeyPolicy::CallerIfAny if exposed => own,
@@ -177,7 +182,7 @@ impl Target {
     /// The caller's key if it is this provider's by its shape, else the settings', else the caller's if nobody knows
     /// whose it is. A placeholder in the settings, for a server that wants some key, yields to it.
     fn fitting_key<'k>(&'k self, caller: &'k CallerKeys) -> Option<&'k Secret> {
-        let own = self.endpoint.key.as_ref();
+        let own = self.kept_key(caller);
         let mut callers = caller.offered_to(self.name());
         let mut unknown = caller.offered_to(self.name());
         let fitting = callers.find(|key| {

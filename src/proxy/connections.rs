@@ -1,10 +1,8 @@
 //! Accepts connections, and serves each on one of the event loops.
 
-use super::http::{ClientAddress, ClientStream, ErrorBodies, HttpResponse, date};
+use super::http::{ClientStream, ErrorBodies, HttpResponse, date};
 use super::router::Router;
 use crate::http::EventLoops;
-use hyper::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -79,14 +77,10 @@ impl Connections {
         server.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
         // The stream itself notices clients that leave.
         server.max_buf_size(self.max_header).half_close(true);
-        let router = self.router.clone();
-        let client = stream.peer_addr().ok().map(|address| ClientAddress(address.ip()));
-        let service = service_fn(move |mut request: Request<Incoming>| {
+        let (router, peer) = (self.router.clone(), stream.peer_addr().ok().map(|peer| peer.ip()));
+        let service = service_fn(move |request| {
             let router = router.clone();
-            if let Some(client) = client {
-                request.extensions_mut().insert(client);
-            }
-            async move { Ok::<HttpResponse, Infallible>(router.answer(request).await) }
+            async move { Ok::<HttpResponse, Infallible>(router.answer(request, peer).await) }
         });
         let (watcher, clock) = (graceful.watcher(), self.router.clock.clone());
         let open = self.router.config.metrics.open_connection();

@@ -29,7 +29,10 @@ impl HealthApi {
             None => (StatusCode::OK, "ok"),
             Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "degraded"),
         };
-        let reason = |part| state.degraded(part).map_or("ok", |degraded| degraded.reason(visibility));
+        let reason = |part| {
+            let degraded = state.degraded(part).and_then(|degraded| degraded.reason(visibility));
+            degraded.unwrap_or("ok")
+        };
         let upstreams: Vec<Object> = self.upstream.all().iter().map(entry).collect();
         let turns = &state.queues.turns;
         let mut report = Object::default();
@@ -40,26 +43,35 @@ impl HealthApi {
         report.set("embedder", self.parts.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
         report.set_text("embedding", reason(Part::Embedder));
         report.set("upstreams", chat::array(&upstreams));
-        report.set("pending", (turns.active + turns.waiting).to_string());
+        if visibility.includes_process() {
+            report.set("pending", (turns.active + turns.waiting).to_string());
+        }
         report.set("degraded", degraded(&state, visibility));
-        report.set("queues", queues(&state).to_json());
-        report.set("connections", connections(&state).to_json());
+        if visibility.includes_process() {
+            self.add_process(&mut report, &state);
+        }
+        report.set_text("version", env!("CARGO_PKG_VERSION"));
+        response::json(status, report.to_json() + "\n")
+    }
+
+    /// The numbers of the whole process.
+    fn add_process(&self, report: &mut Object, state: &ProxyState) {
+        report.set("queues", queues(state).to_json());
+        report.set("connections", connections(state).to_json());
         let last_store = state.last_store.map(time::rfc3339);
         report.set("last_store", last_store.map_or("null".to_owned(), |time| quote(&time)));
         report.set("memory_bytes", or_null(state.resident_bytes));
         report.set("limits", limits(self.parts.limits).to_json());
-        report.set_text("version", env!("CARGO_PKG_VERSION"));
-        response::json(status, report.to_json() + "\n")
     }
 }
 
 /// The parts that work only in part, each with the reason.
 fn degraded(state: &ProxyState, visibility: &Visibility) -> String {
-    let entries = state.degraded.iter().map(|degraded| {
+    let entries = state.degraded.iter().filter_map(|degraded| {
         let mut entry = Object::default();
         entry.set_text("part", degraded.part.name());
-        entry.set_text("reason", degraded.reason(visibility));
-        entry
+        entry.set_text("reason", degraded.reason(visibility)?);
+        Some(entry)
     });
     chat::array(&entries.collect::<Vec<_>>())
 }

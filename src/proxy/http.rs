@@ -1,12 +1,15 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
 //! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs`
-//! bounds the connections. `guard.rs` allows a request, and `page_logins.rs` those of people who have given the token to a
-//! page; `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `request_body.rs` its body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs`
-//! makes rows of the audit of. `upstream.rs` relays
-//! a request to a provider, with the headers that `relay_headers.rs` selects. Uses no other wing.
+//! bounds the connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, and
+//! `page_logins.rs` those of people who have given the token to a page; `route.rs`, `page_route.rs` and
+//! `query_parameters.rs` read its address, `route_rights.rs` says which right it needs, and `request_body.rs` reads its
+//! body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs` makes rows of the audit of.
+//! `upstream.rs` relays a request to a provider, with the headers that `relay_headers.rs` selects, and `usage_meter.rs`
+//! counts the tokens of its answer. Uses no other wing.
 
 mod audited;
+mod client_address;
 mod client_stream;
 pub(super) mod date;
 pub(super) mod descriptors;
@@ -20,20 +23,24 @@ pub(super) mod request_body;
 mod request_log;
 pub(super) mod response;
 mod route;
+mod route_rights;
 pub(super) mod upstream;
+mod usage_meter;
 
 pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;
 
-pub(super) use audited::{AuditedRequest, ClientAddress};
+pub(super) use audited::AuditedRequest;
+pub(super) use client_address::TrustedProxies;
 pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY};
-pub(super) use page_logins::PageLogins;
+pub(super) use page_logins::{Login, PageLogins};
 pub(super) use page_route::Page;
 pub(super) use query_parameters::{all_parameters, parameter, parameters};
 pub(super) use request_body::BodyTimer;
-pub(super) use request_log::{LoggedRequest, RequestLog};
+pub(super) use request_log::{LoggedRequest, LoggedSender, RequestLog};
 pub(super) use response::{HttpBody, HttpResponse};
 pub(super) use route::{Command, Route};
 pub(super) use upstream::Upstream;
+pub(super) use usage_meter::UsageMeter;

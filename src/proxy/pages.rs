@@ -27,8 +27,9 @@ mod shell;
 mod shown;
 
 use super::config::ProxyConfig;
-use super::http::{Guard, HttpResponse, Page, PageLogins, Route, request_body, response};
+use super::http::{Guard, HttpResponse, Login, Page, PageLogins, Route, request_body, response};
 use super::worker::{SharedEmbedder, StorePool, StoreQueue};
+use crate::access::Caller;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use hyper::body::Incoming;
@@ -76,6 +77,8 @@ pub(super) struct PagesApi {
 pub(super) struct Asked<'a> {
     pub(super) page: Page,
     pub(super) guard: &'a Guard,
+    /// Whom the guard has admitted; without one, the page asks for the token.
+    pub(super) caller: Option<Caller>,
     pub(super) head: &'a Parts,
     pub(super) request: Result<PageRequest>,
 }
@@ -105,6 +108,11 @@ impl PagesApi {
         }
     }
 
+    /// The login of a browser, if it has one.
+    pub(super) fn login(&self, head: &Parts) -> Option<Login> {
+        self.logins.find(&head.headers)
+    }
+
     /// The page that a request asks for: that of its route or, where a browser asks for the root, the first one. `None`
     /// for all other requests.
     pub(super) fn page_of(&self, route: &Route, head: &Parts) -> Option<Page> {
@@ -118,9 +126,10 @@ impl PagesApi {
 
     /// Answers a request for a page, which comes from no other site.
     pub(super) async fn answer(&self, asked: Asked<'_>, body: Incoming) -> HttpResponse {
-        let Asked { page, guard, head, request } = asked;
+        let Asked { page, guard, caller, head, request } = asked;
+        let is_admitted = caller.is_some();
         let request = match request {
-            Ok(request) => request.with_token(guard.needs_token()),
+            Ok(request) => request.of(caller.unwrap_or(Caller::Owner), guard.needs_token()),
             Err(error) => return response::bad_request(&error),
         };
         let is_post = head.method == Method::POST;
@@ -131,7 +140,6 @@ impl PagesApi {
         if page.is_action() != is_post || !is_post && ![Method::GET, Method::HEAD].contains(&head.method) {
             return response::wrong_method(if page.is_action() { "POST" } else { "GET, HEAD" });
         }
-        let is_admitted = guard.has_token(&head.headers) || self.logins.has(&head.headers);
         if page != Page::LogIn && !is_admitted {
             // The cookie goes with the pages below this one, not with the root.
             let is_root = page == Page::Home && !head.uri.path().contains(&Page::Home.path());
@@ -192,6 +200,9 @@ fn show(page: Page, store: &mut dyn Store, request: &PageRequest, parts: &Search
     let settings = &parts.config.settings;
     match (page, request.partition()) {
         (Page::Search, _) => search::show(store, request, parts),
+        (Page::Calendar | Page::CalendarPicture, None) if !request.sees_all() => {
+            Ok(Shown::Redirect(request.home()))
+        }
         (Page::Calendar, _) => pictures::calendar(store, request),
         (Page::CalendarPicture, _) => pictures::calendar_picture(store, request),
         (Page::Home, None) => home::show(store, request),

@@ -7,21 +7,27 @@ use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
-    AuditedRequest, Guard, HttpResponse, LoggedRequest, Page, RequestLog, Route, relay_headers, request_body,
-    response,
+    AuditedRequest, Guard, HttpResponse, LoggedRequest, LoggedSender, Page, RequestLog, Route,
+    TrustedProxies, relay_headers, request_body, response,
 };
+use super::mcp::McpApi;
 use super::pages::{Asked, PageRequest, PagesApi};
-use super::turn::{ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough};
+use super::turn::{
+    ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough, Requester,
+};
 use super::visibility::visible_to;
-use super::worker::{AuditQueue, ClockWatch};
+use super::worker::{AuditQueue, Budgets, ClockWatch, Exhausted};
+use crate::access::Caller;
 use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
+use crate::mcp::AuditedCall;
 use crate::record::{RequestScope, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +39,9 @@ const INSTANCE_HEADER: &str = "x-rsv-instance";
 pub(super) struct Router {
     pub(super) config: Arc<ProxyConfig>,
     pub(super) guard: Guard,
+    pub(super) trusted: TrustedProxies,
     pub(super) clock: Arc<ClockWatch>,
+    pub(super) budgets: Arc<Budgets>,
     pub(super) log: RequestLog,
     pub(super) audit: Arc<AuditQueue>,
     /// The scope of requests that name none.
@@ -47,6 +55,7 @@ pub(super) struct Router {
     pub(super) passthrough: Passthrough,
     pub(super) embeddings: Arc<EmbeddingsApi>,
     pub(super) commands: Arc<CommandApi>,
+    pub(super) mcp: McpApi,
     pub(super) models: ModelsApi,
     pub(super) health: HealthApi,
     pub(super) metrics: MetricsApi,
@@ -57,33 +66,58 @@ pub(super) struct Router {
     pub(super) pages: PagesApi,
 }
 
+/// A request, and who sends it.
+struct Asking<'a> {
+    caller: &'a Caller,
+    /// `None` if it names none, and its caller has none.
+    scope: Option<RequestScope>,
+    head: &'a Parts,
+}
+
+impl Asking<'_> {
+    /// Its scope. Errors with the response if it has none.
+    fn scope(&self) -> std::result::Result<RequestScope, HttpResponse> {
+        self.scope.clone().ok_or_else(response::unnamed_partition)
+    }
+}
+
 impl Router {
-    /// Answers a request, unless the guard does.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
+    /// Answers a request that came by a connection from `peer`, unless the guard does.
+    pub(super) async fn answer(&self, request: Request<Incoming>, peer: Option<IpAddr>) -> HttpResponse {
         let (head, body) = request.into_parts();
         // It reports its errors itself.
         let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
         let parsed = named_scope(&head);
-        let scope = parsed.as_ref().ok().map(|(named, _)| self.scope_of(named.as_ref()).scope);
         let is_ollama = match &parsed {
             Ok((_, Route::Unknown)) | Err(_) => Route::is_ollama_path(head.uri.path()),
             Ok((_, route)) => route.is_ollama(),
         };
         let is_anthropic = parsed.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
         let page = parsed.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
-        let audited = parsed.as_ref().ok().filter(|_| self.audit.is_on());
+        let login = page.and_then(|_| self.pages.login(&head));
+        let admitted = self.guard.admit(&head.headers, login, self.config.clock.now());
+        let caller = admitted.as_ref().ok().cloned();
+        let named = parsed.as_ref().ok().map(|(named, _)| named.as_ref());
+        let scope = named.zip(caller.as_ref()).and_then(|(named, caller)| self.scope_of(named, caller));
+        let refused = self.guard.response_by_origin(&head);
+        let is_audited = self.audit.is_on() && refused.is_none() && caller.is_some();
+        let audited = parsed.as_ref().ok().filter(|_| is_audited);
         let audited = audited.and_then(|(_, route)| AuditedRequest::of(route, page, &head));
-        let refused = match page {
-            // A page asks for the token itself.
-            Some(_) => self.guard.response_by_origin(&head),
-            None => self.guard.response(&head),
-        };
         let mut response = match (refused, parsed, page) {
             (Some(response), ..) => response,
-            (None, Err(error), _) => response::bad_request(&error),
-            (None, Ok((named, _)), Some(page)) => self.page(page, named, &head, body).await,
-            (None, Ok((named, route)), None) => self.dispatch(named, route, &head, body).await,
+            (None, Ok((named, route)), Some(page)) => {
+                // A page asks for the token itself.
+                let refused =
+                    caller.as_ref().and_then(|caller| refusal(caller, named.as_ref(), &route, &head));
+                match refused {
+                    Some(response) => response,
+                    None => self.page(page, caller.clone(), named, &head, body).await,
+                }
+            }
+            (None, parsed, _) => match self.respond(admitted, parsed, &head, body).await {
+                Ok(response) | Err(response) => response,
+            },
         };
         if is_ollama {
             response = response::for_ollama(response);
@@ -93,40 +127,67 @@ impl Router {
         response::add_safety_headers(&mut response);
         self.guard.add_cors_headers(&head, &mut response);
         self.config.metrics.add_request(response.status().as_u16());
-        self.log.write(&logged, scope.as_ref(), &response);
-        let row = audited
-            .zip(scope)
-            .and_then(|(audited, scope)| audited.row("", scope, &response, self.config.clock.now()));
-        if let Some(row) = row {
+        let sender = LoggedSender {
+            address: peer.map(|peer| self.trusted.client(peer, &head.headers)),
+            token: caller.as_ref().and_then(Caller::name),
+        };
+        let scope = scope.map(|scope| scope.scope);
+        self.log.write(&logged, &sender, scope.as_ref(), &response);
+        let now = self.config.clock.now();
+        if let Some(row) = audited.and_then(|audited| audited.row(&sender, scope, &response, now)) {
             self.audit.note(row);
         }
         response
     }
 
+    /// Answers a request that is for no page. Errors with the response if it is refused.
+    async fn respond(
+        &self,
+        admitted: std::result::Result<Caller, HttpResponse>,
+        parsed: Result<(Option<RequestScope>, Route)>,
+        head: &Parts,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let caller = admitted?;
+        let (named, route) = parsed.map_err(|error| response::bad_request(&error))?;
+        if let Some(response) = refusal(&caller, named.as_ref(), &route, head) {
+            return Err(response);
+        }
+        self.dispatch(&caller, named, route, head, body).await
+    }
+
     /// The scope of a request: that of its address, which its user was given; else that of its headers; else the
-    /// proxy's own. `named` is the first of these two that there is.
-    fn scope_of(&self, named: Option<&RequestScope>) -> RequestScope {
-        named.unwrap_or(&self.scope).clone()
+    /// proxy's own; of a caller who does not see that, the caller's own, if there is one. `named` is the first of these
+    /// two that there is.
+    fn scope_of(&self, named: Option<&RequestScope>, caller: &Caller) -> Option<RequestScope> {
+        if let Some(named) = named {
+            return Some(named.clone());
+        }
+        let default = &self.scope.scope.partition;
+        match caller.own_partition(default)? {
+            own if own == default => Some(self.scope.clone()),
+            own => RequestScope::named(Some(own), None).ok(),
+        }
     }
 
     async fn dispatch(
         &self,
+        caller: &Caller,
         named: Option<RequestScope>,
         route: Route,
         head: &Parts,
         body: Incoming,
-    ) -> HttpResponse {
-        let scope = self.scope_of(named.as_ref());
-        let answered = match (route, &head.method) {
-            (Route::Chat, &Method::POST) => self.chat(Api::Chat, scope, head, body).await,
-            (Route::Messages, &Method::POST) => self.chat(Api::Messages, scope, head, body).await,
-            (Route::Responses, &Method::POST) => self.chat(Api::Responses, scope, head, body).await,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let scope = self.scope_of(named.as_ref(), caller);
+        let asked = Asking { caller, scope, head };
+        match (route, &head.method) {
+            (Route::Chat, &Method::POST) => self.chat(Api::Chat, asked, body).await,
+            (Route::Messages, &Method::POST) => self.chat(Api::Messages, asked, body).await,
+            (Route::Responses, &Method::POST) => self.chat(Api::Responses, asked, body).await,
             (Route::Embeddings, &Method::POST) => self.embeddings(body).await,
-            (Route::OllamaChat, &Method::POST) => {
-                self.ollama_turn(OllamaMethod::Chat, scope, head, body).await
-            }
+            (Route::OllamaChat, &Method::POST) => self.ollama_turn(OllamaMethod::Chat, asked, body).await,
             (Route::OllamaGenerate, &Method::POST) => {
-                self.ollama_turn(OllamaMethod::Generate, scope, head, body).await
+                self.ollama_turn(OllamaMethod::Generate, asked, body).await
             }
             (
                 route @ (Route::AiChat { .. }
@@ -137,7 +198,7 @@ impl Router {
                 | Route::Document(_)
                 | Route::Upload),
                 _,
-            ) => self.backend(route, head, body).await,
+            ) => self.backend(caller, route, head, body).await,
             (
                 Route::Chat
                 | Route::Messages
@@ -147,39 +208,57 @@ impl Router {
                 | Route::OllamaGenerate,
                 _,
             ) => Ok(response::wrong_method("POST")),
-            (Route::Other(name), _) => self.relay(&name, head, body).await,
+            (Route::Mcp, _) => {
+                let body = self.read_body(body).await?;
+                let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
+                let mut response = self.mcp.answer(head, body, asked.scope()?, caller).await;
+                if let Some(call) = call {
+                    if let Some(project) = call.project.clone() {
+                        let scope = Scope { instance: project.clone(), partition: project };
+                        response::set_scope(&mut response, scope);
+                    }
+                    response::set_call(&mut response, call);
+                }
+                Ok(response)
+            }
+            (Route::Other(name), _) => self.relay(&name, &asked, body).await,
             (Route::Ollama(name), _) => self.relay_to_ollama(&name, head, body).await,
             (Route::Health, &Method::GET | &Method::HEAD) => {
-                Ok(self.health.report(&visible_to(named.as_ref())).await)
+                Ok(self.health.report(&visible_to(caller, named.as_ref())).await)
             }
             (Route::Metrics, &Method::GET | &Method::HEAD) => {
-                Ok(self.metrics.write(&visible_to(named.as_ref())).await)
+                Ok(self.metrics.write(&visible_to(caller, named.as_ref())).await)
             }
-            (route, &Method::GET | &Method::HEAD) => Ok(self.look_up(scope, route, head).await),
-            (Route::Unknown | Route::Page(_), _) => Ok(not_found(head)),
+            (route, &Method::GET | &Method::HEAD) => self.look_up(route, asked).await,
+            (Route::Unknown | Route::Page(_), _) => Err(not_found(head)),
             _ => Ok(response::wrong_method("GET, HEAD")),
-        };
-        answered.unwrap_or_else(|refusal| refusal)
+        }
     }
 
     /// Answers a route that has no body.
-    async fn look_up(&self, scope: RequestScope, route: Route, head: &Parts) -> HttpResponse {
-        match route {
-            Route::Models => self.models.list().await,
+    async fn look_up(
+        &self,
+        route: Route,
+        asked: Asking<'_>,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let head = asked.head;
+        Ok(match route {
+            Route::Models => self.models.list(&self.guard.caller_keys(&head.headers, asked.caller)).await,
             Route::Command(command, count) => {
                 let query = head.uri.query().unwrap_or_default();
-                self.commands.run(scope, command, count, query).await
+                self.commands.run(asked.scope()?, command, count, query).await
             }
             Route::ChatPage => self.chat_page.response().unwrap_or_else(|| not_found(head)),
             Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),
             _ => not_found(head),
-        }
+        })
     }
 
-    /// Answers a page, of the scope that the request names.
+    /// Answers a page, of the scope that the request names, to a caller, or to a browser that has to log in.
     async fn page(
         &self,
         page: Page,
+        caller: Option<Caller>,
         named: Option<RequestScope>,
         head: &Parts,
         body: Incoming,
@@ -188,7 +267,8 @@ impl Router {
         let query = head.uri.query().unwrap_or_default();
         let request = PageRequest::new(in_path.as_ref(), named, query, self.config.clock.now());
         let scope = request.as_ref().ok().map(PageRequest::seen_scope);
-        let mut response = self.pages.answer(Asked { page, guard: &self.guard, head, request }, body).await;
+        let mut response =
+            self.pages.answer(Asked { page, guard: &self.guard, caller, head, request }, body).await;
         if let Some(scope) = scope {
             response::set_scope(&mut response, scope);
         }
@@ -198,6 +278,7 @@ impl Router {
     /// Answers a route of the chat backend, for the user that the request names.
     async fn backend(
         &self,
+        caller: &Caller,
         route: Route,
         head: &Parts,
         body: Incoming,
@@ -205,9 +286,9 @@ impl Router {
         let bad_request = |error| response::bad_request(&error);
         let (path, _) = Route::parse(head.uri.path()).map_err(bad_request)?;
         let path = path.as_ref().map(|named| &named.scope);
-        let names = UserNames::read(path, &head.headers, head.uri.query(), &self.scope.scope);
+        let names = UserNames::read(caller, path, &head.headers, head.uri.query(), &self.scope.scope);
         let names = names.map_err(bad_request)?;
-        let user = names.user(None).map_err(bad_request);
+        let user = names.user(None);
         let scope = user.as_ref().ok().map(|user| {
             let session = match &route {
                 Route::Session(session) | Route::Commit(session) => session,
@@ -220,8 +301,8 @@ impl Router {
             (Route::AiChat { streams }, &Method::POST) => {
                 let bytes = self.read_body(body).await?;
                 let body = request_body::parse(&bytes).map_err(bad_request)?;
-                let keys = self.guard.caller_keys(&head.headers);
-                self.ai_chat.run(&names, &head.headers, keys, &body, streams).await
+                let sender = self.sender(caller, head).await?;
+                self.ai_chat.run(&names, &head.headers, sender, &body, streams).await
             }
             (Route::Commit(session), &Method::POST) => self.sessions.commit(user?, session).await,
             (Route::Sessions, &Method::GET | &Method::HEAD) => {
@@ -246,40 +327,46 @@ impl Router {
         Ok(response)
     }
 
+    /// Who sends a request to a provider. Errors with the response if its budget is spent.
+    async fn sender(&self, caller: &Caller, head: &Parts) -> std::result::Result<Requester, HttpResponse> {
+        let purse = self.budgets.open(caller).await;
+        let purse = purse.map_err(|Exhausted { text, wait }| response::budget_spent(&text, wait))?;
+        Ok(Requester { caller: caller.clone(), keys: self.guard.caller_keys(&head.headers, caller), purse })
+    }
+
     async fn read_body(&self, body: Incoming) -> std::result::Result<Bytes, HttpResponse> {
         request_body::read(body, self.max_body, self.idle_timeout).await
     }
 
     async fn read_chat(
         &self,
-        scope: RequestScope,
-        head: &Parts,
+        asked: &Asking<'_>,
         body: Incoming,
         client: &Arc<()>,
     ) -> std::result::Result<(ChatRequest, Bytes), HttpResponse> {
         let bytes = self.read_body(body).await?;
-        let keys = self.guard.caller_keys(&head.headers);
-        let request = ChatRequest::parse(head, &bytes, scope, keys, &self.config.settings, client);
+        let Asking { caller, head, .. } = asked;
+        let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
+        let request = ChatRequest::parse(head, &bytes, asked.scope()?, sender, settings, client);
         Ok((request.map_err(|error| response::bad_request(&error))?, bytes))
     }
 
     async fn chat(
         &self,
         api: Api,
-        scope: RequestScope,
-        head: &Parts,
+        asked: Asking<'_>,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let bad_request = |error| response::bad_request(&error);
         let bytes = self.read_body(body).await?;
-        let keys = self.guard.caller_keys(&head.headers);
-        let settings = &self.config.settings;
+        let (Asking { caller, head, .. }, scope) = (&asked, asked.scope()?);
+        let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
         let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(bad_request)?;
         let client = Arc::new(());
-        let readable = if mode == MemoryMode::Off {
+        let readable = if mode.within(caller) == MemoryMode::Off {
             None
         } else {
-            let request = ChatRequest::parse(head, &bytes, scope, keys.clone(), settings, &client);
+            let request = ChatRequest::parse(head, &bytes, scope, sender.clone(), settings, &client);
             let request = request.map_err(bad_request)?;
             match api {
                 Api::Chat => Some(request),
@@ -289,7 +376,7 @@ impl Router {
         };
         let Some(request) = readable else {
             let object = request_body::parse_to_relay(&bytes).map_err(bad_request)?;
-            return Ok(self.passthrough.relay(api.path(), head, object, bytes, &keys).await);
+            return Ok(self.passthrough.relay(api.path(), head, object, bytes, &sender).await);
         };
         // They may be long, and the turn takes its time.
         drop(bytes);
@@ -299,13 +386,12 @@ impl Router {
     async fn ollama_turn(
         &self,
         method: OllamaMethod,
-        scope: RequestScope,
-        head: &Parts,
+        asked: Asking<'_>,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let client = Arc::new(());
-        let (chat, bytes) = self.read_chat(scope, head, body, &client).await?;
-        Ok(self.ollama.turn(chat, OllamaRequest { method, head, bytes, client }).await)
+        let (chat, bytes) = self.read_chat(&asked, body, &client).await?;
+        Ok(self.ollama.turn(chat, OllamaRequest { method, head: asked.head, bytes, client }).await)
     }
 
     async fn embeddings(&self, body: Incoming) -> std::result::Result<HttpResponse, HttpResponse> {
@@ -318,13 +404,13 @@ impl Router {
     async fn relay(
         &self,
         name: &str,
-        head: &Parts,
+        asked: &Asking<'_>,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let bytes = self.read_body(body).await?;
         let object = request_body::parse_to_relay(&bytes).unwrap_or_default();
-        let keys = self.guard.caller_keys(&head.headers);
-        Ok(self.passthrough.relay(name, head, object, bytes, &keys).await)
+        let sender = self.sender(asked.caller, asked.head).await?;
+        Ok(self.passthrough.relay(name, asked.head, object, bytes, &sender).await)
     }
 
     async fn relay_to_ollama(
@@ -353,6 +439,21 @@ fn named_scope(head: &Parts) -> Result<(Option<RequestScope>, Route)> {
         (None, partition, instance) => Some(RequestScope::named(partition.as_deref(), instance.as_deref())?),
     };
     Ok((scope, route))
+}
+
+/// The response to a caller who does not see the partition that a request names, or lacks the right that it needs. The
+/// store is not asked, so that it takes as long whether or not there is such a partition.
+fn refusal(
+    caller: &Caller,
+    named: Option<&RequestScope>,
+    route: &Route,
+    head: &Parts,
+) -> Option<HttpResponse> {
+    if let Some(named) = named.filter(|named| !caller.sees(&named.scope.partition)) {
+        return Some(response::no_partition(&named.scope.partition));
+    }
+    let right = route.right(&head.method).filter(|right| !caller.has(*right))?;
+    Some(response::forbidden(caller, right))
 }
 
 fn not_found(head: &Parts) -> HttpResponse {

@@ -7,7 +7,8 @@ use super::connections::Connections;
 use super::embeddings::EmbeddingsApi;
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
-use super::http::{ConnectionLimits, Guard, LogFormat, RequestLog, Upstream};
+use super::http::{ConnectionLimits, Guard, LogFormat, RequestLog, TrustedProxies, Upstream};
+use super::mcp::McpApi;
 use super::metrics::Metrics;
 use super::pages::PagesApi;
 use super::router::Router;
@@ -15,8 +16,8 @@ use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
-    AuditQueue, AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, Foreground,
-    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
+    AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, ClockWatch, DescribeJobs, DocumentJobs,
+    Foreground, SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -31,6 +32,7 @@ use crate::redact::Redactor;
 use crate::text::counted;
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -46,6 +48,7 @@ const STORE_REPORT_DELAY: Duration = Duration::from_secs(2);
 pub struct Proxy {
     pub(super) config: ProxyConfig,
     pub(super) guard: Guard,
+    trusted: TrustedProxies,
     pub(super) upstream: Upstream,
     /// The scope of requests that name none.
     scope: RequestScope,
@@ -72,6 +75,7 @@ struct Server {
     auto_commit: Arc<AutoCommit>,
     describe_jobs: Arc<DescribeJobs>,
     audit: Arc<AuditQueue>,
+    budgets: Arc<Budgets>,
 }
 
 impl Proxy {
@@ -96,7 +100,8 @@ impl Proxy {
             windows: ServedWindows::new(settings)?,
             upstream: Upstream::new(settings, diagnostics, &permits)?,
             provider_permits: permits,
-            guard: Guard::new(settings),
+            guard: Guard::new(settings, None, diagnostics)?,
+            trusted: TrustedProxies::from_settings(settings)?,
             scope,
             limits,
             log_format: LogFormat::None,
@@ -110,6 +115,12 @@ impl Proxy {
     /// How many connections it may have.
     pub fn limits(&self) -> ConnectionLimits {
         self.limits
+    }
+
+    /// Admits the callers that have a token of a file. Errors if a line of it is no token.
+    pub fn admitting(mut self, tokens: Option<PathBuf>) -> Result<Proxy> {
+        self.guard = Guard::new(&self.config.settings, tokens, &self.config.diagnostics)?;
+        Ok(self)
     }
 
     /// Logs every request on standard error.
@@ -189,12 +200,13 @@ impl Proxy {
             return Ok(());
         }
         Err(Error::new(format!("{address} is not a loopback address, so other machines could use the proxy"))
-            .hint("set RSV_PROXY_TOKEN, which clients then must send, or listen on 127.0.0.1"))
+            .hint("give clients a token: rsv-config token add NAME; or set RSV_PROXY_TOKEN, or listen on 127.0.0.1"))
     }
 
     /// Puts the parts together. Errors if the system gives no random bytes.
     fn start(self) -> Result<Server> {
-        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, .. } = self;
+        let Proxy { config, guard, trusted, upstream, scope, forwarder, windows, limits, log_format, .. } =
+            self;
         let Proxy { spool, parser, serves_page, provider_permits, .. } = self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
@@ -243,9 +255,12 @@ impl Proxy {
         let parts = Arc::new(parts);
         let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
         let audit = Arc::new(AuditQueue::new(&config, &blocking, &stores)?);
+        let budgets = Arc::new(Budgets::new(&config, &stores));
         let router = Router {
             audit: audit.clone(),
             guard,
+            trusted,
+            budgets: budgets.clone(),
             scope,
             log: RequestLog::new(log_format, config.diagnostics.clone()),
             max_body: config.settings.max_line(),
@@ -255,6 +270,7 @@ impl Proxy {
             passthrough: Passthrough::new(&upstream),
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
+            mcp: McpApi::new(&config),
             models: ModelsApi::new(&config, &upstream),
             health: HealthApi::new(&parts, &upstream),
             metrics: MetricsApi::new(&parts),
@@ -267,7 +283,7 @@ impl Proxy {
             config: config.clone(),
         };
         let router = Arc::new(router);
-        Ok(Server { config, router, stores, queue, backfill, auto_commit, describe_jobs, audit })
+        Ok(Server { config, router, stores, queue, backfill, auto_commit, describe_jobs, audit, budgets })
     }
 }
 
@@ -311,6 +327,7 @@ impl Server {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
         self.auto_commit.finish().await;
+        self.budgets.finish().await;
         self.queue.close();
         self.audit.close();
         self.stores.close();

@@ -80,10 +80,11 @@ pub(super) struct DegradedPart {
 }
 
 impl DegradedPart {
-    /// The reason that a caller may see.
-    pub(super) fn reason(&self, visibility: &Visibility) -> &str {
+    /// The reason that a caller may see. `None` if it works for the caller, who must not learn of others.
+    pub(super) fn reason(&self, visibility: &Visibility) -> Option<&str> {
         let seen = self.reasons.iter().rev().find(|reason| reason.is_visible(visibility));
-        seen.map_or("it fails in another partition", |reason| &reason.text)
+        let others = visibility.includes_process().then_some("it fails in another partition");
+        seen.map(|reason| reason.text.as_str()).or(others)
     }
 }
 

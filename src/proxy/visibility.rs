@@ -1,32 +1,35 @@
 //! Decides what a caller may see of the proxy's state: in `GET /health`, in `GET /metrics`, and in every page that shows
 //! the same.
 
+use crate::access::{Caller, Right};
 use crate::record::RequestScope;
 
 /// The part of the proxy's state that a caller may see.
-#[derive(PartialEq, Debug)]
-pub(super) enum Visibility {
-    Everything,
-    /// The state of the whole process, and of partitions this one alone.
-    Partition(String),
+pub(super) struct Visibility {
+    caller: Caller,
+    /// The partition that the request itself names.
+    named: Option<String>,
 }
 
-/// The part that a caller may see whom the guard has admitted: whoever has the token, or whoever is on this machine if
-/// there is none, sees everything, unless the request itself names a partition. `named` is the scope in its address or its
-/// headers.
-pub(super) fn visible_to(named: Option<&RequestScope>) -> Visibility {
-    match named {
-        None => Visibility::Everything,
-        Some(named) => Visibility::Partition(named.scope.partition.clone()),
-    }
+/// The part that a caller may see whom the guard has admitted: of the partitions its own or, if the request names one,
+/// that one alone. `named` is the scope in its address or its headers.
+pub(super) fn visible_to(caller: &Caller, named: Option<&RequestScope>) -> Visibility {
+    Visibility { caller: caller.clone(), named: named.map(|named| named.scope.partition.clone()) }
 }
 
 impl Visibility {
+    /// Whether it includes every partition.
+    pub(super) fn includes_all(&self) -> bool {
+        self.named.is_none() && self.caller.sees_all()
+    }
+
     /// Whether it includes what is known of a partition: its name, its numbers, and reasons that name what is in it.
     pub(super) fn includes(&self, partition: &str) -> bool {
-        match self {
-            Visibility::Everything => true,
-            Visibility::Partition(own) => own == partition,
-        }
+        self.named.as_ref().is_none_or(|named| named == partition) && self.caller.sees(partition)
+    }
+
+    /// Whether it includes the numbers of the whole process, which tell what others do.
+    pub(super) fn includes_process(&self) -> bool {
+        self.caller.has(Right::Admin)
     }
 }

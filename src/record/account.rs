@@ -38,6 +38,8 @@ const SESSION_MEMBER: &str = "session";
 
 /// The member with the id of the session of the client's program.
 const CLIENT_SESSION: &str = "client_session";
+/// The member with the digest of the key that the client gave the request.
+const REQUEST_KEY: &str = "request_key";
 /// The member that says that the part of the session before a compaction was carried over.
 const CARRIED: &str = "carried";
 
@@ -109,6 +111,8 @@ pub struct Account {
     pub session: bool,
     /// The id of the session of the client's program, if it names it.
     pub client_session: Option<String>,
+    /// The digest of the key that the client gave the request, so that it is known if it is sent again.
+    pub request_key: Option<String>,
     /// The part of the session before a compaction that was carried over.
     pub carried: Option<CarriedPart>,
     /// The prompt tokens that the provider reports.
@@ -264,6 +268,7 @@ impl Account {
             }),
             session: members.get(SESSION_MEMBER) == Some("true"),
             client_session: text(members, CLIENT_SESSION),
+            request_key: text(members, REQUEST_KEY),
             carried: members.object(CARRIED).ok().flatten().and_then(|part| CarriedPart::parse(&part)),
             prompt_tokens: reported("prompt_tokens"),
             completion_tokens: reported("completion_tokens"),
@@ -332,6 +337,9 @@ impl Account {
         }
         if let Some(session) = &self.client_session {
             members.set_text(CLIENT_SESSION, session);
+        }
+        if let Some(key) = &self.request_key {
+            members.set_text(REQUEST_KEY, key);
         }
         if let Some(carried) = &self.carried {
             members.set(CARRIED, carried.to_json());

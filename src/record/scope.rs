@@ -1,5 +1,6 @@
 //! The scope of a record: a partition (a project, a person) and an instance in it (a task, a device).
 
+use super::PartitionFilter;
 use crate::error::{Error, Result};
 use std::fmt;
 
@@ -99,6 +100,8 @@ impl RequestScope {
 pub enum Scopes {
     /// The whole store.
     All,
+    /// Every instance of some partitions.
+    Matching(PartitionFilter),
     /// Every instance of a partition.
     Partition(String),
     /// One partition and instance.
@@ -114,7 +117,7 @@ impl Scopes {
     /// The partition, if they are of one.
     pub fn partition(&self) -> Option<&str> {
         match self {
-            Scopes::All => None,
+            Scopes::All | Scopes::Matching(_) => None,
             Scopes::Partition(partition) => Some(partition),
             Scopes::One(scope) => Some(&scope.partition),
         }
@@ -124,6 +127,7 @@ impl Scopes {
     pub fn contains(&self, scope: &Scope) -> bool {
         match self {
             Scopes::All => true,
+            Scopes::Matching(filter) => filter.contains(&scope.partition),
             Scopes::Partition(partition) => *partition == scope.partition,
             Scopes::One(one) => one == scope,
         }

@@ -27,6 +27,17 @@ pub fn parse(text: &str, now: &Zoned) -> Result<i64> {
     })?)
 }
 
+/// Reads a time to come, in milliseconds since 1970: RFC 3339, a date, or a span of time from now (`90d`, `2 weeks`). A
+/// time without an offset is in the zone of `now`. Errors for other texts.
+pub fn parse_ahead(text: &str, now: &Zoned) -> Result<i64> {
+    let text = text.trim();
+    let after = |span: Span| now.checked_add(span.abs()).ok().map(|end| end.timestamp().as_millisecond());
+    let read = exact(text, now).or_else(|| text.to_lowercase().parse().ok().and_then(after));
+    time::checked(read.ok_or_else(|| {
+        Error::new(format!("expected a time such as 90d, 2027-01-01 or 2027-01-01T07:03:00Z, found {text:?}"))
+    })?)
+}
+
 /// RFC 3339, or a date with or without a time of day.
 fn exact(text: &str, now: &Zoned) -> Option<i64> {
     if let Ok(time) = text.parse::<Timestamp>() {

@@ -130,6 +130,7 @@ fn searched_text(store: &mut dyn Store, scopes: &Scopes, everywhere: &str) -> Re
 fn place(scopes: &Scopes) -> String {
     match scopes {
         Scopes::All => "all scopes".to_owned(),
+        Scopes::Matching(_) => "some partitions".to_owned(),
         Scopes::Partition(partition) => format!("the partition {partition}"),
         Scopes::One(scope) => scope.to_string(),
     }

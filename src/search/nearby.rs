@@ -29,6 +29,7 @@ pub fn nothing_found(
     }
     let place = match &which.scopes {
         Scopes::All => return Ok(vec!["nothing in any scope".to_owned()]),
+        Scopes::Matching(_) => "these partitions".to_owned(),
         Scopes::Partition(partition) => partition.clone(),
         Scopes::One(scope) => scope.to_string(),
     };
@@ -98,7 +99,7 @@ fn elsewhere(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> R
 /// Names the partition or the instance that resembles the one without messages most.
 fn nearest(scopes: &Scopes, names: &[&Scope]) -> Option<String> {
     let (partition, instance) = match scopes {
-        Scopes::All => return None,
+        Scopes::All | Scopes::Matching(_) => return None,
         Scopes::Partition(partition) => (partition, None),
         Scopes::One(scope) => (&scope.partition, Some(&scope.instance)),
     };

@@ -249,7 +249,7 @@ pub trait State {
 /// The care of a store's files, its indexes, its names and what other programs write into it. Most methods need not be
 /// written by a store that has nothing of the kind.
 pub trait Maintenance {
-    /// Errors if the store's file was removed, renamed or replaced since it was opened.
+    /// Errors if the store's file was removed, renamed or replaced since it was opened, or is of a later release now.
     fn check_place(&mut self) -> Result<()> {
         Ok(())
     }

@@ -23,7 +23,7 @@ const NOW: &str = "2026-11-21T07:03:00Z";
 const TOKENS: u64 = 5000;
 
 /// What a request to describe is about.
-fn title(body: &str) -> String {
+pub(crate) fn title(body: &str) -> String {
     text(&fenced(&serde_json::from_str(body).unwrap(), "document").remove(0)["title"])
 }
 
@@ -38,7 +38,7 @@ fn description(title: &str) -> Answer {
 }
 
 /// A provider that describes each document by its title, unless it is on strike.
-fn describing(is_on_strike: &Arc<AtomicBool>) -> Fake {
+pub(crate) fn describing(is_on_strike: &Arc<AtomicBool>) -> Fake {
     let is_on_strike = is_on_strike.clone();
     Fake::answering(move |seen| {
         if is_on_strike.load(Ordering::SeqCst) {
@@ -48,7 +48,7 @@ fn describing(is_on_strike: &Arc<AtomicBool>) -> Fake {
     })
 }
 
-fn by_model(home: &Home, url: &str) -> Home {
+pub(crate) fn by_model(home: &Home, url: &str) -> Home {
     let home = home.env("RSV_OLLAMA_BASE_URL", url).env("RSV_RETRIES", "0");
     home.env("RSV_DOCUMENTS_DESCRIBE", "model").env("RSV_DOCUMENTS_MODEL", "llama3.2")
 }
@@ -59,7 +59,7 @@ fn made_by(home: &Home, partition: &str) -> Vec<(String, String)> {
     lines_of(&tree.stdout).iter().map(|node| (text(&node["title"]), text(&node["made_by"]))).collect()
 }
 
-fn are_made_by(home: &Home, partition: &str, maker: &str) -> bool {
+pub(crate) fn are_made_by(home: &Home, partition: &str, maker: &str) -> bool {
     let found = made_by(home, partition);
     !found.is_empty() && found.iter().all(|(_, made_by)| made_by == maker)
 }

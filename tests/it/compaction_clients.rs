@@ -14,8 +14,9 @@ const STEPS: usize = 4;
 /// A provider whose model runs commands, `echo step-1` and so on, and then says that it is done; asked for a summary, it
 /// writes one. It reports so many tokens for the second command that a program compacts, if `is_long`.
 fn working_provider(is_long: bool) -> Fake {
-    let mut steps = 0;
+    let (mut steps, mut answers) = (0, 0);
     Fake::answering(move |seen: &Seen| {
+        answers += 1;
         let request: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
         let is_claude = request.get("messages").is_some();
         let turns =
@@ -50,15 +51,18 @@ fn working_provider(is_long: bool) -> Fake {
                 "content": [{"type": "output_text", "text": text, "annotations": []}]})]
             }
         };
-        let events = if is_claude { claude(events, is_step, tokens) } else { codex(&events[0], tokens) };
+        let events =
+            if is_claude { claude(events, is_step, (tokens, answers)) } else { codex(&events[0], tokens) };
         let event = |data: &Value| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap());
         Answer::new(200, events.iter().map(event).collect::<String>())
             .header("Content-Type", "text/event-stream")
     })
 }
 
-fn claude(block: Vec<Value>, is_step: bool, tokens: usize) -> Vec<Value> {
+/// Claude Code takes answers with one id for one, so each has a number.
+fn claude(block: Vec<Value>, is_step: bool, (tokens, number): (usize, usize)) -> Vec<Value> {
     let mut message: Value = serde_json::from_str(MESSAGES.whole).unwrap();
+    message["id"] = json!(format!("msg_{number}"));
     (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
     message["usage"] = json!({"input_tokens": tokens, "output_tokens": 1});
     let reason = if is_step { "tool_use" } else { "end_turn" };

@@ -24,6 +24,9 @@ const SECTIONS: [&str; 11] = [
 /// Those that a tool's page need not have.
 const OPTIONAL: [&str; 2] = ["COMMANDS", "EXTENDED DESCRIPTION"];
 
+/// The scripts with a page of their own, whose completions are written by hand.
+const SCRIPTS: [&str; 1] = ["rsv-sync"];
+
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -85,11 +88,12 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     let tools = tools();
     let pages: BTreeSet<String> =
         names("man").iter().filter_map(|page| page.strip_suffix(".1").map(str::to_owned)).collect();
-    assert_eq!(pages, tools);
+    let scripts = SCRIPTS.map(str::to_owned).into_iter().collect();
+    assert_eq!(pages, &tools | &scripts);
     assert_eq!(rsv::doctor::TOOLS.map(str::to_owned).into_iter().collect::<BTreeSet<_>>(), tools);
     let readme = read("README.md");
     let rows = readme.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
-    assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
+    assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), pages);
     let overview = read("man/rsv.7");
     let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr "));
     let listed: BTreeSet<String> = listed.map(|page| page.replace(' ', ".")).collect();
@@ -97,7 +101,7 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     wanted.remove("rsv.7");
     assert_eq!(listed, wanted);
     let others: Vec<String> = names("man").into_iter().filter(|page| !page.ends_with(".1")).collect();
-    let pages = "rsv-chat.7 rsv-config.5 rsv-http.7 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-tree.7 rsv-tutorial.7 rsv.7";
+    let pages = "rsv-chat.7 rsv-config.5 rsv-http.7 rsv-install.7 rsv-memory.7 rsv-record.5 rsv-reservoir.7 rsv-session.7 rsv-shell.7 rsv-team.7 rsv-tree.7 rsv-tutorial.7 rsv.7";
     assert_eq!(others.join(" "), pages);
 }
 
@@ -107,6 +111,25 @@ fn a_page_has_every_option_and_no_other() {
     for tool in tools() {
         let help = Home::new().run(&tool, &["--help"], "").ok();
         assert_eq!(flags_of_page(&read(&format!("man/{tool}.1"))), flags_of_help(&help), "{tool}");
+    }
+    for script in SCRIPTS {
+        let text = read(&format!("scripts/{script}"));
+        let taken: BTreeSet<String> = text
+            .split(|c: char| c.is_whitespace() || "|)".contains(c))
+            .filter(|word| word.starts_with("--") && word.ends_with("=*"))
+            .map(|word| word.trim_end_matches("=*").to_owned())
+            .collect();
+        let flags = flags_of_page(&read(&format!("man/{script}.1")));
+        assert!(flags.is_superset(&taken), "{script}: {flags:?} {taken:?}");
+        for flag in flags.iter().filter(|flag| flag.starts_with("--")) {
+            for completion in
+                [format!("bash/{script}.bash"), format!("fish/{script}.fish"), format!("zsh/_{script}")]
+            {
+                let there = read(&format!("completions/{completion}"));
+                let name = flag.trim_start_matches('-');
+                assert!(text.contains(flag) && there.contains(name), "{completion}: {flag}");
+            }
+        }
     }
     let help = Home::new().run("rsv-config", &["-h"], "").ok();
     let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -259,6 +282,13 @@ fn completions_are_current() {
             assert!(there.is_ok_and(|there| there == script), "completions/{name}: run scripts/docs");
             wanted.insert(name);
         }
+    }
+    for script in SCRIPTS {
+        wanted.extend([
+            format!("bash/{script}.bash"),
+            format!("zsh/_{script}"),
+            format!("fish/{script}.fish"),
+        ]);
     }
     let mut there = BTreeSet::new();
     for shell in ["bash", "zsh", "fish"] {

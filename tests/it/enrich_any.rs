@@ -51,6 +51,7 @@ fn options() -> impl Strategy<Value = Options> {
                 min_score: None,
                 archives: false,
                 carries: true,
+                request_key: None,
                 session: false,
                 holdout: 0.0,
                 prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },

@@ -127,6 +127,8 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
         "bin/rsv-consolidate",
         "bin/rsv-commit",
         "bin/rsv-restore",
+        "bin/rsv-sync",
+        "share/man/man1/rsv-sync.1",
     ] {
         assert!(there.contains(name), "{name} is not in {there:?}");
     }
@@ -152,7 +154,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     assert_eq!(
         home.read("stopped"),
         "--user disable --now rsv-proxy.service rsv-import.service rsv-embed.timer rsv-consolidate.timer \
-         rsv-backup.timer\n"
+         rsv-backup.timer rsv-sync.timer\n"
     );
     assert!(alone.store().exists());
 }

@@ -1,6 +1,7 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod action_calls;
 mod action_search;
 mod actions;
@@ -169,6 +170,9 @@ mod scopes;
 mod search;
 mod services;
 mod session;
+mod several_proxies;
+mod several_proxies_jobs;
+mod several_proxies_load;
 mod shared;
 mod short_ids;
 mod store;
@@ -177,6 +181,8 @@ mod stream;
 mod stream_clients;
 mod support;
 mod surroundings;
+mod sync;
+mod sync_cases;
 mod terminal;
 mod terminal_hidden;
 mod terminal_scope;

@@ -16,7 +16,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     let home = home.env("XDG_RUNTIME_DIR", home.path("").to_str().unwrap());
     let paths = units.read_dir().unwrap().map(|unit| unit.unwrap().path().display().to_string());
     let paths: Vec<String> = paths.collect();
-    assert_eq!(paths.len(), 8);
+    assert_eq!(paths.len(), 10);
     let words = ["systemd-analyze", "verify", "--user", "--man=no"].map(str::to_owned);
     let words = [&words[..], &paths].concat();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -84,6 +84,10 @@ systemctl --user start rsv-embed
 systemctl --user show -P Result rsv-embed
 systemctl --user start rsv-consolidate
 systemctl --user show -P Result rsv-consolidate
+mkdir -p "$HOME/Sync/rsv"
+systemctl --user start rsv-sync
+systemctl --user show -P Result rsv-sync
+ls "$HOME/Sync/rsv" | wc -l
 systemctl --user start rsv-backup
 systemctl --user show -P Result rsv-backup
 ls "$HOME/.local/share/rsv/backups" | wc -l
@@ -141,7 +145,7 @@ fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() 
     words.extend(["bash", "-c", MANAGER, "manager", &place, SERVE, &name]);
     run(&home, "/usr/bin/env", &["chmod", "755", "."]).ok();
     let ran = run(&home, "/usr/bin/env", &words);
-    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nsuccess\n1\nsuccess\nsuccess\nactive\nactive\nactive\n\
+    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nsuccess\n1\nsuccess\n1\nsuccess\nsuccess\nactive\nactive\nactive\n\
         inactive\ninactive\ninactive\n";
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, wanted, ""));
     // The proxy may have embedded what was imported too.

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// A machine: a home, and what its edits need to know.
-struct Machine {
-    home: Home,
+pub(crate) struct Machine {
+    pub(crate) home: Home,
     name: &'static str,
-    edits: usize,
+    pub(crate) edits: usize,
     /// The lines that rsv-forget printed, of which some come back.
-    forgotten: Vec<String>,
+    pub(crate) forgotten: Vec<String>,
 }
 
 /// The number of documents that both machines change.
@@ -18,7 +18,7 @@ const DOCUMENTS: usize = 12;
 const CURSOR: &str = "cursor";
 
 impl Machine {
-    fn new(home: Home, name: &'static str) -> Machine {
+    pub(crate) fn new(home: Home, name: &'static str) -> Machine {
         Machine { home, name, edits: 0, forgotten: Vec::new() }
     }
 
@@ -38,7 +38,7 @@ impl Machine {
     }
 
     /// Changes something in up to ten edits of one kind.
-    fn edit(&mut self, dice: &mut Dice) {
+    pub(crate) fn edit(&mut self, dice: &mut Dice) {
         let count = 1 + dice.below(10);
         let many = |line: &mut dyn FnMut(usize) -> Value| -> String {
             (0..count).map(|n| format!("{}\n", line(n))).collect()
@@ -127,13 +127,13 @@ impl Machine {
         other.home.run("rsv-import", &["-q"], &lines[..end]);
     }
 
-    fn export(&self) -> String {
+    pub(crate) fn export(&self) -> String {
         self.home.run("rsv-export", &["--vectors"], "").ok()
     }
 }
 
 /// Fails with the first lines that differ.
-fn assert_same(one: &Machine, other: &Machine) {
+pub(crate) fn assert_same(one: &Machine, other: &Machine) {
     let (one, other) = (one.export(), other.export());
     if one == other {
         return;

@@ -12,10 +12,9 @@ use crate::chat::GrowingText;
 use crate::enrich::Enriched;
 use crate::error::Error;
 use crate::forward::{Caller, Failure, Stream};
-use crate::provider::CallerKeys;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, response};
-use crate::proxy::turn::{ActiveTurn, TurnPipeline};
+use crate::proxy::turn::{ActiveTurn, Requester, TurnPipeline};
 use crate::proxy::worker::{Spool, StorePool};
 use crate::record::Object;
 use crate::store;
@@ -64,13 +63,13 @@ impl AiChatApi {
         &self,
         names: &UserNames,
         headers: &HeaderMap,
-        keys: CallerKeys,
+        requester: Requester,
         body: &Object,
         streams: bool,
     ) -> HttpResponse {
         let client = Arc::new(());
-        let caller = Caller { keys: keys.clone(), ..Caller::default() };
-        let started = match self.start(names, headers, keys, body, &client).await {
+        let caller = Caller { keys: requester.keys.clone(), ..Caller::default() };
+        let started = match self.start(names, headers, requester, body, &client).await {
             Ok(started) => started,
             Err(refusal) => return refusal,
         };
@@ -91,15 +90,15 @@ impl AiChatApi {
         &self,
         names: &UserNames,
         headers: &HeaderMap,
-        keys: CallerKeys,
+        requester: Requester,
         body: &Object,
         client: &Arc<()>,
     ) -> Result<StartedTurn, HttpResponse> {
         let bad_request = |error: Error| response::bad_request(&error);
         let body = ChatBody::parse(body).map_err(bad_request)?;
-        let user = names.user(body.user_id.as_deref()).map_err(bad_request)?;
+        let user = names.user(body.user_id.as_deref())?;
         let chat = body.into_turn(user, &self.config).map_err(bad_request)?;
-        let request = chat.request(headers, keys, &self.config, client).map_err(bad_request)?;
+        let request = chat.request(headers, requester, &self.config, client).map_err(bad_request)?;
         // A turn that is refused later has only read the user's own records.
         let begun = self.pipeline.begin(request);
         let (begun, trouble, session) =

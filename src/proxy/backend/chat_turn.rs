@@ -7,9 +7,8 @@ use crate::chat;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::forward::Caller;
-use crate::provider::CallerKeys;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::turn::{ChatRequest, MemoryMode, recall_override};
+use crate::proxy::turn::{ChatRequest, MemoryMode, Requester, RetryHeaders, recall_override};
 use crate::record::{Address, Object, Reach, RequestScope, Scope, id, unexpected};
 use hyper::HeaderMap;
 use std::sync::Arc;
@@ -111,7 +110,7 @@ impl ChatTurn {
     pub(super) fn request(
         &self,
         headers: &HeaderMap,
-        keys: CallerKeys,
+        requester: Requester,
         config: &ProxyConfig,
         client: &Arc<()>,
     ) -> Result<ChatRequest> {
@@ -135,8 +134,10 @@ impl ChatTurn {
             parsed: None,
             scope: RequestScope { scope: self.scope.clone(), reach: Reach::Partition },
             client_session: None,
-            caller: Caller { keys, ..Caller::default() },
-            mode: MemoryMode::from_request(headers, settings, &self.scope)?,
+            retry: RetryHeaders::new(headers),
+            caller: Caller { keys: requester.keys, ..Caller::default() },
+            purse: requester.purse,
+            mode: MemoryMode::from_request(headers, settings, &self.scope)?.within(&requester.caller),
             overrides: recall_override(headers).into_iter().collect(),
             is_session: true,
             target: Some(self.target.clone()),

@@ -83,7 +83,7 @@ impl DocumentsApi {
             idle_timeout: self.idle_timeout,
         };
         let ReceivedForm { draft, name, user_id } = receiver.receive(head, body).await?;
-        let user_id = names.user(user_id.as_deref()).map_err(bad_request)?;
+        let user_id = names.user(user_id.as_deref())?;
         let uri = documents_of(&user_id).and_then(|above| above.join(&doc_id)).map_err(bad_request)?;
         let upload = Upload {
             doc_id: doc_id.clone(),

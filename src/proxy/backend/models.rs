@@ -26,15 +26,16 @@ impl ModelsApi {
         ModelsApi { config: config.clone(), upstream: upstream.clone() }
     }
 
-    /// The models of the providers that have a key in the settings or need none. The caller's key is sent to none of
-    /// them: only the name of a model would tell whose key it is.
-    pub(in crate::proxy) async fn list(&self) -> HttpResponse {
-        let targets = self.upstream.all().into_iter().filter(|target| match target.own_key() {
+    /// The models of the providers for which there is a key in the settings or one that is kept for the caller, or that
+    /// need none. A key that the caller sends goes to none of them: only the name of a model would tell whose it is.
+    pub(in crate::proxy) async fn list(&self, keys: &CallerKeys) -> HttpResponse {
+        let keys = &keys.kept_alone();
+        let targets = self.upstream.all().into_iter().filter(|target| match target.key(keys) {
             Ok(key) => key.is_some() || ["ollama", "custom"].contains(&target.name()),
             Err(_) => false,
         });
         let targets: Vec<Target> = targets.collect();
-        let lists = join_all(targets.iter().map(|target| self.models_of(target))).await;
+        let lists = join_all(targets.iter().map(|target| self.models_of(target, keys))).await;
         let mut models = Vec::new();
         let mut failed = Vec::new();
         for (target, list) in targets.iter().zip(lists) {
@@ -62,11 +63,11 @@ impl ModelsApi {
     }
 
     /// The models of a provider, with all that it says of them, in its order and spelling: hence no derived struct.
-    async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
+    async fn models_of(&self, target: &Target, keys: &CallerKeys) -> Result<Vec<Object>, String> {
         let address = target.sibling("models", None);
         let address = address.ok_or("its address names chat completions only")?;
         let list = async {
-            let sent = self.upstream.send(target, &address, CallerKeys::none(), RelayRequest::get()).await;
+            let sent = self.upstream.send(target, &address, keys, RelayRequest::get()).await;
             let response = sent.map_err(|failure| failure.message)?;
             if !response.status().is_success() {
                 return Err(format!("it answered {}", response.status()));

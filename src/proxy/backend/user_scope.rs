@@ -1,8 +1,9 @@
 //! The user of a request of the chat backend, whose name is the partition: that of the path; else that of a header;
-//! else that which the request's body or query names; else the proxy's own.
+//! else that which the request's body or query names; else the caller's own. A caller with a token is one of its users.
 
+use crate::access::Caller;
 use crate::error::{Error, Result};
-use crate::proxy::http::parameter;
+use crate::proxy::http::{HttpResponse, parameter, response};
 pub(super) use crate::proxy::worker::document_jobs::documents_of;
 use crate::record::{Address, Scope};
 use hyper::HeaderMap;
@@ -14,19 +15,22 @@ const USER_HEADER: &str = "x-user-id";
 pub(super) const USER_ID: &str = "user_id";
 
 /// The names of the user in a request, except in its body.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::proxy) struct UserNames {
+    caller: Caller,
     /// By the path, or a header.
     named: Option<String>,
     /// By the query.
     query: Option<String>,
-    /// Of the proxy.
-    default: String,
+    /// Of the caller; `None` if it has none of its own.
+    default: Option<String>,
 }
 
 impl UserNames {
-    /// Reads the names. `path` is the scope that the path names. Errors if a name is not UTF-8.
+    /// Reads the names. `path` is the scope that the path names, `default` that of the proxy. Errors if a name is not
+    /// UTF-8.
     pub(in crate::proxy) fn read(
+        caller: &Caller,
         path: Option<&Scope>,
         headers: &HeaderMap,
         query: Option<&str>,
@@ -41,14 +45,20 @@ impl UserNames {
             }
         }
         let query = query.map(|query| parameter(query, USER_ID)).transpose()?.flatten();
-        Ok(UserNames { named, query, default: default.partition.clone() })
+        let default = caller.own_partition(&default.partition).map(str::to_owned);
+        Ok(UserNames { caller: caller.clone(), named, query, default })
     }
 
-    /// The user, whom the request's body may name. Errors if the name cannot be a segment of an address.
-    pub(in crate::proxy) fn user(&self, body: Option<&str>) -> Result<String> {
+    /// The user, whom the request's body may name. Errors with the response if the name cannot be a segment of an
+    /// address, or is of none of the caller's users.
+    pub(in crate::proxy) fn user(&self, body: Option<&str>) -> std::result::Result<String, HttpResponse> {
         let body = body.filter(|name| !name.is_empty()).map(str::to_owned);
-        let user = self.named.clone().or(body).or(self.query.clone()).unwrap_or(self.default.clone());
-        Address::home(&user)?;
+        let user = self.named.clone().or(body).or(self.query.clone()).or(self.default.clone());
+        let Some(user) = user else { return Err(response::unnamed_partition()) };
+        if !self.caller.sees(&user) {
+            return Err(response::no_partition(&user));
+        }
+        Address::home(&user).map_err(|error| response::bad_request(&error))?;
         Ok(user)
     }
 }
@@ -66,7 +76,8 @@ mod tests {
                 map.insert(*name, value.parse().unwrap());
             }
             let path = path.map(scope);
-            UserNames::read(path.as_ref(), &map, query, &scope("own")).and_then(|names| names.user(body))
+            let names = UserNames::read(&Caller::Owner, path.as_ref(), &map, query, &scope("own")).unwrap();
+            names.user(body).map_err(|response| response.status())
         };
         let both = [(PARTITION_HEADER, "header"), (USER_HEADER, "id")];
         assert_eq!(user(Some("path"), &both, Some("user_id=q"), Some("body")).unwrap(), "path");

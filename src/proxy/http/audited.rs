@@ -1,51 +1,44 @@
 //! What a request does with the memory, as a row of the audit.
 
 use super::page_route::Page;
+use super::request_log::LoggedSender;
 use super::response::{self, HttpResponse};
 use super::route::Route;
 use crate::record::{AuditAction, AuditRow, Scope};
 use hyper::Method;
 use hyper::http::request::Parts;
-use std::net::IpAddr;
 
 /// The longest route in a row, in bytes: a client may send any path.
 const MAX_ROUTE: usize = 256;
 
-/// The address of a client, which its connection adds to each request.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::proxy) struct ClientAddress(pub(in crate::proxy) IpAddr);
-
 /// A request that the audit has.
 pub(in crate::proxy) struct AuditedRequest {
-    action: AuditAction,
+    /// `None` of a call by the Model Context Protocol, which the response tells.
+    action: Option<AuditAction>,
     /// Whether it is a turn, which passes the memory by if it has no trace.
     is_turn: bool,
     route: String,
-    address: Option<IpAddr>,
 }
 
 impl AuditedRequest {
     /// A request of a route, or for a page; `None` if it has nothing to do with what is stored.
     pub(in crate::proxy) fn of(route: &Route, page: Option<Page>, head: &Parts) -> Option<AuditedRequest> {
-        let action = match page {
-            Some(page) => action_of_page(page)?,
-            None => action(route, &head.method)?,
+        let action = match (page, route) {
+            (Some(page), _) => Some(action_of_page(page)?),
+            (None, Route::Mcp) => None,
+            (None, route) => Some(action(route, &head.method)?),
         };
-        let route_text = format!("{} {}", head.method, head.uri.path());
-        Some(AuditedRequest {
-            action,
-            is_turn: is_turn(route),
-            route: route_text[..route_text.floor_char_boundary(MAX_ROUTE)].to_owned(),
-            address: head.extensions.get::<ClientAddress>().map(|address| address.0),
-        })
+        let text = format!("{} {}", head.method, head.uri.path());
+        let text = text[..text.floor_char_boundary(MAX_ROUTE)].to_owned();
+        Some(AuditedRequest { action, is_turn: is_turn(route), route: text })
     }
 
-    /// Its row, at `now` (milliseconds since 1970, UTC), of the token of a name; in the scope that the response has,
-    /// else in `scope`. `None` of a turn that went by the memory.
+    /// Its row, at `now` (milliseconds since 1970, UTC), in the scope that the response has, else in `scope`. `None` if
+    /// it turned out to have nothing to do with what is stored.
     pub(in crate::proxy) fn row(
         self,
-        token: &str,
-        scope: Scope,
+        sender: &LoggedSender,
+        scope: Option<Scope>,
         response: &HttpResponse,
         now: i64,
     ) -> Option<AuditRow> {
@@ -53,14 +46,19 @@ impl AuditedRequest {
         if self.is_turn && trace_id.is_none() && response.status().is_success() {
             return None;
         }
+        let (action, route) = match response::call(response) {
+            Some(call) => (call.action, format!("{} {}", self.route, call.name)),
+            None => (self.action?, self.route),
+        };
+        let nowhere = || Scope { partition: String::new(), instance: String::new() };
         Some(AuditRow {
             id: String::new(),
             timestamp: now,
-            token: token.to_owned(),
-            address: self.address.map(|address| address.to_string()),
-            action: self.action,
-            route: self.route,
-            scope: response::scope(response).cloned().unwrap_or(scope),
+            token: sender.token.unwrap_or_default().to_owned(),
+            address: sender.address.map(|address| address.to_string()),
+            action,
+            route,
+            scope: response::scope(response).cloned().or(scope).unwrap_or_else(nowhere),
             status: response.status().as_u16(),
             trace_id,
             records: response::touched(response).cloned().unwrap_or_default(),

@@ -1,13 +1,17 @@
-//! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web page.
+//! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web page; and says
+//! who their caller is.
 //!
 //! A web page can make its reader's browser send requests to a server on the reader's machine. It cannot choose the
 //! headers `Origin` and `Sec-Fetch-Site`; and where its own name points to the machine (DNS rebinding), `Host` is that
 //! name. A browser sends `Origin` with requests whose answer a page reads, and `Sec-Fetch-Site` with all requests,
 //! links and images among them, to an address that is known to be the reader's machine.
 
+use super::page_logins::Login;
 use super::response::{self, HttpResponse};
+use crate::access::{Caller, LiveTokens, is_same_digest};
+use crate::cli::Diagnostics;
 use crate::config::{Secret, Settings};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::provider::CallerKeys;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -19,6 +23,7 @@ use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, StatusCode};
 use sha2::{Digest, Sha256};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// The header for the token, where `Authorization` holds a provider's key.
 const TOKEN_HEADER: &str = "x-rsv-token";
@@ -45,36 +50,71 @@ const EXPOSED_HEADERS: HeaderValue =
 
 /// Decides which requests are allowed.
 pub(in crate::proxy) struct Guard {
+    /// That of the owner.
     token: Option<Secret>,
+    tokens: LiveTokens,
+    /// The address at which people reach the server, if it is not its own.
+    public: Option<PublicAddress>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
+/// The address of a server behind another one: `https://memory.example.org`.
+struct PublicAddress {
+    origin: String,
+    host: String,
+}
+
+impl PublicAddress {
+    /// The address of the settings. Errors if it has more than a host and a port.
+    fn from_settings(settings: &Settings) -> Result<Option<PublicAddress>> {
+        const KEY: &str = "proxy.public_url";
+        let Some(text) = settings.text(KEY) else { return Ok(None) };
+        let origin = text.trim_end_matches('/').to_ascii_lowercase();
+        let authority = origin.split_once("://").and_then(|(_, rest)| rest.parse::<Authority>().ok());
+        let authority = authority.filter(|authority| !authority.as_str().contains('@'));
+        let Some(authority) = authority else {
+            return Err(Error::new(format!("{KEY}: expected an address without a path, found {text}")).hint(
+                "have the server before it pass on requests for the root, as https://memory.example.org",
+            ));
+        };
+        // A browser leaves the usual port out.
+        let usual = if origin.starts_with("https:") { ":443" } else { ":80" };
+        let origin = origin.strip_suffix(usual).unwrap_or(&origin).to_owned();
+        Ok(Some(PublicAddress { host: authority.host().to_owned(), origin }))
+    }
+}
+
 impl Guard {
-    /// Takes the token and the lists of hosts and origins from the settings.
-    pub(in crate::proxy) fn new(settings: &Settings) -> Guard {
+    /// Takes the owner's token, the public address and the lists of hosts and origins from the settings, and the other
+    /// tokens from a file. Errors name the setting, or the line.
+    pub(in crate::proxy) fn new(
+        settings: &Settings,
+        tokens: Option<PathBuf>,
+        diagnostics: &Diagnostics,
+    ) -> Result<Guard> {
         let list = |key| -> Vec<String> {
             let text = settings.text(key).unwrap_or_default().to_ascii_lowercase();
             text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
         };
-        Guard {
+        let tokens =
+            LiveTokens::new(tokens, settings.private_partitions().into_iter().collect(), diagnostics);
+        tokens.check()?;
+        Ok(Guard {
             token: settings.secret("proxy.token"),
+            tokens,
+            public: PublicAddress::from_settings(settings)?,
             hosts: list("proxy.hosts"),
             origins: list("proxy.origins"),
-        }
+        })
     }
 
-    /// Whether requests need a token.
+    /// Whether requests need a token: there are some, or there were.
     pub(in crate::proxy) fn needs_token(&self) -> bool {
-        self.token.is_some()
+        self.token.is_some() || self.tokens.are_there()
     }
 
-    /// The response to a request that is refused or is an OPTIONS; `None` for all others.
-    pub(in crate::proxy) fn response(&self, head: &Parts) -> Option<HttpResponse> {
-        self.response_by_origin(head).or_else(|| self.response_without_token(head))
-    }
-
-    /// The same, whatever token it has.
+    /// The response to a request that is refused for its host or its origin, or is an OPTIONS; `None` for all others.
     pub(in crate::proxy) fn response_by_origin(&self, head: &Parts) -> Option<HttpResponse> {
         for name in [HOST, ORIGIN] {
             if head.headers.get_all(&name).iter().nth(1).is_some() {
@@ -101,22 +141,55 @@ impl Guard {
         None
     }
 
-    /// The response to a request without the token that it needs.
-    fn response_without_token(&self, head: &Parts) -> Option<HttpResponse> {
-        (!self.has_token(&head.headers)).then(|| {
+    /// The caller of a request. Errors with the response if it needs a token and has none that holds.
+    pub(in crate::proxy) fn admit(
+        &self,
+        headers: &HeaderMap,
+        login: Option<Login>,
+        now: i64,
+    ) -> std::result::Result<Caller, HttpResponse> {
+        let caller = match self.caller(headers, now) {
+            Ok(None) => login.map_or(Ok(None), |login| self.caller_of(login, now)),
+            caller => caller,
+        };
+        caller.map_err(|_| response::tokens_unreadable())?.ok_or_else(|| {
             let text = format!("the token is missing or wrong: send it as Bearer or as {TOKEN_HEADER}");
             response::error(StatusCode::UNAUTHORIZED, "invalid_token", &text)
         })
     }
 
-    /// Whether a request has the token, or needs none.
-    pub(in crate::proxy) fn has_token(&self, headers: &HeaderMap) -> bool {
-        let has = |token| is_token_header(headers, token) || is_bearer(headers, token);
-        self.token.as_ref().is_none_or(has)
+    /// The caller by the tokens that a request has; `None` if it needs one and has none that holds.
+    fn caller(&self, headers: &HeaderMap, now: i64) -> Result<Option<Caller>> {
+        if !self.needs_token() {
+            return Ok(Some(Caller::Owner));
+        }
+        let sent = [sent(headers, TOKEN_HEADER), bearer(headers), sent(headers, ANTHROPIC_KEY_HEADER)];
+        for text in sent.into_iter().flatten() {
+            if let Some(caller) = self.caller_with(text, now)? {
+                return Ok(Some(caller));
+            }
+        }
+        Ok(None)
     }
 
-    /// Whether a text is the token.
-    pub(in crate::proxy) fn is_token(&self, text: &str) -> bool {
+    /// The caller with a text as its token; `None` if that is none that holds.
+    pub(in crate::proxy) fn caller_with(&self, text: &str, now: i64) -> Result<Option<Caller>> {
+        if self.is_token(text) {
+            return Ok(Some(Caller::Owner));
+        }
+        self.tokens.caller(text, now)
+    }
+
+    /// The caller of a login, if its token still holds.
+    fn caller_of(&self, login: Login, now: i64) -> Result<Option<Caller>> {
+        match login {
+            Login::Owner => Ok(Some(Caller::Owner)),
+            Login::Token(digest) => self.tokens.caller_of(&digest, now),
+        }
+    }
+
+    /// Whether a text is the owner's token.
+    fn is_token(&self, text: &str) -> bool {
         self.token.as_ref().is_some_and(|token| is_equal(text, token.expose()))
     }
 
@@ -126,10 +199,19 @@ impl Guard {
         sites.next().is_some_and(|site| site == "same-origin") && sites.next().is_none()
     }
 
-    /// The caller's keys for providers, without the proxy's token.
-    pub(in crate::proxy) fn caller_keys(&self, headers: &HeaderMap) -> CallerKeys {
+    /// The keys for providers that a request has, without tokens of the proxy, and those that are kept for its caller.
+    pub(in crate::proxy) fn caller_keys(&self, headers: &HeaderMap, caller: &Caller) -> CallerKeys {
         let secret = |key: Option<&str>| key.filter(|key| !self.is_token(key)).map(Secret::new);
-        CallerKeys::new(secret(bearer(headers)), secret(sent(headers, ANTHROPIC_KEY_HEADER)))
+        let keys = CallerKeys::new(secret(bearer(headers)), secret(sent(headers, ANTHROPIC_KEY_HEADER)));
+        keys.keeping(caller.keys())
+    }
+
+    /// Whether a request came by the public address, and that is encrypted.
+    pub(in crate::proxy) fn is_encrypted(&self, head: &Parts) -> bool {
+        let is_public = |public: &PublicAddress| {
+            public.origin.starts_with("https:") && requested_host(head).as_ref() == Some(&public.host)
+        };
+        self.public.as_ref().is_some_and(is_public)
     }
 
     /// Adds the headers that let a page read the response, if its origin is listed (CORS).
@@ -156,7 +238,8 @@ impl Guard {
     fn is_own_host(&self, host: &str) -> bool {
         let number = host.trim_start_matches('[').trim_end_matches(']').parse();
         let is_number = number.is_ok_and(|number| self.needs_token() || !is_loopback_alias(number));
-        host == "localhost" || is_number || self.hosts.iter().any(|name| name == host)
+        let is_public = self.public.as_ref().is_some_and(|public| public.host == host);
+        host == "localhost" || is_number || is_public || self.hosts.iter().any(|name| name == host)
     }
 
     /// Whether requests of an origin are allowed. A web page's must be listed, or be the proxy's own; programs that are
@@ -167,7 +250,8 @@ impl Guard {
             let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
             host.is_some_and(|host| origin == format!("http://{}", host.to_ascii_lowercase()))
         };
-        !is_page || self.lists_origin(origin) || is_own()
+        let is_public = self.public.as_ref().is_some_and(|public| public.origin == origin);
+        !is_page || is_public || self.lists_origin(origin) || is_own()
     }
 
     /// Whether a request is allowed by the site of the page that makes the browser send it. That of an image or a link
@@ -219,14 +303,6 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
 }
 
-fn is_bearer(headers: &HeaderMap, token: &Secret) -> bool {
-    bearer(headers).is_some_and(|key| is_equal(key, token.expose()))
-}
-
-fn is_token_header(headers: &HeaderMap, token: &Secret) -> bool {
-    sent(headers, TOKEN_HEADER).is_some_and(|sent| is_equal(sent, token.expose()))
-}
-
 /// The value of a header, without blanks around it.
 fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
     headers.get(HeaderName::from_static(name))?.to_str().ok().map(str::trim)
@@ -235,11 +311,6 @@ fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
 /// Compares two texts in a time that does not depend on where they differ: by their digests, to the last byte.
 fn is_equal(one: &str, other: &str) -> bool {
     is_same_digest(&Sha256::digest(one).into(), &Sha256::digest(other).into())
-}
-
-/// Compares two digests, to the last byte.
-pub(super) fn is_same_digest(one: &[u8; 32], other: &[u8; 32]) -> bool {
-    one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 
 #[cfg(test)]

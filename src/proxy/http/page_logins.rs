@@ -1,7 +1,7 @@
 //! The browsers that were given the token in a page. Each has a cookie with a random id, which says nothing of the
 //! token; the process keeps its digest until the browser logs out, or the process ends.
 
-use super::guard::is_same_digest;
+use crate::access::{Caller, is_same_digest};
 use crate::error::{Context, Result};
 use crate::record::hexadecimal;
 use hyper::HeaderMap;
@@ -16,39 +16,49 @@ const NAME: &str = "rsv-page";
 /// The most logins; the oldest ends when there is another.
 const MAX_LOGINS: usize = 64;
 
-/// The logins that have not ended.
+/// Whose token a browser was given.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::proxy) enum Login {
+    Owner,
+    /// A token of the file, by its digest: it may be revoked meanwhile.
+    Token([u8; 32]),
+}
+
+/// The digests of the ids of the logins that have not ended, with whose they are.
 #[derive(Default)]
-pub(in crate::proxy) struct PageLogins(Mutex<VecDeque<[u8; 32]>>);
+pub(in crate::proxy) struct PageLogins(Mutex<VecDeque<([u8; 32], Login)>>);
 
 impl PageLogins {
-    /// Begins a login; returns the value of `Set-Cookie`, for the pages below a path alone. Errors if the system has no
-    /// random numbers.
-    pub(in crate::proxy) fn begin(&self, path: &str) -> Result<String> {
+    /// Begins the login of a caller; returns the value of `Set-Cookie`, for the pages below a path alone. A browser sends
+    /// the cookie by encrypted connections alone if it comes by one. Errors if the system has no random numbers.
+    pub(in crate::proxy) fn begin(&self, caller: &Caller, path: &str, is_encrypted: bool) -> Result<String> {
         let mut id = [0; 32];
         getrandom::fill(&mut id).context("cannot make a random number")?;
         let id = hexadecimal(&id);
         let mut logins = self.logins();
         logins.truncate(MAX_LOGINS - 1);
-        logins.push_front(digest(&id));
-        Ok(format!("{NAME}={id}; Path={path}; HttpOnly; SameSite=Strict"))
+        logins.push_front((digest(&id), caller.digest().map_or(Login::Owner, Login::Token)));
+        let secure = if is_encrypted { "; Secure" } else { "" };
+        Ok(format!("{NAME}={id}; Path={path}; HttpOnly; SameSite=Strict{secure}"))
     }
 
-    /// Whether a request has the cookie of a login.
-    pub(in crate::proxy) fn has(&self, headers: &HeaderMap) -> bool {
+    /// The login of which a request has the cookie.
+    pub(in crate::proxy) fn find(&self, headers: &HeaderMap) -> Option<Login> {
         let logins = self.logins();
-        sent(headers).any(|id| logins.iter().any(|login| is_same_digest(login, &id)))
+        let find = |id| logins.iter().find(|(known, _)| is_same_digest(known, &id)).map(|(_, login)| *login);
+        sent(headers).find_map(find)
     }
 
     /// Ends the login of a request; returns the value of `Set-Cookie` that removes the cookie.
     pub(in crate::proxy) fn end(&self, headers: &HeaderMap, path: &str) -> String {
         let mut logins = self.logins();
         for id in sent(headers) {
-            logins.retain(|login| !is_same_digest(login, &id));
+            logins.retain(|(known, _)| !is_same_digest(known, &id));
         }
         format!("{NAME}=; Path={path}; Max-Age=0; HttpOnly; SameSite=Strict")
     }
 
-    fn logins(&self) -> MutexGuard<'_, VecDeque<[u8; 32]>> {
+    fn logins(&self) -> MutexGuard<'_, VecDeque<([u8; 32], Login)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,15 +86,19 @@ mod tests {
     #[test]
     fn a_login_holds_until_it_ends_and_the_oldest_makes_room() {
         let logins = PageLogins::default();
-        let cookie = |set: String| set.split(';').next().unwrap().to_owned();
-        let first = headers(&format!("other=1; {}", cookie(logins.begin("/memory").unwrap())));
-        assert!(logins.has(&first) && !logins.has(&headers("rsv-page=")) && !logins.has(&HeaderMap::new()));
-        let second = headers(&cookie(logins.begin("/memory").unwrap()));
+        let begin = || {
+            let set = logins.begin(&Caller::Owner, "/memory", false).unwrap();
+            set.split(';').next().unwrap().to_owned()
+        };
+        let has = |headers: &HeaderMap| logins.find(headers) == Some(Login::Owner);
+        let first = headers(&format!("other=1; {}", begin()));
+        assert!(has(&first) && !has(&headers("rsv-page=")) && !has(&HeaderMap::new()));
+        let second = headers(&begin());
         assert_eq!(logins.end(&second, "/memory").split(';').next(), Some("rsv-page="));
-        assert!(logins.has(&first) && !logins.has(&second));
+        assert!(has(&first) && !has(&second));
         for _ in 0..MAX_LOGINS {
-            logins.begin("/memory").unwrap();
+            begin();
         }
-        assert!(!logins.has(&first));
+        assert!(!has(&first));
     }
 }

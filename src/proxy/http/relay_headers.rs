@@ -1,5 +1,6 @@
 //! Selects the headers to relay: from a client's request to a provider, and from a provider's answer to the client.
 
+use crate::access;
 use crate::forward::Caller;
 use crate::http::{RelayRequest, accepted_encodings};
 use crate::provider::CallerKeys;
@@ -55,7 +56,17 @@ pub(in crate::proxy) fn passing(head: &Parts, body: Bytes) -> RelayRequest {
         REQUEST_HEADERS.contains(&name) || REQUEST_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     };
     retain(&mut headers, is_relayed);
+    let holders = headers.iter().filter(|(_, value)| access::holds_token(value.as_bytes()));
+    let holders: Vec<HeaderName> = holders.map(|(name, _)| name.clone()).collect();
+    for name in &holders {
+        headers.remove(name);
+    }
     RelayRequest { method: head.method.clone(), headers, body }
+}
+
+/// The query of a client's request that is relayed: one without a token of the proxy.
+pub(in crate::proxy) fn query(head: &Parts) -> Option<&str> {
+    head.uri.query().filter(|query| !access::holds_token(query.as_bytes()))
 }
 
 /// Restricts the encodings of the answer to those that the client accepts and rsv can decode.
@@ -74,7 +85,7 @@ pub(in crate::proxy) fn caller(head: &Parts, keys: CallerKeys) -> Caller {
     for name in [ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE] {
         headers.remove(name);
     }
-    let query = head.uri.query().map(str::to_owned);
+    let query = query(head).map(str::to_owned);
     Caller { keys, encodings: encodings.map(str::to_owned), headers, query }
 }
 

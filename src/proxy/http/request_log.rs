@@ -5,6 +5,7 @@ use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
 use crate::record::{Object, Scope};
 use hyper::http::request::Parts;
+use std::net::IpAddr;
 use std::time::Instant;
 
 /// The format of the log.
@@ -40,6 +41,13 @@ pub(in crate::proxy) struct LoggedRequest {
     path: String,
 }
 
+/// Who sends a request.
+pub(in crate::proxy) struct LoggedSender<'a> {
+    pub(in crate::proxy) address: Option<IpAddr>,
+    /// The name of its token.
+    pub(in crate::proxy) token: Option<&'a str>,
+}
+
 impl LoggedRequest {
     /// A request that begins now.
     pub(in crate::proxy) fn begin(head: &Parts) -> LoggedRequest {
@@ -58,6 +66,7 @@ impl RequestLog {
     pub(in crate::proxy) fn write(
         &self,
         request: &LoggedRequest,
+        sender: &LoggedSender,
         scope: Option<&Scope>,
         response: &HttpResponse,
     ) {
@@ -72,6 +81,12 @@ impl RequestLog {
         line.set_text("path", &request.path);
         line.set("status", status.to_string());
         line.set("ms", ms.to_string());
+        if let Some(address) = sender.address {
+            line.set_text("client", &address.to_string());
+        }
+        if let Some(token) = sender.token {
+            line.set_text("token", token);
+        }
         if let Some(scope) = scope {
             line.set_text("partition", &scope.partition);
             line.set_text("instance", &scope.instance);

@@ -2,9 +2,11 @@
 //! Ollama's, which is a text.
 
 use super::relay_headers;
+use crate::access::{Caller, Right};
 use crate::api::Api;
 use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
+use crate::mcp::AuditedCall;
 use crate::record::{Object, Scope, TouchedRecords, quote};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -14,6 +16,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue,
+    RETRY_AFTER,
 };
 use hyper::{HeaderMap, Response, StatusCode};
 use std::convert::Infallible;
@@ -35,6 +38,10 @@ struct ErrorMessage {
 /// The trace of the turn that a response answers, for the log.
 #[derive(Clone)]
 struct ResponseTrace(String);
+
+/// The call of the Model Context Protocol that a response answers, for the audit.
+#[derive(Clone)]
+struct AnsweredCall(AuditedCall);
 
 /// The scope that a request read or changed, for the audit.
 #[derive(Clone)]
@@ -83,6 +90,16 @@ pub(in crate::proxy) fn touching(mut response: HttpResponse, records: TouchedRec
 /// The records that a request read or changed, as far as they are known.
 pub(super) fn touched(response: &HttpResponse) -> Option<&TouchedRecords> {
     response.extensions().get()
+}
+
+/// Remembers the call of the Model Context Protocol that a response answers.
+pub(in crate::proxy) fn set_call(response: &mut HttpResponse, call: AuditedCall) {
+    response.extensions_mut().insert(AnsweredCall(call));
+}
+
+/// The call of the Model Context Protocol that a response answers, if it answers one.
+pub(super) fn call(response: &HttpResponse) -> Option<&AuditedCall> {
+    response.extensions().get::<AnsweredCall>().map(|call| &call.0)
 }
 
 /// Remembers the scope that a request read or changed, where neither its path nor its headers name it.
@@ -268,6 +285,40 @@ pub(in crate::proxy) fn set_header(response: &mut HttpResponse, name: &'static s
     if let Ok(value) = HeaderValue::from_str(&value) {
         response.headers_mut().insert(HeaderName::from_static(name), value);
     }
+}
+
+/// The response to a request for a partition that does not exist for its caller, whether or not it does for others.
+pub(in crate::proxy) fn no_partition(name: &str) -> HttpResponse {
+    error(StatusCode::NOT_FOUND, "not_found", &format!("there is no partition {name}"))
+}
+
+/// The response to a request that names no partition, of a caller who has none of its own.
+pub(in crate::proxy) fn unnamed_partition() -> HttpResponse {
+    bad_request(&Error::new(
+        "the request names no partition: use an address that begins with /partition/NAME, or x-rsv-partition",
+    ))
+}
+
+/// The response while the file of the tokens cannot be read, the reason for which is the server's own matter.
+pub(in crate::proxy) fn tokens_unreadable() -> HttpResponse {
+    let text = "the tokens of this server cannot be read now";
+    error(StatusCode::SERVICE_UNAVAILABLE, "tokens_unreadable", text)
+}
+
+/// The response to a caller who has spent its budget, and has a new one in so many seconds.
+pub(in crate::proxy) fn budget_spent(text: &str, wait: u64) -> HttpResponse {
+    let mut response = error(StatusCode::TOO_MANY_REQUESTS, "budget_spent", text);
+    response.headers_mut().insert(RETRY_AFTER, wait.into());
+    // The clients of OpenAI and Anthropic would ask again at once.
+    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    response
+}
+
+/// The response to a caller who lacks a right.
+pub(in crate::proxy) fn forbidden(caller: &Caller, right: Right) -> HttpResponse {
+    let name = caller.name().unwrap_or_default();
+    let text = format!("the token {name} has no right to this: it needs '{}'", right.name());
+    error(StatusCode::FORBIDDEN, "forbidden", &text)
 }
 
 /// The response if a thread or a task did not finish.

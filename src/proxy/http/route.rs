@@ -71,6 +71,8 @@ pub(in crate::proxy) enum Route {
     ChatPage,
     /// A page of the memory, which people look at.
     Page(Page),
+    /// The Model Context Protocol.
+    Mcp,
     Health,
     Metrics,
     /// The root, which clients probe.
@@ -113,6 +115,7 @@ impl Route {
             (true, other) => Route::Other(rest_of(other)),
             (false, ["health"]) => Route::Health,
             (false, ["metrics"]) => Route::Metrics,
+            (false, ["mcp"]) => Route::Mcp,
             (false, ["chat"]) => Route::ChatPage,
             (false, ["memory", page @ ..]) => Page::parse(page).map_or(Route::Unknown, Route::Page),
             (false, ["api", part, ..]) if BACKEND_PARTS.contains(part) => backend(&rest[1..])?,
@@ -269,6 +272,7 @@ mod tests {
             ("/api/documents/upload", Route::Upload),
             ("/api/documents/d", Route::Document("d".into())),
             ("/api/documents/../d", Route::Unknown),
+            ("/mcp", Route::Mcp),
             ("/chat", Route::ChatPage),
             ("/memory", Route::Page(Page::Home)),
             ("/memory/search", Route::Page(Page::Search)),

@@ -5,7 +5,7 @@ use super::shown::Shown;
 use crate::error::Result;
 use crate::picture::escaped;
 use crate::proxy::http::Page;
-use crate::record::{ScopeSummary, Scopes};
+use crate::record::ScopeSummary;
 use crate::store::{Select, Store};
 use crate::text::counted;
 use std::collections::BTreeMap;
@@ -20,17 +20,20 @@ struct Partition {
     last: Option<i64>,
 }
 
-/// The partitions, of a caller who may see all.
+/// The partitions that a caller may see.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown> {
     let mut partitions: BTreeMap<String, Partition> = BTreeMap::new();
     for (scope, _) in store.scopes(None)? {
         partitions.entry(scope.partition).or_default();
     }
-    for ScopeSummary { scope, messages, last, .. } in store.summarize(&Select::messages(Scopes::All))? {
-        let partition = partitions.entry(scope.partition).or_default();
-        partition.conversations += 1;
-        partition.messages += messages;
-        partition.last = partition.last.max(Some(last));
+    partitions.retain(|name, _| request.sees(name));
+    for scopes in request.each_scopes(store)? {
+        for ScopeSummary { scope, messages, last, .. } in store.summarize(&Select::messages(scopes))? {
+            let partition = partitions.entry(scope.partition).or_default();
+            partition.conversations += 1;
+            partition.messages += messages;
+            partition.last = partition.last.max(Some(last));
+        }
     }
     let mut sorted: Vec<(String, Partition)> = partitions.into_iter().collect();
     sorted.sort_by_key(|(_, partition)| std::cmp::Reverse(partition.last));

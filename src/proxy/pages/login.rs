@@ -23,16 +23,15 @@ impl PagesApi {
         };
         let value = |name| parameter(&form, name).ok().flatten().unwrap_or_default();
         let to = Some(value("to")).filter(|to| is_below(to, &request.home())).unwrap_or(request.home());
-        if !guard.is_token(value("token").trim()) {
-            return if guard.needs_token() {
-                self.shell.login_again(request, &to, true)
-            } else {
-                redirect(&to)
-            };
-        }
+        let caller = match guard.caller_with(value("token").trim(), request.now) {
+            Ok(Some(caller)) => caller,
+            Ok(None) if guard.needs_token() => return self.shell.login_again(request, &to, true),
+            Ok(None) => return redirect(&to),
+            Err(_) => return response::tokens_unreadable(),
+        };
         // The cookie that the browser had may be of an earlier login.
         self.logins.end(&head.headers, &request.home());
-        match self.logins.begin(&request.home()) {
+        match self.logins.begin(&caller, &request.home(), guard.is_encrypted(head)) {
             Ok(cookie) => with_cookie(redirect(&to), &cookie),
             Err(error) => response::unavailable("unavailable", &error),
         }

@@ -83,6 +83,9 @@ pub(super) fn beginning(text: &str, bytes: usize) -> &str {
 
 /// The forms that forget a message, or its turn. Without a script, the summary is the question before it.
 fn forget(request: &PageRequest, message: &StoredRecord) -> String {
+    if !request.may_forget() {
+        return String::new();
+    }
     let instance = &message.scope.instance;
     let mut forms = form(request, (instance, "id", &message.id), "message", "Forget this message");
     if !message.trace_id.is_empty() {
@@ -93,6 +96,9 @@ fn forget(request: &PageRequest, message: &StoredRecord) -> String {
 
 /// The form that forgets a whole conversation.
 pub(super) fn forget_conversation(request: &PageRequest, instance: &str) -> String {
+    if !request.may_forget() {
+        return String::new();
+    }
     let form = form(request, (instance, "all", "1"), "conversation", "Forget all of its messages");
     format!("<details class=\"tools\"><summary>Forget this conversation…</summary>{form}</details>\n")
 }

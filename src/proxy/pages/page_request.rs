@@ -1,14 +1,17 @@
 //! A request for a page: who looks, at which part of the memory, and the addresses of what is linked to.
 
+use crate::access::{Caller, Right};
 use crate::cli;
 use crate::error::{Error, Result};
 use crate::proxy::http::{Page, all_parameters};
 use crate::proxy::visibility::{Visibility, visible_to};
 use crate::record::{Reach, RequestScope, Scope, Scopes, time};
+use crate::store::Store;
 use crate::view;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::collections::BTreeSet;
 
 /// The characters that stay as they are in an address.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
@@ -22,6 +25,7 @@ pub(in crate::proxy) struct PageRequest {
     prefix: String,
     /// The scope that the request names, in its address or its headers.
     named: Option<RequestScope>,
+    caller: Caller,
     /// The parameters of the query that are not empty.
     parameters: Vec<(String, String)>,
     pub(super) zone: TimeZone,
@@ -49,37 +53,74 @@ impl PageRequest {
             return Err(Error::new(format!("{name}: expected a number, found {value}")));
         }
         let prefix = in_path.map(prefix).unwrap_or_default();
-        Ok(PageRequest { prefix, named, parameters, zone: cli::zone(), now, has_token: false })
+        let (zone, caller) = (cli::zone(), Caller::Owner);
+        Ok(PageRequest { prefix, named, caller, parameters, zone, now, has_token: false })
     }
 
-    /// The same at a server that has a token or none.
-    pub(super) fn with_token(self, has_token: bool) -> PageRequest {
-        PageRequest { has_token, ..self }
+    /// The same of a caller, at a server that has a token or none.
+    pub(super) fn of(self, caller: Caller, has_token: bool) -> PageRequest {
+        PageRequest { caller, has_token, ..self }
+    }
+
+    fn visibility(&self) -> Visibility {
+        visible_to(&self.caller, self.named.as_ref())
     }
 
     /// Whether its query names a partition that the caller may not see.
     pub(super) fn is_foreign(&self) -> bool {
-        self.parameter("p").is_some_and(|name| !visible_to(self.named.as_ref()).includes(name))
+        self.parameter("p").is_some_and(|name| !self.sees(name))
     }
 
-    /// Whether the caller may see every partition.
+    /// Whether the caller may see a partition.
+    pub(super) fn sees(&self, partition: &str) -> bool {
+        self.visibility().includes(partition)
+    }
+
+    /// Whether the caller may see more than one partition.
+    pub(super) fn sees_others(&self) -> bool {
+        self.named.is_none() && self.caller.only_partition().is_none()
+    }
+
+    /// Whether the caller may see the whole store.
     pub(super) fn sees_all(&self) -> bool {
-        visible_to(self.named.as_ref()) == Visibility::Everything
+        self.visibility().includes_all()
     }
 
-    /// The partition that is looked at: that of the query, else that of the scope of the request.
+    /// Whether the caller may remove what it sees.
+    pub(super) fn may_forget(&self) -> bool {
+        self.caller.has(Right::Forget)
+    }
+
+    /// The partition that is looked at: that of the query, else that of the scope of the request, else the only one of
+    /// the caller.
     pub(super) fn partition(&self) -> Option<&str> {
         let named = self.named.as_ref().map(|named| named.scope.partition.as_str());
-        self.parameter("p").or(named)
+        self.parameter("p").or(named).or(self.caller.only_partition())
     }
 
-    /// All that the caller may see of the partition that is looked at, or of all of them.
+    /// All that the caller may see of the partition that is looked at; `None` where it is none in particular.
+    fn scopes_of_partition(&self) -> Option<Scopes> {
+        let of_partition = |partition: &str| Scopes::Partition(partition.to_owned());
+        let named = self.named.as_ref().map(RequestScope::scopes);
+        named.or(self.partition().map(of_partition))
+    }
+
+    /// All that the caller may see of the partition that is looked at, or of the whole store if it may see all of that.
     pub(super) fn scopes(&self) -> Scopes {
-        match (&self.named, self.partition()) {
-            (Some(named), _) => named.scopes(),
-            (None, Some(partition)) => Scopes::Partition(partition.to_owned()),
-            (None, None) => Scopes::All,
+        // No partition has an empty name.
+        let whole = if self.caller.sees_all() { Scopes::All } else { Scopes::Partition(String::new()) };
+        self.scopes_of_partition().unwrap_or(whole)
+    }
+
+    /// The same, one by one where the caller sees some partitions of the store.
+    pub(super) fn each_scopes(&self, store: &mut dyn Store) -> Result<Vec<Scopes>> {
+        if self.caller.sees_all() || self.partition().is_some() {
+            return Ok(vec![self.scopes()]);
         }
+        let partitions: BTreeSet<String> =
+            store.scopes(None)?.into_iter().map(|(scope, _)| scope.partition).collect();
+        let own = partitions.into_iter().filter(|partition| self.caller.sees(partition));
+        Ok(own.map(Scopes::Partition).collect())
     }
 
     /// The scope of the conversation that the query names, if the caller may see it.

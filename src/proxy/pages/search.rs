@@ -10,7 +10,7 @@ use crate::picture::{attribute, escaped};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::Page;
 use crate::proxy::worker::SharedEmbedder;
-use crate::record::{DOCUMENT, Hit, MEMORY, MESSAGE, RecordKind, Role, Scope, StoredRecord, URI};
+use crate::record::{DOCUMENT, Hit, MEMORY, MESSAGE, RecordKind, Role, Scope, Scopes, StoredRecord, URI};
 use crate::search::{self, Ranking, Request, Searcher};
 use crate::store::{self, Select, Store};
 use crate::text::{Occur, Term, counted, occurrences, quotation};
@@ -59,9 +59,10 @@ struct Filters {
 /// The form, and the hits if there is a question; for the script of the page, the hits alone.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, parts: &SearchParts) -> Result<Shown> {
     let filters = Filters::read(request);
-    let Results { count, list, hits } = match filters.selection(request) {
+    let scopes = request.each_scopes(store)?;
+    let Results { count, list, hits } = match filters.selections(request, scopes) {
         Ok(_) if Term::parse(&filters.question).is_empty() => Results::default(),
-        Ok(which) => results(store, request, &filters, which, parts)?,
+        Ok(all) => results(store, request, &filters, &all, parts)?,
         Err(error) => {
             let list = format!("<p role=\"alert\">{}</p>\n", escaped(&error.to_string()));
             Results { list, ..Results::default() }
@@ -95,9 +96,10 @@ impl Filters {
         }
     }
 
-    /// The records to search. Errors if a day cannot be read.
-    fn selection(&self, request: &PageRequest) -> Result<Select> {
-        let kinds = KINDS.into_iter().filter(|kind| self.kind.is_empty() || kind.name == self.kind).collect();
+    /// The records to search, by their scopes. Errors if a day cannot be read.
+    fn selections(&self, request: &PageRequest, scopes: Vec<Scopes>) -> Result<Vec<Select>> {
+        let kinds: Vec<&RecordKind> =
+            KINDS.into_iter().filter(|kind| self.kind.is_empty() || kind.name == self.kind).collect();
         let start = |name: &str, text: &str, days: i64| {
             let day: Option<Date> = text.parse().ok();
             let day = day.and_then(|day| day.checked_add(days.days()).ok());
@@ -108,11 +110,9 @@ impl Filters {
         let when = |name, text: &str, days| {
             if text.is_empty() { Ok(None) } else { start(name, text, days).map(Some) }
         };
-        Ok(Select {
-            since: when("from", &self.from, 0)?,
-            until: when("to", &self.to, 1)?.map(|end| end - 1),
-            ..Select::records(kinds, request.scopes())
-        })
+        let (since, until) = (when("from", &self.from, 0)?, when("to", &self.to, 1)?.map(|end| end - 1));
+        let of = |scopes| Select { since, until, ..Select::records(kinds.clone(), scopes) };
+        Ok(scopes.into_iter().map(of).collect())
     }
 
     /// Whether a record is from the program that was named.
@@ -122,7 +122,7 @@ impl Filters {
     }
 
     fn form(&self, request: &PageRequest) -> String {
-        let everywhere = if request.sees_all() && request.partition().is_some() {
+        let everywhere = if request.sees_others() && request.partition().is_some() {
             let address = request.link_in("", Page::Search, &[("q", &self.question)]);
             format!("<a href=\"{}\">Search all partitions</a>", escaped(&address))
         } else {
@@ -179,29 +179,34 @@ fn results(
     store: &mut dyn Store,
     request: &PageRequest,
     filters: &Filters,
-    which: Select,
+    all: &[Select],
     parts: &SearchParts,
 ) -> Result<Results> {
     let ProxyConfig { settings, diagnostics, clock, .. } = &*parts.config;
     let admits = |hit: &Hit| filters.admits(&hit.record);
-    let mut search = Request::new(&*filters.question, which.clone(), filters.limit);
-    search.options.admits = &admits;
-    search.options.clock = *clock;
-    if filters.by_meaning {
-        (search.ranking, search.fallback) = (Some(Ranking::Auto), Some(Occur::Any));
-    }
     let embedder =
         filters.by_meaning.then(|| parts.embedder.follow(store).and_then(|()| parts.embedder.get()));
     let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder).without_catch_up();
-    let hits = searcher.run(store, &search)?.hits;
+    let (mut hits, mut by_title) = (Vec::new(), Vec::new());
+    let finds_titles = filters.source.is_empty() && filters.kind.is_empty();
+    for which in all {
+        let mut search = Request::new(&*filters.question, which.clone(), filters.limit);
+        search.options.admits = &admits;
+        search.options.clock = *clock;
+        if filters.by_meaning {
+            (search.ranking, search.fallback) = (Some(Ranking::Auto), Some(Occur::Any));
+        }
+        hits.extend(searcher.run(store, &search)?.hits);
+        if finds_titles {
+            by_title.extend(search::title_hits(store, &filters.question, which, &BTreeSet::new())?);
+        }
+    }
+    if all.len() > 1 {
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(filters.limit);
+    }
     let known: BTreeSet<Scope> = hits.iter().map(|hit| hit.record.scope.clone()).collect();
     let mut titles = store::titles(store, &known)?;
-    let finds_titles = filters.source.is_empty() && filters.kind.is_empty();
-    let by_title = if finds_titles {
-        search::title_hits(store, &filters.question, &which, &BTreeSet::new())?
-    } else {
-        Vec::new()
-    };
     titles
         .extend(by_title.iter().map(|hit| (hit.record.scope.clone(), hit.record.shown_text().into_owned())));
     let terms = Term::parse(&filters.question);

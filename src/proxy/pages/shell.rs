@@ -96,11 +96,15 @@ impl Shell {
 
     /// The same after a text that was not the token, for the page at an address.
     pub(super) fn login_again(&self, request: &PageRequest, to: &str, was_wrong: bool) -> HttpResponse {
-        let wrong = if was_wrong { "<p role=\"alert\">This is not the token.</p>\n" } else { "" };
+        let wrong = if was_wrong {
+            "<p role=\"alert\">This is no token of this server, or it does not hold any more.</p>\n"
+        } else {
+            ""
+        };
         let body = format!(
             "<h1>Log in</h1>\n{wrong}<form method=\"post\" action=\"{}\" class=\"login\">\n\
              <input type=\"hidden\" name=\"to\" value=\"{}\">\n\
-             <label for=\"token\">The token of this server (<code>proxy.token</code>)</label>\n\
+             <label for=\"token\">A token of this server</label>\n\
              <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n\
              <button>Log in</button>\n</form>\n",
             escaped(&request.path(Page::LogIn)),
@@ -131,7 +135,7 @@ impl Shell {
     /// The names of the server and the partition, the ways to their pages, and a search.
     fn header(&self, page: Page, request: &PageRequest) -> String {
         let mut path = vec![format!("<a href=\"{}\">rsv</a>", escaped(&request.home()))];
-        if let Some(partition) = request.partition().filter(|_| request.sees_all()) {
+        if let Some(partition) = request.partition().filter(|_| request.sees_others()) {
             let address = request.link(Page::Conversations, &[]);
             path.push(format!("<a href=\"{}\">{}</a>", escaped(&address), escaped(partition)));
         } else if let Some(partition) = request.partition() {
@@ -146,7 +150,10 @@ impl Shell {
                 (Page::Calendar, "Calendar"),
                 (Page::Search, "Search"),
             ],
-            None => &[(Page::Home, "Partitions"), (Page::Calendar, "Calendar"), (Page::Search, "Search")],
+            None if request.sees_all() => {
+                &[(Page::Home, "Partitions"), (Page::Calendar, "Calendar"), (Page::Search, "Search")]
+            }
+            None => &[(Page::Home, "Partitions"), (Page::Search, "Search")],
         };
         let at = match page {
             Page::Home if request.partition().is_some() => Page::Conversations,

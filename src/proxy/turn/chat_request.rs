@@ -1,12 +1,15 @@
 //! A request for a turn as its client sent it, in OpenAI's format or in Ollama's.
 
 use super::memory_mode::MemoryMode;
+use super::stored_attempts::RetryHeaders;
+use crate::access;
 use crate::api::{self, Api};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::forward::Caller;
 use crate::provider::CallerKeys;
 use crate::proxy::http::{relay_headers, request_body};
+use crate::proxy::worker::Purse;
 use crate::record::{Address, Object, RequestScope};
 use hyper::HeaderMap;
 use hyper::http::request::Parts;
@@ -27,6 +30,16 @@ pub(in crate::proxy) struct Override {
     pub(super) value: String,
 }
 
+/// Who sends a request, and what it may be sent on with.
+#[derive(Clone)]
+pub(in crate::proxy) struct Requester {
+    pub(in crate::proxy) caller: access::Caller,
+    /// For providers.
+    pub(in crate::proxy) keys: CallerKeys,
+    /// What it spends from, if it has a budget.
+    pub(in crate::proxy) purse: Option<Purse>,
+}
+
 /// A request for a turn.
 pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) api: Api,
@@ -36,7 +49,10 @@ pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) scope: RequestScope,
     /// The session of the client's program, if a header names it.
     pub(in crate::proxy) client_session: Option<String>,
+    pub(in crate::proxy) retry: RetryHeaders,
     pub(in crate::proxy) caller: Caller,
+    /// What its requester spends from, if it has a budget.
+    pub(in crate::proxy) purse: Option<Purse>,
     pub(in crate::proxy) mode: MemoryMode,
     pub(in crate::proxy) overrides: Vec<Override>,
     /// Whether the scope is a session that the request continues.
@@ -48,24 +64,25 @@ pub(in crate::proxy) struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Parses a request for chat completions. `keys` are the caller's; `client` lives as long as the client
-    /// waits. Errors name the member or the header at fault.
+    /// Parses a request for chat completions; `client` lives as long as the client waits. Errors name the member or the header at fault.
     pub(in crate::proxy) fn parse(
         head: &Parts,
         body: &[u8],
         scope: RequestScope,
-        keys: CallerKeys,
+        requester: Requester,
         settings: &Settings,
         client: &Arc<()>,
     ) -> Result<ChatRequest> {
-        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope)?;
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope)?.within(&requester.caller);
         Ok(ChatRequest {
             api: Api::Chat,
             body: request_body::parse(body)?,
             parsed: None,
             scope,
             client_session: client_session(&head.headers),
-            caller: relay_headers::caller(head, keys),
+            retry: RetryHeaders::new(&head.headers),
+            caller: relay_headers::caller(head, requester.keys),
+            purse: requester.purse,
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
             is_session: false,

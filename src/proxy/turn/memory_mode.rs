@@ -1,5 +1,6 @@
 //! Whether memory recalls and stores for a request: by the header `x-rsv-memory`, else by the partition's settings.
 
+use crate::access::{Caller, Right};
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::record::Scope;
@@ -45,6 +46,18 @@ impl MemoryMode {
         mode.map(|(_, mode)| *mode).ok_or_else(|| {
             Error::new(format!("{MEMORY_HEADER}: expected full or readonly or store or off, found {word}"))
         })
+    }
+
+    /// The part of it that a caller may have.
+    pub(in crate::proxy) fn within(self, caller: &Caller) -> MemoryMode {
+        let (recalls, stores) =
+            (self.recalls() && caller.has(Right::Read), self.stores() && caller.has(Right::Write));
+        match (recalls, stores) {
+            (true, true) => MemoryMode::Full,
+            (true, false) => MemoryMode::Readonly,
+            (false, true) => MemoryMode::Store,
+            (false, false) => MemoryMode::Off,
+        }
     }
 
     /// The name of the mode.

@@ -124,7 +124,7 @@ impl OllamaApi {
         let passing = relay_headers::readable(relay_headers::passing(head, sent.to_json().into()));
         let started_at = self.config.clock.now();
         let target = self.upstream.ollama()?;
-        let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
+        let address = upstream::ollama_address(target.address(), method.name(), relay_headers::query(head));
         forward::log_detail(&self.config.diagnostics, "the request to", &target, &passing.body, None);
         let sent = self.upstream.send_with_retries(&target, &address, CallerKeys::none(), passing);
         let answered = self.config.metrics.timed(TurnStep::Provider, sent).await?;
@@ -152,7 +152,7 @@ impl OllamaApi {
     /// Relays a request to Ollama without its `rsv` member.
     pub(in crate::proxy) async fn relay(&self, name: &str, head: &Parts, bytes: Bytes) -> HttpResponse {
         let passing = relay_headers::passing(head, ollama_format::without_rsv(bytes));
-        self.relay_passing(name, head.uri.query(), passing).await
+        self.relay_passing(name, relay_headers::query(head), passing).await
     }
 
     /// Relays a request to Ollama unchanged.

@@ -1,12 +1,15 @@
 //! Relays OpenAI's routes that memory has no part in.
 
+use super::chat_request::Requester;
 use super::memory_headers;
 use super::memory_mode::MemoryMode;
 use crate::api::Api;
-use crate::provider::CallerKeys;
-use crate::proxy::http::{HttpResponse, Upstream, relay_headers, request_body, response};
+use crate::proxy::http::{HttpResponse, Upstream, UsageMeter, relay_headers, request_body, response};
+use crate::proxy::worker::Purse;
 use crate::record::Object;
 use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use std::sync::Arc;
 
@@ -22,14 +25,14 @@ impl Passthrough {
     }
 
     /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the model's and the
-    /// member `rsv`. `named` has the model and `rsv`, `keys` are the caller's.
+    /// member `rsv`. `named` has the model and `rsv`.
     pub(in crate::proxy) async fn relay(
         &self,
         name: &str,
         head: &Parts,
         named: Object,
         bytes: Bytes,
-        keys: &CallerKeys,
+        Requester { keys, purse, .. }: &Requester,
     ) -> HttpResponse {
         let model = named.text("model").ok().flatten().filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
@@ -56,13 +59,26 @@ impl Passthrough {
         } else {
             bytes
         };
-        let query = head.uri.query();
-        let passing = relay_headers::passing(head, bytes);
+        let query = relay_headers::query(head);
+        let length = bytes.len();
+        let mut passing = relay_headers::passing(head, bytes);
+        if purse.is_some() {
+            // An encoded answer does not show its tokens.
+            passing.headers.remove(ACCEPT_ENCODING);
+        }
         let mut response = match name {
             _ if name == Api::Chat.path() => self.upstream.relay_chat(&target, query, keys, passing).await,
             _ => self.upstream.relay(&target, target.sibling(name, query), keys, passing).await,
         };
         memory_headers::set_mode(&mut response, MemoryMode::Off);
-        response
+        match purse.clone().filter(|_| response.status().is_success()) {
+            Some(purse) => metered(response, length, purse),
+            None => response,
+        }
     }
+}
+
+/// A response whose tokens are counted as it is passed on, to a request of so many bytes.
+fn metered(response: HttpResponse, request: usize, purse: Purse) -> HttpResponse {
+    response.map(|body| UsageMeter::new(body, request, move |tokens| purse.spend(tokens)).boxed_unsync())
 }

@@ -6,8 +6,11 @@ use super::histories::Histories;
 use super::memory_headers::TurnReport;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
+use super::stored_attempts::StoredAttempts;
 use crate::api::Request;
-use crate::enrich::{self, Begun, CutPart, Degraded, Enriched, Memory, RecallStep, Recalled, Schedule, Turn};
+use crate::enrich::{
+    self, Begun, CutPart, Degraded, Enriched, Memory, RecallStep, Recalled, RequestIdentity, Schedule, Turn,
+};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
@@ -16,7 +19,8 @@ use crate::provider::ServedWindows;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::metrics::{TurnStep, TurnTimer};
 use crate::proxy::worker::{
-    AutoCommit, BlockingPool, PendingGuard, QueuedTurn, SharedEmbedder, StorePool, StoreQueue, degraded,
+    AutoCommit, BlockingPool, PendingGuard, Purse, QueuedTurn, SharedEmbedder, StorePool, StoreQueue,
+    degraded,
 };
 use crate::record::{Clock, Object, RequestScope, Scope};
 use crate::search::LinkNewest;
@@ -40,10 +44,14 @@ pub(in crate::proxy) struct ActiveTurn {
     /// Whether its scope is a session, which is committed by itself.
     is_session: bool,
     attempt: Attempt,
+    request: RequestIdentity,
+    /// Whether an earlier attempt is stored.
+    is_stored: bool,
     mode: MemoryMode,
     /// The part of its session before a compaction, which is to be archived.
     cut: Option<CutPart>,
     client: Weak<()>,
+    purse: Option<Purse>,
     timer: TurnTimer,
     _pending: PendingGuard,
 }
@@ -58,6 +66,7 @@ pub(in crate::proxy) struct TurnPipeline {
     forwarder: Forwarder,
     windows: ServedWindows,
     dedup: RetryDedup,
+    stored_attempts: StoredAttempts,
     histories: Histories,
     /// A permit for each request whose tokens are counted at the same time, which takes memory.
     preparing: Semaphore,
@@ -85,6 +94,7 @@ impl TurnPipeline {
             forwarder,
             windows,
             dedup,
+            stored_attempts: StoredAttempts::new(config, stores),
             histories: Histories::default(),
             preparing: Semaphore::new(MAX_PREPARING),
             auto_commit: None,
@@ -143,13 +153,20 @@ impl TurnPipeline {
             settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
         }
         let scope = &request.scope.scope;
-        let attempt = self.dedup.begin(scope, &body.attempt_key());
+        let mut attempt = self.dedup.begin(scope, &body.attempt_key());
+        let retry = &request.retry;
+        let identity = RequestIdentity::new(&body, scope, retry.key.as_deref(), retry.is_retry);
         let (pending, timer) = (self.queue.announce(), self.config.metrics.begin_turn(&scope.partition));
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
+        options.request_key = identity.key.clone();
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);
+        let earlier =
+            if attempt.first.is_none() { self.stored_attempts.find(&identity, scope).await } else { None };
+        let is_stored = earlier.is_some();
+        attempt.first = attempt.first.or(earlier);
         let mut enriched = self.enrich(body, scope, attempt.first.clone(), options).await?;
         let cut = enriched.cut.take();
         if enriched.account.degraded.is_some() {
@@ -158,8 +175,20 @@ impl TurnPipeline {
         let record = &enriched.account_record;
         self.dedup.identify(&attempt, &record.trace_id, record.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", record.members.to_json()));
-        let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, .. } = request;
-        let turn = ActiveTurn { scope, is_session, attempt, mode, cut, client, timer, _pending: pending };
+        let ChatRequest { scope: RequestScope { scope, .. }, is_session, mode, client, purse, .. } = request;
+        let turn = ActiveTurn {
+            scope,
+            is_session,
+            attempt,
+            request: identity,
+            is_stored,
+            mode,
+            cut,
+            client,
+            purse,
+            timer,
+            _pending: pending,
+        };
         Ok((turn, enriched))
     }
 
@@ -198,6 +227,9 @@ impl TurnPipeline {
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
         let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
         let is_whole = !rsv.has("partial");
+        if let Some(purse) = &turn.purse {
+            purse.spend(spent(&rsv, response));
+        }
         turn.timer.end(is_whole);
         if is_awaited && is_whole {
             self.dedup.mark_answered(&turn.attempt);
@@ -209,6 +241,11 @@ impl TurnPipeline {
             return;
         }
         let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
+        if turn.is_stored && self.stored_attempts.has_answer(&turn.scope, &trace_id, response).await
+            || !is_awaited && self.stored_attempts.is_superseded(&turn.request, &turn.scope, &trace_id).await
+        {
+            return;
+        }
         let options = Options { max_line: Some(self.config.settings.max_line()), ..Options::default() };
         let mut ingest = self.config.new_batch(options);
         match ingest.add_response(response) {
@@ -285,6 +322,19 @@ impl TurnPipeline {
         Ok(prepared.place()?)
     }
 }
+
+/// The tokens of a turn: those that its provider reports, else its own count of the request, and an estimate of the
+/// answer.
+fn spent(rsv: &Object, response: &Object) -> u64 {
+    let account = rsv.object("account").ok().flatten().unwrap_or_default();
+    let number = |name| account.integer(name).ok().flatten().and_then(|number| u64::try_from(number).ok());
+    let request = number("prompt_tokens").or(number("counted")).unwrap_or_default();
+    let bytes = response.get("choices").map_or(0, str::len) as u64;
+    request.saturating_add(number("completion_tokens").unwrap_or(bytes / BYTES_OF_TOKEN))
+}
+
+/// The bytes of a token of an answer whose tokens are not reported.
+const BYTES_OF_TOKEN: u64 = 4;
 
 /// The greatest number of requests whose tokens are counted at the same time.
 const MAX_PREPARING: usize = 2;

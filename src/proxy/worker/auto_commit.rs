@@ -22,6 +22,8 @@ use tokio::time::Instant;
 /// The first and the longest pause before a commit that failed is tried again.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
+/// The longest time between two looks for open sessions of other proxies, which may have been killed.
+const MAX_RESCAN_INTERVAL: Duration = Duration::from_secs(3600);
 /// The greatest number of messages that are looked at.
 const MAX_MESSAGES: usize = 20_000;
 /// The number of commits that may be made at a time.
@@ -126,7 +128,7 @@ impl AutoCommit {
             .collect()
     }
 
-    /// Commits the sessions that an earlier proxy left once they are idle.
+    /// Commits the sessions that another proxy leaves once they are idle, as long as this one runs.
     pub(in crate::proxy) fn resume(self: &Arc<AutoCommit>) {
         if let Some(idle) = self.rule.idle {
             let own = self.clone();
@@ -149,24 +151,32 @@ impl AutoCommit {
                 own.foreground.wait_until_idle();
                 store::open_sessions(&mut *own.stores.open_to_read()?, all)
             });
-            match open.await {
+            let pause = match open.await {
                 Ok(Ok(open)) => {
-                    let now = self.config.clock.now();
                     for (session, last) in open {
-                        let since = Duration::from_millis(now.saturating_sub(last).max(0).unsigned_abs());
-                        self.await_idle(&session, idle.saturating_sub(since));
+                        if !self.state().idle_at.contains_key(&session) {
+                            self.await_idle(&session, idle.saturating_sub(self.since(last)));
+                        }
                     }
-                    return;
+                    backoff = MIN_BACKOFF;
+                    idle.clamp(MIN_BACKOFF, MAX_RESCAN_INTERVAL)
                 }
                 // A store that is not there yet has no sessions.
                 Ok(Err(error)) => {
-                    self.config.diagnostics.detail(error.at("the sessions of an earlier proxy"))
+                    self.config.diagnostics.detail(error.at("the sessions of other proxies"));
+                    let pause = backoff;
+                    backoff = MAX_BACKOFF.min(backoff * 2);
+                    pause
                 }
                 Err(_) => return,
-            }
-            tokio::time::sleep(backoff).await;
-            backoff = MAX_BACKOFF.min(backoff * 2);
+            };
+            tokio::time::sleep(pause).await;
         }
+    }
+
+    /// The time since another, which is in milliseconds since 1970, UTC.
+    fn since(&self, time: i64) -> Duration {
+        Duration::from_millis(self.config.clock.now().saturating_sub(time).max(0).unsigned_abs())
     }
 
     /// Looks at a session after a turn of it was queued.
@@ -274,16 +284,33 @@ impl AutoCommit {
         }
     }
 
-    fn commit_if_due(&self, session: &Scope, occasion: Occasion, failure: ModelFailure) -> Result<()> {
+    fn commit_if_due(
+        self: &Arc<AutoCommit>,
+        session: &Scope,
+        occasion: Occasion,
+        failure: ModelFailure,
+    ) -> Result<()> {
         self.foreground.wait_until_idle();
         self.state().waiting.remove(session);
         let mut store = self.stores.open_to_serve()?;
         let found = store::uncommitted(&mut *store, session, MAX_MESSAGES)?;
         drop(store);
+        if let Some(left) = self.time_left(&found).filter(|_| occasion == Occasion::Due) {
+            self.await_idle(session, left);
+            return Ok(());
+        }
         if !found.messages.is_empty() && (occasion == Occasion::Due || self.is_due(&found)) {
             self.commits.commit(session, failure)?;
         }
         Ok(())
+    }
+
+    /// The time that is left until a session is idle to which another proxy has added a turn; `None` if there is none.
+    fn time_left(&self, found: &Uncommitted) -> Option<Duration> {
+        // With a fixed clock, no time passes.
+        let last = found.messages.last().filter(|_| !self.config.clock.is_fixed())?;
+        let left = self.rule.idle?.saturating_sub(self.since(last.timestamp));
+        Some(left).filter(|left| !left.is_zero())
     }
 
     /// Whether a session has this many uncommitted turns, or tokens in them.

@@ -28,6 +28,9 @@ const ROUND_UPDATES: usize = 32;
 const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 /// The time for which the backfill continues after the last request.
 const SHUTDOWN_WORK: Duration = Duration::from_secs(8);
+/// The name of the job that one proxy of a store does at a time, and the pause before it is claimed again.
+const JOB: &str = "backfill";
+const CLAIM_INTERVAL: Duration = Duration::from_millis(200);
 /// The longest wait for the backfill when the proxy ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -66,6 +69,8 @@ enum Round {
     Done,
     /// The proxy ends.
     OutOfTime,
+    /// Another proxy does it, and may end before it comes to what was stored last.
+    Claimed,
 }
 
 impl Backfill {
@@ -137,6 +142,11 @@ impl Backfill {
                     self.state().is_wanted = true;
                     continue;
                 }
+                Ok(Round::Claimed) => {
+                    self.state().is_wanted = true;
+                    std::thread::sleep(CLAIM_INTERVAL);
+                    continue;
+                }
                 Err(error) => {
                     let (text, is_failure) = (error.to_string(), !self.is_without_model());
                     if self.state().last_error != text {
@@ -182,6 +192,7 @@ impl Backfill {
         }
         let mut store = store.map_or_else(|| self.stores.open_to_serve(), Ok)?;
         self.embedder.follow(&mut *store)?;
+        let Some(_claim) = store.claim(JOB)? else { return Ok(Round::Claimed) };
         let all = backfill::embeddable(Scopes::All);
         for _ in 0..ROUND_MESSAGES / BATCH_MESSAGES {
             self.foreground.wait_until_idle();

@@ -26,6 +26,10 @@ const SPENT_FACT: &str = "described_tokens";
 /// The first and the longest pause before documents that could not be described are tried again.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(3600);
+/// The pause before the job is claimed again that another process has.
+const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
+/// How often uploads are looked for that another proxy has left.
+const RELIST_INTERVAL: Duration = Duration::from_secs(3600);
 /// The number of failed attempts after which a document waits for the next proxy.
 const MAX_ATTEMPTS: usize = 3;
 /// The tokens of an answer that are expected before there is one.
@@ -61,7 +65,7 @@ struct DescribeState {
     waiting: VecDeque<(String, Address)>,
     /// The failed attempts, by the ids of their documents.
     attempts: HashMap<String, usize>,
-    /// Whether the uploads of an earlier proxy are queued.
+    /// Whether the uploads that other proxies have left are queued.
     is_listed: bool,
     is_ending: bool,
 }
@@ -70,6 +74,8 @@ struct DescribeState {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Retry {
     Soon,
+    /// When another process does not describe any more.
+    Claimed,
     Tomorrow,
 }
 
@@ -151,24 +157,24 @@ impl DescribeJobs {
             let jobs = self.clone();
             // The semaphore is never closed.
             let permit = self.may_run.acquire().await;
-            let round = self.blocking.spawn(move || jobs.list().and_then(|()| jobs.run_round()));
+            let round = self.blocking.spawn(move || jobs.run_round());
             let Ok(round) = round.await else { return };
             drop(permit);
             let retry = round.unwrap_or_else(|error| {
                 self.config.diagnostics.detail(error.at("documents are not described"));
                 Some(Retry::Soon)
             });
-            let pause = retry.map(|retry| if retry == Retry::Soon { backoff } else { self.until_tomorrow() });
-            backoff = if retry == Some(Retry::Soon) { MAX_BACKOFF.min(backoff * 2) } else { MIN_BACKOFF };
-            let pause = async {
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => std::future::pending().await,
-                }
+            let pause = match retry {
+                None => RELIST_INTERVAL,
+                Some(Retry::Soon) => backoff,
+                Some(Retry::Claimed) => CLAIM_INTERVAL,
+                Some(Retry::Tomorrow) => self.until_tomorrow(),
             };
+            backoff = if retry == Some(Retry::Soon) { MAX_BACKOFF.min(backoff * 2) } else { MIN_BACKOFF };
             tokio::select! {
                 () = self.added.notified() => {}
-                () = pause => {}
+                // Another proxy may have been killed before it described its uploads.
+                () = tokio::time::sleep(pause) => self.state().is_listed &= retry.is_some(),
             }
         }
     }
@@ -177,7 +183,7 @@ impl DescribeJobs {
         Duration::from_millis((DAY_MS - self.config.clock.now().rem_euclid(DAY_MS)).unsigned_abs())
     }
 
-    /// Queues, once, the uploads of the partitions in which some are not described.
+    /// Queues the uploads of the partitions in which some are not described, unless that was done.
     fn list(&self) -> Result<()> {
         if self.state().is_listed {
             return Ok(());
@@ -197,7 +203,11 @@ impl DescribeJobs {
             Ok(())
         })?;
         let mut state = self.state();
-        state.waiting.extend(partitions);
+        for one in partitions {
+            if !state.waiting.contains(&one) {
+                state.waiting.push_back(one);
+            }
+        }
         state.is_listed = true;
         Ok(())
     }
@@ -206,9 +216,18 @@ impl DescribeJobs {
     /// again.
     fn run_round(&self) -> Result<Option<Retry>> {
         if self.state().waiting.is_empty() {
+            self.list()?;
+        }
+        if self.state().waiting.is_empty() {
             return Ok(None);
         }
-        let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else { return Ok(Some(Retry::Soon)) };
+        let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else {
+            // Whatever the other process leaves is taken over.
+            self.state().is_listed = false;
+            self.config.diagnostics.detail("another process describes documents; this one goes on after it");
+            return Ok(Some(Retry::Claimed));
+        };
+        self.list()?;
         let (mut left, mut retry) = (VecDeque::new(), None);
         while let Some((partition, address)) = self.next() {
             let about = Some((partition.clone(), address.to_string()));

@@ -15,16 +15,24 @@ use crate::merge;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::visibility::Visibility;
 use crate::record::{Commit, Draft, EXTRACTED_FROM_MEMBER, Line, Object, Scope, StoredRecord, quote};
-use crate::store::{self, Store, Uncommitted};
+use crate::store::{self, Claim, Store, Uncommitted};
 use crate::structured::Model;
+use rustc_hash::FxHasher;
 use std::collections::{BTreeSet, HashSet};
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The greatest number of messages in a commit; the others wait for the next one.
 const MAX_MESSAGES: usize = 20_000;
 /// The number of times that a commit is made: another process may have committed the session in between.
 const ATTEMPTS: usize = 3;
+/// The number of jobs among which sessions are divided that a model commits: one process does each at a time.
+const JOBS: u64 = 16;
+/// How long another process may take to commit a session by a model, and the time between two looks.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Commits sessions, by the model that the settings name, else by rule.
 pub(in crate::proxy) struct SessionCommits {
@@ -93,6 +101,28 @@ impl SessionCommits {
         RunningCommit { commits: self, session }
     }
 
+    /// Waits until no other process commits a session by a model, which is not to be asked twice. A commit by rule takes
+    /// milliseconds, and the store refuses the second of two. Errors if that takes too long.
+    fn claim(&self, session: &Scope) -> Result<Option<Claim>> {
+        if self.config.settings.text("session.model").is_none() {
+            return Ok(None);
+        }
+        let mut hash = FxHasher::default();
+        session.hash(&mut hash);
+        let job = format!("session-{}", hash.finish() % JOBS);
+        let begin = Instant::now();
+        loop {
+            if let Some(claim) = self.stores.open_to_serve()?.claim(&job)? {
+                return Ok(Some(claim));
+            }
+            if begin.elapsed() > CLAIM_TIMEOUT {
+                let text = format!("another process has been committing sessions for {CLAIM_TIMEOUT:?}");
+                return Err(Error::new(text).hint("try again"));
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
     /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to commit.
     pub(in crate::proxy) fn commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
         let done = self.try_commit(session, failure);
@@ -104,6 +134,7 @@ impl SessionCommits {
 
     fn try_commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
         let _running = self.begin(session);
+        let _claim = self.claim(session)?;
         let mut attempt = 1;
         loop {
             let Some(commit) = self.prepare(session, failure)? else { return Ok(None) };

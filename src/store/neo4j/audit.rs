@@ -3,6 +3,7 @@
 use super::changes;
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
+use super::lock::lock;
 use super::statements;
 use super::values::{Params, Row, or_null, unexpected};
 use crate::record::{AuditAction, AuditRow, TouchedRecords};
@@ -10,11 +11,12 @@ use crate::store::audit::{Audit, AuditSelection, MAX_EXPIRED, VisitAuditRow};
 use crate::store::error::Result;
 
 impl Audit for Neo4j {
-    /// Takes no lock: the rows are no part of what is numbered.
+    /// Takes the writers' lock, which a graph of a later release refuses.
     fn append_audit(&mut self, rows: &[AuditRow], before: i64) -> Result<()> {
         let rows: Vec<Params> = rows.iter().map(to_params).collect();
         let most = Params::new().with("before", before).with("most", MAX_EXPIRED as i64);
         let done = self.server.write(|transaction| {
+            lock(transaction, 0)?;
             let added = Params::new().with_rows("rows", rows.iter().cloned());
             transaction.run(changes::ADD_AUDIT_ROWS, added)?;
             transaction.run(changes::EXPIRE_AUDIT_ROWS, most.clone())

@@ -10,11 +10,12 @@ use crate::record::{MESSAGE, RecordKind, check_relation};
 
 /// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All numbers come
 /// from one node, which a writer locks from the beginning of its transaction. So a number becomes visible after all
-/// smaller ones, and two writers never deadlock.
+/// smaller ones, and two writers never deadlock. In a graph of a later version, the number is that version below 0.
 macro_rules! lock {
     () => {
         "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
-         SET store.locked = true, store.id = coalesce(store.id, randomUUID()) WITH store SET store.n = store.n + $count WITH store.n - $count AS n
+         SET store.locked = true, store.id = coalesce(store.id, randomUUID()) WITH store SET store.n = store.n + $count
+         WITH CASE WHEN store.version > $version THEN -store.version ELSE store.n - $count END AS n
          OPTIONAL MATCH (m:RsvModel)
          WITH n, [model IN collect(m) | [model.name, model.n, model.dim]] AS models "
     };
@@ -79,6 +80,11 @@ pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGI
 
 /// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;
+
+/// Why a graph of another version is not used.
+pub(super) fn other_version(version: i64) -> String {
+    format!("is of another version of rsv ({version}; this one reads {VERSION})")
+}
 
 const SCOPE_INDEX: &str = "
     CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";

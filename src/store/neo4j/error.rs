@@ -24,6 +24,8 @@ pub(super) enum DbError {
     QueryTimeout(Duration),
     /// The answer of the server does not fit the request.
     Unexpected(String),
+    /// The graph is of a later release.
+    OtherVersion(String),
     /// An argument of the caller cannot be used.
     Invalid(String),
     /// The caller's own visitor ended a walk.
@@ -57,6 +59,7 @@ impl DbError {
                 (ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs_f64()))
             }
             DbError::Unexpected(cause) => (ErrorKind::Unexpected, cause),
+            DbError::OtherVersion(cause) => (ErrorKind::OtherVersion, cause),
             DbError::Driver(error) => describe_driver_error(&error, place),
         };
         StoreError::new(kind, format!("cannot {attempt} store {}", place.address), cause)

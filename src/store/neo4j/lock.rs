@@ -1,7 +1,7 @@
 //! The writers' lock, and the values read under it: the next numbers, and the models.
 
 use super::changes;
-use super::error::DbResult;
+use super::error::{DbError, DbResult};
 use super::selection::number;
 use super::server::Transaction;
 use super::values::{Params, Row};
@@ -21,8 +21,13 @@ pub(super) fn lock_params(count: usize) -> Params {
     Params::new().with("version", changes::VERSION).with("count", number(count))
 }
 
-/// The row that is read with the writers' lock.
+/// The row that is read with the writers' lock. Errors if a later release has brought the graph to its version, which is
+/// in the place of the number then: this one would not keep up what it does not know.
 pub(super) fn locked(row: &Row) -> DbResult<(i64, Models)> {
+    let n: i64 = row.get("n")?;
+    if n < 0 {
+        return Err(DbError::OtherVersion(changes::other_version(-n)));
+    }
     let models: Vec<(String, i64, usize)> = row.get("models")?;
-    Ok((row.get("n")?, models.into_iter().map(|(name, n, dim)| (name, (n, dim))).collect()))
+    Ok((n, models.into_iter().map(|(name, n, dim)| (name, (n, dim))).collect()))
 }

@@ -46,8 +46,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared
     }
     let version: Option<i64> = store.get("version").map_err(failed)?;
     if let Some(other) = version.filter(|version| !(OLDEST..=VERSION).contains(version)) {
-        let cause = format!("is of another version of rsv ({other}; this one reads {VERSION})");
-        return refused(ErrorKind::OtherVersion, cause);
+        return refused(ErrorKind::OtherVersion, changes::other_version(other));
     }
     if let Some(version) = version.filter(|version| *version != VERSION) {
         make_indexes(server, &kinds()).and_then(|()| migrate(server, version)).map_err(failed)?;

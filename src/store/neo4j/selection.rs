@@ -19,6 +19,12 @@ pub(super) fn select_params(which: &Select) -> Params {
 pub(super) fn scopes_params(scopes: &Scopes) -> Params {
     match scopes {
         Scopes::All => Params::new(),
+        Scopes::Matching(filter) => Params::new()
+            .with_texts(
+                "patterns",
+                filter.regular_expressions().collect::<Vec<_>>().iter().map(String::as_str),
+            )
+            .with_texts("except", filter.except().iter().map(String::as_str)),
         Scopes::Partition(partition) => Params::new().with("partition", partition.as_str()),
         Scopes::One(scope) => scope_params(scope),
     }

@@ -626,6 +626,10 @@ pub(super) fn for_words(statement: &str, kinds: &[&RecordKind], scopes: &Scopes)
 fn scope_condition(scopes: &Scopes) -> &'static str {
     match scopes {
         Scopes::All => "true",
+        Scopes::Matching(_) => {
+            "any(pattern IN $of_partitions WHERE m.partition =~ pattern) AND NOT m.partition IN $not_partitions \
+             AND m.instance IS NOT NULL"
+        }
         Scopes::Partition(_) => "m.partition = $partition AND m.instance IS NOT NULL",
         Scopes::One(_) => "m.partition = $partition AND m.instance = $instance",
     }
@@ -693,7 +697,7 @@ pub(super) fn selected_of_kind(statement: &str, kind: &RecordKind, which: &Selec
 fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     let index = match (record_node::indexed_property(kind, which), &which.scopes) {
         (Some(property), _) => &format!("{property}, timestamp"),
-        (None, Scopes::All) => "timestamp",
+        (None, Scopes::All | Scopes::Matching(_)) => "timestamp",
         (None, Scopes::Partition(_) | Scopes::One(_)) => "partition, instance, timestamp",
     };
     let statement = statement
@@ -713,7 +717,7 @@ fn conditions(statement: &str, which: &Select) -> String {
     let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
     let first: &[&str] = match (record_node::equal_property(which), scopes) {
         (Some(property), _) => &[property],
-        (None, Scopes::All | Scopes::Partition(_)) => &[],
+        (None, Scopes::All | Scopes::Matching(_) | Scopes::Partition(_)) => &[],
         (None, Scopes::One(_)) => &["partition", "instance"],
     };
     let order = |way: &str| first.iter().map(|name| format!("m.{name}{way}, ")).collect::<String>();

@@ -5,6 +5,7 @@ use crate::store::select::{Collection, Select};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// A collection as the indexes know it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -44,10 +45,14 @@ impl Within {
     }
 
     pub(super) fn rows(collections: &[CollectionRow]) -> Within {
-        if collections.len() <= MAX_LISTED {
-            return Within::Listed(collections.iter().map(|collection| collection.n).collect());
+        Within::numbered(collections.iter().map(|collection| collection.n).collect())
+    }
+
+    fn numbered(numbers: Vec<i64>) -> Within {
+        if numbers.len() <= MAX_LISTED {
+            return Within::Listed(numbers);
         }
-        Within::Many(numbers(collections))
+        Within::Many(json(numbers.iter().map(i64::to_string)))
     }
 
     /// The pools that have all the collections of a selection, and no others; none for those of one instance.
@@ -57,6 +62,19 @@ impl Within {
         match &which.scopes {
             Scopes::One(_) => Ok(None),
             Scopes::All => Ok(Some(Within::OfKinds(json(names.map(|name| quote(&name)))))),
+            Scopes::Matching(_) => {
+                let (condition, values) = scope_condition(&which.scopes);
+                let sql = format!(
+                    "SELECT n FROM collection WHERE {condition} AND instance = '' \
+                     AND kind IN (SELECT value FROM json_each(?))"
+                );
+                let pools = json(names.map(|name| quote(&name)));
+                let mut statement = connection.prepare_cached(&sql)?;
+                let values = values.into_iter().chain([Cow::Owned(pools)]);
+                let found = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+                let numbers: Vec<i64> = found.collect::<Result<_, _>>()?;
+                Ok(Some(Within::numbered(numbers)))
+            }
             Scopes::Partition(partition) => {
                 let pools = names.map(|name| number_of(connection, &name, [partition, ""]));
                 let pools: Vec<Option<i64>> = pools.collect::<Result<_, _>>()?;
@@ -111,12 +129,19 @@ fn names(kinds: &[&'static RecordKind]) -> String {
     json(kinds.iter().map(|kind| quote(kind.name)))
 }
 
+/// The condition that a partition matches any of some patterns, and is none of some names.
+const MATCHING: &str = "EXISTS (SELECT 1 FROM json_each(?) AS pattern WHERE partition GLOB pattern.value) \
+                        AND partition NOT IN (SELECT value FROM json_each(?))";
+
 /// The condition that a row of `collection` is of some scopes, and its values.
-pub(super) fn scope_condition(scopes: &Scopes) -> (&'static str, Vec<&str>) {
+pub(super) fn scope_condition(scopes: &Scopes) -> (&'static str, Vec<Cow<'_, str>>) {
     match scopes {
         Scopes::All => ("TRUE", Vec::new()),
-        Scopes::Partition(partition) => ("partition = ?", vec![partition]),
-        Scopes::One(scope) => ("partition = ? AND instance = ?", vec![&scope.partition, &scope.instance]),
+        Scopes::Matching(filter) => (MATCHING, vec![filter.globs().into(), filter.except_json().into()]),
+        Scopes::Partition(partition) => ("partition = ?", vec![partition.into()]),
+        Scopes::One(Scope { partition, instance }) => {
+            ("partition = ? AND instance = ?", vec![partition.into(), instance.into()])
+        }
     }
 }
 
@@ -152,7 +177,7 @@ fn read(
     let (condition, names) = scope_condition(&which.scopes);
     let sql = format!("SELECT n, kind FROM {from} WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(value.into_iter().chain(names)))?;
+    let mut rows = statement.query(params_from_iter(value.map(Cow::Borrowed).into_iter().chain(names)))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let name = row.get_ref(1)?.as_str()?;

@@ -307,9 +307,7 @@ impl FileIdentity {
         if application_id == schema::APPLICATION_ID
             && !(migrations::OLDEST..=migrations::VERSION).contains(&user_version)
         {
-            let supported = migrations::VERSION;
-            let cause = format!("is of another version of rsv ({user_version}; this one reads {supported})");
-            return Err(OpenError(ErrorKind::OtherVersion, cause));
+            return Err(OpenError(ErrorKind::OtherVersion, migrations::other_version(user_version)));
         }
         if application_id != schema::APPLICATION_ID
             && (application_id != 0 || user_version != 0 || has_tables)

@@ -174,9 +174,21 @@ impl Sqlite {
         }
     }
 
-    /// Runs a change. Errors if the file was not at its path before or after it.
+    /// Errors if a later release has brought the file to its version since it was opened: this one would not keep up what
+    /// it does not know.
+    pub(super) fn check_version(&self) -> Result<()> {
+        let version = migrations::version(&self.connection).map_err(|e| self.failed("read", e))?;
+        if version > migrations::VERSION {
+            let cause = migrations::other_version(version);
+            return Err(StoreError::new(ErrorKind::OtherVersion, self.attempt("use"), cause));
+        }
+        Ok(())
+    }
+
+    /// Runs a change. Errors if the file was not at its path before or after it, or is of a later release.
     pub(super) fn durably<T>(&mut self, change: impl FnOnce(&mut Sqlite) -> Result<T>) -> Result<T> {
         self.check_origin()?;
+        self.check_version()?;
         let done = change(self)?;
         self.check_origin()?;
         Ok(done)

@@ -156,6 +156,12 @@ fn migrate(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Re
     transaction.commit()
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<i32> {
+/// The `user_version` of a file.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Why a file with another `user_version` is not used.
+pub(super) fn other_version(version: i32) -> String {
+    format!("is of another version of rsv ({version}; this one reads {VERSION})")
 }

@@ -79,7 +79,8 @@ fn fingerprint_keys(connection: &Connection, visit: &mut dyn FnMut(i64)) -> rusq
 
 impl Maintenance for Sqlite {
     fn check_place(&mut self) -> Result<()> {
-        self.check_origin()
+        self.check_origin()?;
+        self.check_version()
     }
 
     fn erase(&mut self, what: Leftovers) -> Result<bool> {

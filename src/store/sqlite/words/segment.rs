@@ -107,7 +107,7 @@ impl Segment {
                 }
                 return Ok(segments);
             }
-            Scopes::Partition(_) => &["", POOLS[1]],
+            Scopes::Partition(_) | Scopes::Matching(_) => &["", POOLS[1]],
             Scopes::All => &["", POOLS[1], POOLS[0]],
         };
         let kinds = which.kinds.iter().flat_map(|kind| levels.iter().map(|end| [kind.name, end].concat()));
@@ -117,7 +117,7 @@ impl Segment {
              CROSS JOIN collection ON collection.n = segment.collection \
              WHERE {condition} AND kind IN (SELECT value FROM json_each(?)) ORDER BY segment.n"
         );
-        let values = names.into_iter().map(|name| Value::from(name.to_owned()));
+        let values = names.into_iter().map(|name| Value::from(name.into_owned()));
         let values = values.chain([Value::from(format!("[{}]", kinds.join(",")))]);
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;

@@ -84,9 +84,12 @@ pub(crate) fn unindexed(
     let (after, pools, scope) = match scopes {
         Scopes::One(_) => ("c.indexed_up_to", "", "c.partition = ? AND c.instance = ?"),
         Scopes::Partition(_) => ("max(c.indexed_up_to, p.indexed_up_to)", OF_PARTITION, "c.partition = ?"),
+        Scopes::Matching(_) => ("max(c.indexed_up_to, p.indexed_up_to)", OF_PARTITION, MATCHING),
         Scopes::All => ("max(c.indexed_up_to, p.indexed_up_to, s.indexed_up_to)", OF_STORE, "TRUE"),
     };
     const OF_PARTITION: &str = "CROSS JOIN collection AS p ON p.n = c.pool";
+    const MATCHING: &str = "c.n IN (SELECT n FROM collection WHERE EXISTS (SELECT 1 FROM json_each(?) AS pattern \
+         WHERE partition GLOB pattern.value) AND partition NOT IN (SELECT value FROM json_each(?)))";
     const OF_STORE: &str =
         "CROSS JOIN collection AS p ON p.n = c.pool CROSS JOIN collection AS s ON s.n = p.pool";
     let sql = format!(

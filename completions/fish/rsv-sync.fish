@@ -1,0 +1,12 @@
+# Completes rsv-sync: its options, the hosts that ssh knows, and directories.
+complete --command rsv-sync --no-files --arguments '(__fish_print_hostnames) (__fish_complete_directories)'
+complete --command rsv-sync --short-option p --long-option partition --exclusive --description 'Exchange only these partitions' --arguments '(RSV_COMPLETIONS=fish command rsv-export -- rsv-export -p "" 2>/dev/null)'
+complete --command rsv-sync --long-option recipient --exclusive --description 'Encrypt the files in DIR for this recipient'
+complete --command rsv-sync --long-option identity --require-parameter --force-files --description 'Decrypt those of others with this identity'
+complete --command rsv-sync --long-option remote-path --exclusive --description 'Where the tools of rsv are on HOST'
+complete --command rsv-sync --long-option no-vectors --description 'Leave out embeddings'
+complete --command rsv-sync --long-option dry-run --description 'Say what would go and come, and change nothing'
+complete --command rsv-sync --long-option store --require-parameter --force-files --description 'Use this store'
+complete --command rsv-sync --long-option config --require-parameter --force-files --description 'Read this settings file'
+complete --command rsv-sync --short-option q --long-option quiet --description 'Print only errors'
+complete --command rsv-sync --short-option h --long-option help --description 'Print the options and exit'

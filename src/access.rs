@@ -1,0 +1,38 @@
+//! Access tokens: who may read, change and forget what at a server that several people use.
+//!
+//! `rsv-config token` writes them to a file (`token_file.rs`), which has digests and no token; `token.rs` is one of its
+//! lines, `rights.rs` the rights, and `listing.rs` shows the tokens. A server follows the file while it runs (`live.rs`), and asks of each request what
+//! its caller may do (`caller.rs`).
+
+mod caller;
+mod listing;
+mod live;
+mod rights;
+mod token;
+mod token_file;
+
+pub use caller::Caller;
+pub use live::LiveTokens;
+pub use rights::Right;
+pub use token::{AccessToken, State};
+pub use token_file::{NewToken, TokenFile};
+
+/// The beginning of every token: a text that begins so is passed to no provider, whoever gave it out, and whether or not
+/// it still holds.
+pub const PREFIX: &str = "rsv_";
+
+/// The hexadecimal digits of a token after its beginning.
+const DIGITS: usize = 64;
+
+/// Whether there is a token in a text, of this server or of another.
+pub fn holds_token(text: &[u8]) -> bool {
+    let begins = |at: &usize| text[*at..].starts_with(PREFIX.as_bytes());
+    (0..text.len().saturating_sub(PREFIX.len() + DIGITS - 1))
+        .filter(begins)
+        .any(|at| text[at + PREFIX.len()..].iter().take(DIGITS).all(u8::is_ascii_hexdigit))
+}
+
+/// Compares two digests in a time that does not depend on where they differ.
+pub fn is_same_digest(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+}
