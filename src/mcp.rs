@@ -4,11 +4,11 @@
 //! the scope of the client (`client_scope.rs`) and within a number of tokens, and stored text is in a fence
 //! (`answer.rs`). The store is opened for each call, on a thread of its own (`call.rs`), and the embedding
 //! model is loaded for the first call that needs it. `http_server.rs` serves the same over HTTP, and
-//! `audited_call.rs` says what a request there does.
+//! `audited.rs` says what a request there does.
 
 mod answer;
 mod arguments;
-mod audited_call;
+mod audited;
 mod batch;
 mod call;
 mod client_scope;
@@ -25,7 +25,7 @@ mod resources;
 mod tool_table;
 mod transport;
 
-pub use audited_call::AuditedCall;
+pub use audited::AuditedCall;
 pub use http_server::HttpServer;
 pub use options::{DEFAULT_MAX_TOKENS, Options};
 

@@ -101,6 +101,78 @@ fn rows_say_what_was_read_and_changed(home: Home) {
     home.check();
 }
 
+/// A token of a name in some partitions.
+fn token(home: &Home, name: &str, words: &[&str]) -> String {
+    let ran = home.run("rsv-config", &[&["-q", "token", "add", name], words].concat(), "");
+    format!("Authorization: Bearer {}\r\n", ran.ok().trim_end())
+}
+
+on_each_store!(rows_have_the_name_of_the_token);
+/// Keeps: The audit says which token read and changed what, and which partition it was refused.
+fn rows_have_the_name_of_the_token(home: Home) {
+    let fake = Fake::answering(|_| Answer::new(200, REPLY));
+    let home = audited(&home, &fake).env("RSV_PROXY_TOKEN", "of-the-owner");
+    home.ingest(&["-p", "team-a"], "An owl.");
+    home.ingest(&["-p", "zebra"], "A horse.");
+    let ann = token(&home, "ann", &["-p", "team-a,ann", "--rights", "read,write,forget"]);
+    let ben = token(&home, "ben", &["-p", "team*", "--rights", "read"]);
+    let mut proxy = Proxy::start(&home);
+    let get = |token: &str, path: &str| proxy.raw(&asked("GET", path, token)).0;
+    let view = "/partition/team-a/command/view";
+    assert_eq!(get("", view), 401);
+    assert_eq!(get("x-rsv-token: of-the-owner\r\n", view), 200);
+    assert_eq!((get(&ann, view), get(&ben, view)), (200, 200));
+    assert_eq!(get(&ben, "/partition/zebra/command/view"), 404);
+    assert_eq!(get(&ben, "/memory/conversations?p=zebra"), 404);
+    assert_eq!(get(&ben, "/memory/search?q=owl"), 200);
+    let turn = |token: &str, path: &str| proxy.post(path, token, &asking("Where is the owl?")).0;
+    assert_eq!(turn(&ann, "/partition/team-a/instance/desk/v1/chat/completions"), 200);
+    let chat = json!({"message": "Where is the owl?", "user_id": "ann", "model": "llama3.1"}).to_string();
+    assert_eq!(proxy.post("/api/ai/chat", &ann, &chat).0, 200);
+    let forgotten = proxy.raw(&asked("DELETE", "/api/sessions/desk?user_id=team-a", &ben));
+    assert_eq!(forgotten.0, 403, "{forgotten:?}");
+    let forgotten = proxy.raw(&asked("DELETE", "/api/sessions/desk?user_id=team-a", &ann));
+    assert_eq!(forgotten.0, 200, "{forgotten:?}");
+    let call = |token: &str, method: &str, parameters: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string();
+        let headers = format!("{token}Accept: application/json, text/event-stream\r\n");
+        assert_eq!(proxy.post("/partition/team-a/mcp", &headers, &body).0, 200);
+    };
+    call(&ben, "tools/list", json!({}));
+    call(&ben, "tools/call", json!({"name": "recall", "arguments": {"query": "owl"}}));
+    let memory = json!({"title": "Owls", "content": "They sleep by day."});
+    call(&ann, "tools/call", json!({"name": "memory_record", "arguments": memory}));
+    assert_eq!(proxy.end(), Some(0));
+
+    let rows = rows(&home, &[]);
+    let seen: Vec<String> = rows
+        .iter()
+        .zip(summaries(&rows))
+        .map(|(row, summary)| format!("{}: {summary}", text(&row["token"])))
+        .collect();
+    let wanted = [
+        ": read GET /partition/team-a/command/view team-a/team-a 200 1",
+        "ann: read GET /partition/team-a/command/view team-a/team-a 200 1",
+        "ben: read GET /partition/team-a/command/view team-a/team-a 200 1",
+        "ben: read GET /partition/zebra/command/view zebra/zebra 404 0",
+        "ben: read GET /memory/conversations zebra/zebra 404 0",
+        "ben: read GET /memory/search / 200 1",
+        "ann: write POST /partition/team-a/instance/desk/v1/chat/completions team-a/desk 200 0",
+        "ann: write POST /api/ai/chat ann/",
+        "ben: forget DELETE /api/sessions/desk",
+        "ann: forget DELETE /api/sessions/desk team-a/desk 200 ",
+        "ben: read POST /partition/team-a/mcp recall team-a/team-a 200 0",
+        "ann: write POST /partition/team-a/mcp memory_record team-a/team-a 200 0",
+    ];
+    assert_eq!(seen.len(), wanted.len(), "{seen:#?}");
+    for (seen, wanted) in seen.iter().zip(wanted) {
+        assert!(seen.starts_with(wanted), "{seen}: {wanted}");
+    }
+    assert_eq!(self::rows(&home, &["--token", "ben", "--action", "forget"]).len(), 1);
+    assert_eq!(self::rows(&home, &["--token", "ben", "-p", "zebra"]).len(), 2);
+    assert_eq!(self::rows(&home, &["--token", ""]).len(), 1);
+}
+
 on_each_store!(rows_are_selected);
 fn rows_are_selected(home: Home) {
     let fake = Fake::answering(|_| Answer::new(200, REPLY));
