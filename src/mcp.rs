@@ -3,10 +3,12 @@
 //! A transport and nothing more: each tool calls what a tool of the command line calls. Every answer stays in
 //! the scope of the client (`client_scope.rs`) and within a number of tokens, and stored text is in a fence
 //! (`answer.rs`). The store is opened for each call, on a thread of its own (`call.rs`), and the embedding
-//! model is loaded for the first call that needs it. `http_server.rs` serves the same over HTTP.
+//! model is loaded for the first call that needs it. `http_server.rs` serves the same over HTTP, and
+//! `audited.rs` says what a request there does.
 
 mod answer;
 mod arguments;
+mod audited;
 mod batch;
 mod call;
 mod client_scope;
@@ -23,6 +25,7 @@ mod resources;
 mod tool_table;
 mod transport;
 
+pub use audited::AuditedCall;
 pub use http_server::HttpServer;
 pub use options::{DEFAULT_MAX_TOKENS, Options};
 

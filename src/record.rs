@@ -9,6 +9,7 @@
 mod account;
 pub mod action;
 pub mod address;
+mod audit;
 mod commit;
 mod comparison;
 mod content;
@@ -46,6 +47,7 @@ pub mod when;
 pub use account::{ACCOUNT, Account, CarriedPart, Considered, Dropped, LeftOut, RecalledPart, ShownDocument};
 pub use action::{ACTION, Action, ActionFilter, MAX_CALL_BYTES, Purpose};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
+pub use audit::{AuditAction, AuditRow, MAX_AUDITED_IDS, TouchedRecords};
 pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use comparison::{Arm, Comparison, FollowUp};
 pub use content::{Content, LINE_ENDS};

@@ -9,6 +9,7 @@
 //! transaction that changes its records, and can be rebuilt from them.
 
 mod api;
+mod audit;
 mod changes;
 mod copy;
 mod cursor;
@@ -41,6 +42,7 @@ pub use api::{
     Among, Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, MODEL_FACT, Maintenance, Model,
     OpenMode, Records, Removal, State, Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
 };
+pub use audit::{Audit, AuditSelection, MAX_EXPIRED, VisitAuditRow};
 pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
 pub use copy::copy;
 pub use cursor::Cursor;

@@ -1,6 +1,7 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 mod actions;
+mod audit_table;
 mod heads;
 mod hits;
 mod reservoir;
@@ -11,6 +12,7 @@ mod visible;
 mod wrap;
 
 pub use actions::{Questions, action, action_log};
+pub use audit_table::audit;
 pub use heads::Heads;
 pub use hits::{HitFormat, HitStyle, RankedHit};
 pub use reservoir::ReservoirLines;

@@ -12,9 +12,11 @@ use rsv::import;
 use rsv::picture::Activity;
 use rsv::project::Projects;
 use rsv::provider;
+use rsv::record::AuditAction;
 use rsv::setup::{self, Answers, Choice, Fetch, Found, Plan};
-use rsv::store::{self, OpenMode, Rename};
+use rsv::store::{self, AuditSelection, OpenMode, Rename};
 use rsv::text::counted;
+use rsv::view;
 use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
@@ -69,6 +71,8 @@ enum Action {
         #[command(subcommand)]
         action: PartitionAction,
     },
+    /// Print the audit of rsv-proxy: which token read and changed what
+    Audit(AuditFilter),
     /// Give tokens to those who may use rsv-proxy, list them, and revoke them
     #[command(arg_required_else_help = false)]
     Token {
@@ -136,6 +140,27 @@ struct TokenArgs {
     /// Read keys that are sent to providers for it from standard input, a line PROVIDER=KEY each
     #[arg(long)]
     provider_keys: bool,
+}
+
+#[derive(clap::Args)]
+struct AuditFilter {
+    /// Select requests with the token of this name; an empty name is the owner's
+    #[arg(long, value_name = "NAME")]
+    token: Option<String>,
+    /// Select requests that did this: read, write, forget or admin
+    #[arg(long, value_name = "WORD", value_parser = audit_action)]
+    action: Option<AuditAction>,
+    /// Select requests from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
+    since: Option<i64>,
+    /// Select requests up to this time
+    #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
+    until: Option<i64>,
+}
+
+/// Reads `--action`.
+fn audit_action(word: &str) -> std::result::Result<AuditAction, String> {
+    word.parse().map_err(|_| format!("expected {}", AuditAction::NAMES))
 }
 
 #[derive(clap::Args)]
@@ -235,6 +260,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Path => path(io),
         Action::Init(init) => begin(&init, io),
         Action::Partition { action: PartitionAction::Rename { old, new } } => rename(old, new, io),
+        Action::Audit(filter) => audit(filter, io),
         Action::Token { action: TokenAction::Add(args) } => add_token(*args, io),
         Action::Token { action: TokenAction::List } => list_tokens(io),
         Action::Token { action: TokenAction::Revoke { name } } => revoke_token(&name, io),
@@ -417,6 +443,28 @@ fn rename(from: String, to: String, io: &mut Io) -> Result<Outcome> {
     let records = counted(count as u64, "record");
     let are = if count == 1 { "is" } else { "are" };
     io.summary(format_args!("{records} of the partition {from} {are} in {to} now"));
+    Ok(Outcome::Yes)
+}
+
+/// Prints the audit, the newest row last: as a table for people, as JSON lines for programs.
+fn audit(filter: AuditFilter, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let AuditFilter { token, action, since, until } = filter;
+    let partition = io.common.partition.clone();
+    let which = AuditSelection { token, partition, action, since, until };
+    let mut store = store::open_to_read(&settings, io)?;
+    if !io.stdout_is_tty() {
+        store.visit_audit(&which, &mut |row| io.out.write((row.to_object().to_json() + "\n").as_bytes()))?;
+        return Ok(Outcome::Yes);
+    }
+    let mut rows = Vec::new();
+    store.visit_audit(&which, &mut |mut row| {
+        // A row has no more of them for people than their number.
+        row.records.ids = Vec::new();
+        rows.push(row);
+        Ok(())
+    })?;
+    io.out.write(view::audit(&rows, &io.layout()).as_bytes())?;
     Ok(Outcome::Yes)
 }
 

@@ -72,6 +72,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "the timeout for a client's header, for each piece of its body and of its answer, and for its next request"),
     row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "the maximum number of turns that wait to be stored"),
     row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "the maximum size of the turns that wait to be stored, in bytes"),
+    row("proxy.audit", &["RSV_PROXY_AUDIT"], Boolean, Some("false"), "whether rsv-proxy writes into the store which token read and changed what"),
+    row("proxy.audit_days", &["RSV_PROXY_AUDIT_DAYS"], Integer(1, 36_500), Some("90"), "the number of days for which rows of the audit are kept"),
     row("proxy.store_first", &["RSV_PROXY_STORE_FIRST"], Boolean, Some("false"), "whether a turn is stored before its answer ends, instead of after"),
 
     row("semantic_context_size", &[], MESSAGE_COUNT, Some("15"), "the number of related messages to recall"),

@@ -5,7 +5,7 @@ use super::config::ProxyConfig;
 use super::http::{Command, HttpResponse, parameter, parameters, response};
 use super::worker::{BlockingPool, Foreground, SharedEmbedder, StorePool};
 use crate::error::{Error, Result};
-use crate::record::{Address, Hit, MESSAGE, Object, RequestScope, Role, StoredRecord};
+use crate::record::{Address, Hit, MESSAGE, Object, RequestScope, Role, StoredRecord, TouchedRecords};
 use crate::search::{Ranking, Request, Searcher};
 use crate::store::Select;
 use crate::text::Term;
@@ -38,6 +38,12 @@ fn parse(query: &str, named: &RequestScope, limit: usize) -> Result<Request<'sta
     let mut request = Request { ranking, targets, ..Request::new(term, which, limit) };
     (request.options.deduplicate, request.options.link) = (flag("deduplicate")?, flag("link")?);
     Ok(request)
+}
+
+/// What a command found, each as JSON.
+struct Found {
+    entries: Vec<String>,
+    records: TouchedRecords,
 }
 
 /// Answers commands.
@@ -90,20 +96,26 @@ impl CommandApi {
             },
         };
         match found {
-            Ok(messages) => response::json(StatusCode::OK, format!("[{}]\n", messages.join(","))),
+            Ok(Found { entries, records }) => {
+                let answer = response::json(StatusCode::OK, format!("[{}]\n", entries.join(",")));
+                response::touching(answer, records)
+            }
             Err(error) => response::unavailable("unavailable", &error),
         }
     }
 
     /// The last messages, oldest first, as JSON.
-    fn view(&self, scope: &RequestScope, count: usize) -> Result<Vec<String>> {
+    fn view(&self, scope: &RequestScope, count: usize) -> Result<Found> {
         let which = Select::messages(scope.scopes());
         let messages = self.stores.open_to_read()?.last_of(&which, count)?;
-        Ok(messages.iter().map(|message| entry(message).to_json()).collect())
+        Ok(Found {
+            records: TouchedRecords::of(messages.iter().map(|message| message.id.as_str())),
+            entries: messages.iter().map(|message| entry(message).to_json()).collect(),
+        })
     }
 
     /// The hits, best first, as JSON: those in the tree with all of their members, and after them their score.
-    fn search(&self, request: &Request) -> Result<Vec<String>> {
+    fn search(&self, request: &Request) -> Result<Found> {
         let mut store = self.stores.open_to_read()?;
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let embedder = request
@@ -112,6 +124,7 @@ impl CommandApi {
         let mut searcher = Searcher::new(settings, diagnostics).with_embedder(embedder).without_catch_up();
         let mut hits = searcher.run(&mut *store, request)?.hits;
         request.describe(&mut *store, &mut hits, None, false)?;
+        let records = TouchedRecords::of(hits.iter().map(|hit| hit.record.id.as_str()));
         let entry = |hit: Hit| {
             let mut entry = if request.is_in_tree() {
                 let mut json = Vec::new();
@@ -123,7 +136,7 @@ impl CommandApi {
             entry.set("score", hit.score.to_string());
             Ok(entry.to_json())
         };
-        hits.into_iter().map(entry).collect()
+        Ok(Found { entries: hits.into_iter().map(entry).collect::<Result<_>>()?, records })
     }
 }
 

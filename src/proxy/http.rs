@@ -1,11 +1,14 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
 //! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs`
-//! bounds the connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, and `page_logins.rs` those of people who have given the token to a
-//! page; `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `route_rights.rs` says which right it
-//! needs, and `request_body.rs` reads its body. `response.rs` makes responses, which `request_log.rs` logs; `refusal.rs` has the reasons for those that refuse a caller. `upstream.rs`
-//! relays a request to a provider, with the headers that `relay_headers.rs` selects, and `usage_meter.rs` counts the tokens of its answer. Uses no other wing.
+//! bounds the connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, and
+//! `page_logins.rs` those of people who have given the token to a page; `route.rs`, `page_route.rs` and
+//! `query_parameters.rs` read its address, `route_rights.rs` says which right it needs, and `request_body.rs` reads its
+//! body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs` makes rows of the audit of;
+//! `refusal.rs` has the reasons for those that refuse a caller. `upstream.rs` relays a request to a provider, with the
+//! headers that `relay_headers.rs` selects, and `usage_meter.rs` counts the tokens of its answer. Uses no other wing.
 
+mod audited;
 mod client_address;
 mod client_stream;
 pub(super) mod date;
@@ -28,6 +31,7 @@ mod usage_meter;
 pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;
 
+pub(super) use audited::AuditedRequest;
 pub(super) use client_address::TrustedProxies;
 pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;

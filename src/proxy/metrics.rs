@@ -115,6 +115,9 @@ pub(super) struct Metrics {
     pub(super) stored_turns: Counter,
     pub(super) lost_turns: Counter,
     pub(super) failed_writes: Counter,
+    pub(super) audit_rows: Counter,
+    pub(super) lost_audit_rows: Counter,
+    pub(super) failed_audit_writes: Counter,
     pub(super) commits: JobCounter,
     pub(super) uploads: JobCounter,
     pub(super) descriptions: JobCounter,
@@ -137,6 +140,9 @@ impl Metrics {
             stored_turns: Counter::default(),
             lost_turns: Counter::default(),
             failed_writes: Counter::default(),
+            audit_rows: Counter::default(),
+            lost_audit_rows: Counter::default(),
+            failed_audit_writes: Counter::default(),
             commits: JobCounter::default(),
             uploads: JobCounter::default(),
             descriptions: JobCounter::default(),
@@ -241,6 +247,13 @@ impl Metrics {
             ),
             ("rsv_turns_lost", "Turns that were answered and could not be stored", &self.lost_turns),
             ("rsv_store_write_failures", "Writes of turns that failed, and are retried", &self.failed_writes),
+            ("rsv_audit_rows", "Rows of the audit written", &self.audit_rows),
+            ("rsv_audit_rows_lost", "Rows of the audit that could not be written", &self.lost_audit_rows),
+            (
+                "rsv_audit_write_failures",
+                "Writes of the audit that failed, and are retried",
+                &self.failed_audit_writes,
+            ),
         ] {
             registry.register(name, help, counter.clone());
         }

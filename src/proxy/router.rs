@@ -7,8 +7,8 @@ use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
-    Guard, HttpResponse, LoggedRequest, LoggedSender, Page, Refusal, RequestLog, Route, TrustedProxies,
-    relay_headers, request_body, response,
+    AuditedRequest, Guard, HttpResponse, LoggedRequest, LoggedSender, Page, Refusal, RequestLog, Route,
+    TrustedProxies, relay_headers, request_body, response,
 };
 use super::mcp::McpApi;
 use super::pages::{Asked, PageRequest, PagesApi};
@@ -16,12 +16,13 @@ use super::turn::{
     ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough, Requester,
 };
 use super::visibility::visible_to;
-use super::worker::{Budgets, ClockWatch, Exhausted};
+use super::worker::{AuditQueue, Budgets, ClockWatch, Exhausted};
 use crate::access::Caller;
 use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
-use crate::record::RequestScope;
+use crate::mcp::AuditedCall;
+use crate::record::{RequestScope, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -42,6 +43,7 @@ pub(super) struct Router {
     pub(super) clock: Arc<ClockWatch>,
     pub(super) budgets: Arc<Budgets>,
     pub(super) log: RequestLog,
+    pub(super) audit: Arc<AuditQueue>,
     /// The scope of requests that name none.
     pub(super) scope: RequestScope,
     /// The longest body, in bytes.
@@ -98,7 +100,11 @@ impl Router {
         let caller = admitted.as_ref().ok().cloned();
         let named = parsed.as_ref().ok().map(|(named, _)| named.as_ref());
         let scope = named.zip(caller.as_ref()).and_then(|(named, caller)| self.scope_of(named, caller));
-        let mut response = match (self.guard.response_by_origin(&head), parsed, page) {
+        let refused = self.guard.response_by_origin(&head);
+        let is_audited = self.audit.is_on() && refused.is_none() && caller.is_some();
+        let audited = parsed.as_ref().ok().filter(|_| is_audited);
+        let audited = audited.and_then(|(_, route)| AuditedRequest::of(route, page, &head));
+        let mut response = match (refused, parsed, page) {
             (Some(response), ..) => response,
             (None, Ok((named, _)), Some(page)) => {
                 let route = Route::Page(page);
@@ -126,7 +132,12 @@ impl Router {
             address: peer.map(|peer| self.trusted.client(peer, &head.headers)),
             token: caller.as_ref().and_then(Caller::name),
         };
-        self.log.write(&logged, &sender, scope.as_ref().map(|scope| &scope.scope), &response);
+        let scope = scope.map(|scope| scope.scope);
+        self.log.write(&logged, &sender, scope.as_ref(), &response);
+        let now = self.config.clock.now();
+        if let Some(row) = audited.and_then(|audited| audited.row(&sender, scope, &response, now)) {
+            self.audit.note(row);
+        }
         response
     }
 
@@ -200,7 +211,16 @@ impl Router {
             ) => Ok(response::wrong_method("POST")),
             (Route::Mcp, _) => {
                 let body = self.read_body(body).await?;
-                Ok(self.mcp.answer(head, body, asked.scope()?, caller).await)
+                let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
+                let mut response = self.mcp.answer(head, body, asked.scope()?, caller).await;
+                if let Some(call) = call {
+                    if let Some(project) = call.project.clone() {
+                        let scope = Scope { instance: project.clone(), partition: project };
+                        response::set_scope(&mut response, scope);
+                    }
+                    response::set_call(&mut response, call);
+                }
+                Ok(response)
             }
             (Route::Other(name), _) => self.relay(&name, &asked, body).await,
             (Route::Ollama(name), _) => self.relay_to_ollama(&name, head, body).await,
@@ -247,7 +267,13 @@ impl Router {
         let in_path = Route::parse(head.uri.path()).ok().and_then(|(in_path, _)| in_path);
         let query = head.uri.query().unwrap_or_default();
         let request = PageRequest::new(in_path.as_ref(), named, query, self.config.clock.now());
-        self.pages.answer(Asked { page, guard: &self.guard, caller, head, request }, body).await
+        let scope = request.as_ref().ok().map(PageRequest::seen_scope);
+        let mut response =
+            self.pages.answer(Asked { page, guard: &self.guard, caller, head, request }, body).await;
+        if let Some(scope) = scope {
+            response::set_scope(&mut response, scope);
+        }
+        response
     }
 
     /// Answers a route of the chat backend, for the user that the request names.
@@ -264,7 +290,14 @@ impl Router {
         let names = UserNames::read(caller, path, &head.headers, head.uri.query(), &self.scope.scope);
         let names = names.map_err(bad_request)?;
         let user = names.user(None);
-        Ok(match (route, &head.method) {
+        let scope = user.as_ref().ok().map(|user| {
+            let session = match &route {
+                Route::Session(session) | Route::Commit(session) => session,
+                _ => user,
+            };
+            Scope { partition: user.clone(), instance: session.clone() }
+        });
+        let mut response = match (route, &head.method) {
             (Route::Upload, &Method::POST) => self.documents.upload(&names, head, body).await,
             (Route::AiChat { streams }, &Method::POST) => {
                 let bytes = self.read_body(body).await?;
@@ -288,7 +321,11 @@ impl Router {
             (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user?, doc_id).await,
             (Route::Documents | Route::Sessions, _) => response::wrong_method("GET, HEAD"),
             _ => response::wrong_method("GET, HEAD, DELETE"),
-        })
+        };
+        if let Some(scope) = scope {
+            response::default_scope(&mut response, scope);
+        }
+        Ok(response)
     }
 
     /// Who sends a request to a provider. Errors with the response if its budget is spent.

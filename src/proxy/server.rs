@@ -16,8 +16,8 @@ use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
-    AutoCommit, Backfill, BlockingPool, Budgets, ClockWatch, DescribeJobs, DocumentJobs, Foreground,
-    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
+    AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, ClockWatch, DescribeJobs, DocumentJobs,
+    Foreground, SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -29,6 +29,7 @@ use crate::http::EventLoops;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, RequestScope};
 use crate::redact::Redactor;
+use crate::text::counted;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -73,6 +74,7 @@ struct Server {
     backfill: Arc<Backfill>,
     auto_commit: Arc<AutoCommit>,
     describe_jobs: Arc<DescribeJobs>,
+    audit: Arc<AuditQueue>,
     budgets: Arc<Budgets>,
 }
 
@@ -167,7 +169,7 @@ impl Proxy {
             self.config.settings.set_override("embed.via", "--listen", "local")?;
         }
         let max_clients = self.limits.clients;
-        let server = self.start();
+        let server = self.start()?;
         let loops = Arc::new(EventLoops::start()?);
         let (end, ended) = oneshot::channel();
         let connections = Connections::new(server.router.clone(), loops.clone(), max_clients);
@@ -201,8 +203,8 @@ impl Proxy {
             .hint("give clients a token: rsv-config token add NAME; or set RSV_PROXY_TOKEN, or listen on 127.0.0.1"))
     }
 
-    /// Puts the parts together.
-    fn start(self) -> Server {
+    /// Puts the parts together. Errors if the system gives no random bytes.
+    fn start(self) -> Result<Server> {
         let Proxy { config, guard, trusted, upstream, scope, forwarder, windows, limits, log_format, .. } =
             self;
         let Proxy { spool, parser, serves_page, provider_permits, .. } = self;
@@ -252,8 +254,10 @@ impl Proxy {
         };
         let parts = Arc::new(parts);
         let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
+        let audit = Arc::new(AuditQueue::new(&config, &blocking, &stores)?);
         let budgets = Arc::new(Budgets::new(&config, &stores));
         let router = Router {
+            audit: audit.clone(),
             guard,
             trusted,
             budgets: budgets.clone(),
@@ -279,7 +283,7 @@ impl Proxy {
             config: config.clone(),
         };
         let router = Arc::new(router);
-        Server { config, router, stores, queue, backfill, auto_commit, describe_jobs, budgets }
+        Ok(Server { config, router, stores, queue, backfill, auto_commit, describe_jobs, audit, budgets })
     }
 }
 
@@ -317,15 +321,18 @@ impl Server {
     /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
     /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
-        let (lost, ()) = tokio::join!(self.queue.finish(), self.describe_jobs.finish());
+        let (lost, (), lost_rows) =
+            tokio::join!(self.queue.finish(), self.describe_jobs.finish(), self.audit.finish());
         if !self.backfill.finish().await {
             self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
         self.auto_commit.finish().await;
         self.budgets.finish().await;
         self.queue.close();
+        self.audit.close();
         self.stores.close();
         match lost {
+            0 if lost_rows > 0 => Err(Error::new(format!("the audit lacks {}", counted(lost_rows, "row")))),
             0 => Ok(()),
             lost => Err(Error::new(if lost == 1 {
                 "1 turn that was answered is not stored".to_owned()

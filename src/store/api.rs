@@ -3,6 +3,7 @@
 //! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
 //! when it returns, and its reads see one snapshot.
 
+use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
 use super::error::Result;
@@ -30,7 +31,7 @@ use std::path::Path;
 const MAX_HELD: usize = 1000;
 
 /// A store of any kind: searches, beside what its parts do.
-pub trait Store: Records + Vectors + Links + State + Maintenance + Send {
+pub trait Store: Records + Vectors + Links + State + Maintenance + Audit + Send {
     /// Retrieves the evidence for the records of a selection that may answer a question. Evidence that `earlier` has,
     /// for the same question, selection and reach, is not read again.
     fn retrieve(

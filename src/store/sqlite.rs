@@ -6,6 +6,7 @@ mod facts; // 0 named facts
 mod row; // 0 rows as links
 mod snapshot; // 0 reading at one moment
 
+mod audit; // 1 rows of the audit
 mod collections; // 1 kinds in scopes
 mod record_columns; // 1 the columns of records
 mod wal; // 1 the log beside the file

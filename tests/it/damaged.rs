@@ -6,6 +6,7 @@ use crate::fake::dead;
 use crate::shared::made_once;
 use crate::support::{Dice, Home, Ran, lines_of, number_from, text, tries};
 use crate::terminal::Terminal;
+use rsv::record::{AuditAction, AuditRow, Scope, TouchedRecords};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -77,6 +78,23 @@ fn lines() -> String {
     lines.iter().map(|line| line.to_string() + "\n").collect()
 }
 
+/// Rows of the audit, which no export has.
+fn audit() -> Vec<AuditRow> {
+    let row = |n: usize| AuditRow {
+        id: format!("row-{n:04}"),
+        timestamp: 1_700_000_000_000,
+        token: ["", "ann"][n % 2].to_owned(),
+        address: (n % 3 > 0).then(|| "127.0.0.1".to_owned()),
+        action: AuditAction::Read,
+        route: "GET /memory/search".to_owned(),
+        scope: Scope { partition: PARTITIONS[n % 3].to_owned(), instance: "bed-0".to_owned() },
+        status: 200,
+        trace_id: (n % 5 == 0).then(|| format!("trace-{n}")),
+        records: TouchedRecords::of((0..n).map(|_| "message")),
+    };
+    (0..60).map(row).collect()
+}
+
 /// A sound store: its file, what rsv-export prints of it, and the pages on which each mark is.
 struct Sound {
     bytes: Vec<u8>,
@@ -92,6 +110,7 @@ fn sound() -> &'static Sound {
         let made = made_once("sound", |directory| {
             let home = Home::kept_in(directory);
             home.run("rsv-import", &[], lines()).ok();
+            home.open().append_audit(&audit(), i64::MIN).unwrap();
             std::fs::write(directory.join("export.jsonl"), home.run("rsv-export", &EXPORT, "").ok()).unwrap();
             std::fs::copy(home.store(), directory.join("store.db")).unwrap();
         });

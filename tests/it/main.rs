@@ -14,6 +14,7 @@ mod api_mutations;
 mod apis;
 mod ask;
 mod ask_prompt;
+mod audit;
 mod backup;
 mod benchmarks;
 mod broken_streams;

@@ -479,14 +479,14 @@ fn a_foreign_file_is_refused_and_left_alone() {
 #[test]
 fn a_store_of_another_version_is_refused_and_left_alone() {
     let home = Home::new();
-    for version in [1, 2, 9, 17, 70] {
+    for version in [1, 2, 9, 18, 70] {
         let name = format!("of-{version}.db");
         home.run("rsv-ingest", &["hello", "--store", &name], "").ok();
         let other = rusqlite::Connection::open(home.path(&name)).unwrap();
         other.pragma_update(None, "user_version", version).unwrap();
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
-        let cause = format!("is of another version of rsv ({version}; this one reads 16)");
+        let cause = format!("is of another version of rsv ({version}; this one reads 17)");
         let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         refused(&home, &name, &cause, hint);
     }

@@ -73,13 +73,15 @@ impl AiChatApi {
             Ok(started) => started,
             Err(refusal) => return refusal,
         };
-        let trace_id = started.enriched.account_record.trace_id.clone();
+        let account = &started.enriched.account_record;
+        let (trace_id, scope) = (account.trace_id.clone(), account.scope.clone());
         let mut response = if streams {
             self.stream(started, caller, client)
         } else {
             self.whole(started, caller, client).await
         };
         response::set_trace(&mut response, &trace_id);
+        response::set_scope(&mut response, scope);
         response
     }
 

@@ -9,7 +9,7 @@ use crate::proxy::http::{HttpResponse, response};
 use crate::proxy::worker::{
     BlockingPool, DocumentJobs, Spool, StorePool, Upload, UploadState, document_jobs,
 };
-use crate::record::{Address, Object, StoredRecord, id, time};
+use crate::record::{Address, Object, Scope, StoredRecord, TouchedRecords, id, time};
 use crate::store::Store;
 use crate::tree;
 use hyper::StatusCode;
@@ -96,10 +96,13 @@ impl DocumentsApi {
             timestamp: self.config.clock.now(),
         };
         let entry = of_upload(&upload);
+        let scope = Scope { partition: upload.user_id.clone(), instance: upload.user_id.clone() };
         let finished = self.blocking.spawn(move || draft.finish(upload)).await;
         let claimed = finished.map_err(|_| response::cut_short())?;
         self.jobs.start(claimed.map_err(|error| upload::cannot_keep(&error))?);
-        Ok(response::json(StatusCode::ACCEPTED, entry.to_json() + "\n"))
+        let mut answer = response::json(StatusCode::ACCEPTED, entry.to_json() + "\n");
+        response::set_scope(&mut answer, scope);
+        Ok(answer)
     }
 
     /// Lists the documents of a user, newest first.
@@ -109,7 +112,9 @@ impl DocumentsApi {
                 api.spool.list(&user).iter().map(|upload| (upload.timestamp, of_upload(upload))).collect();
             let waiting: Vec<String> =
                 found.iter().filter_map(|(_, entry)| entry.text("doc_id").ok()?).collect();
-            for node in tree::below(store, &user, &documents_of(&user)?, Some(1))? {
+            let nodes = tree::below(store, &user, &documents_of(&user)?, Some(1))?;
+            let records = TouchedRecords::of(nodes.iter().map(|node| node.id.as_str()));
+            for node in nodes {
                 if !waiting.iter().any(|id| node.address().is_ok_and(|address| address.name() == id)) {
                     found.push((node.timestamp, of_document(store, &user, &node)?));
                 }
@@ -118,7 +123,7 @@ impl DocumentsApi {
             let entries: Vec<Object> = found.into_iter().map(|(_, entry)| entry).collect();
             let mut body = Object::default();
             body.set("documents", chat::array(&entries));
-            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+            Ok(response::touching(response::json(StatusCode::OK, body.to_json() + "\n"), records))
         })
         .await
     }
@@ -130,15 +135,13 @@ impl DocumentsApi {
         doc_id: String,
     ) -> HttpResponse {
         self.with_store(move |api, store| {
-            let found = match api.upload_of(&user, &doc_id) {
-                Some(upload) => Some(of_upload(&upload)),
-                None => match stored(store, &user, &doc_id)? {
-                    Some(node) => Some(of_document(store, &user, &node)?),
-                    None => None,
-                },
-            };
-            let shown = found.map(|entry| response::json(StatusCode::OK, entry.to_json() + "\n"));
-            Ok(shown.unwrap_or_else(|| not_found(&doc_id)))
+            if let Some(upload) = api.upload_of(&user, &doc_id) {
+                return Ok(response::json(StatusCode::OK, of_upload(&upload).to_json() + "\n"));
+            }
+            let Some(node) = stored(store, &user, &doc_id)? else { return Ok(not_found(&doc_id)) };
+            let entry = of_document(store, &user, &node)?;
+            let shown = response::json(StatusCode::OK, entry.to_json() + "\n");
+            Ok(response::touching(shown, TouchedRecords::of([node.id.as_str()])))
         })
         .await
     }
@@ -156,14 +159,14 @@ impl DocumentsApi {
                 removed.map_err(|error| Error::new("cannot remove the upload").because(error))?;
             }
             let Ok(address) = documents_of(&user)?.join(&doc_id) else { return Ok(not_found(&doc_id)) };
-            let count = document_jobs::forget_tree(store, &user, &address, api.config.clock.now())?;
-            if upload.is_none() && count == 0 {
+            let removed = document_jobs::forget_tree(store, &user, &address, api.config.clock.now())?;
+            if upload.is_none() && removed.count == 0 {
                 return Ok(not_found(&doc_id));
             }
             let mut body = Object::default();
             body.set_text("doc_id", &doc_id);
             body.set("deleted", "true");
-            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+            Ok(response::touching(response::json(StatusCode::OK, body.to_json() + "\n"), removed))
         })
         .await
     }

@@ -9,7 +9,8 @@ use crate::proxy::http::{HttpResponse, parameter, response};
 use crate::proxy::pages::markdown_to_html;
 use crate::proxy::worker::{BlockingPool, ModelFailure, SessionCommits, StorePool, StoreQueue};
 use crate::record::{
-    ACCOUNT, Account, Commit, Object, Record, Role, Scope, Scopes, SessionSummary, StoredRecord, kinds, time,
+    ACCOUNT, Account, Commit, Object, Record, Role, Scope, Scopes, SessionSummary, StoredRecord,
+    TouchedRecords, kinds, time,
 };
 use crate::store::{self, Select, Store, Walk};
 use hyper::StatusCode;
@@ -94,7 +95,8 @@ impl SessionsApi {
             }
             let mut body = entry(&summary);
             body.set("messages", chat::array(&entries));
-            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+            let records = TouchedRecords::of(messages.iter().map(|message| message.id.as_str()));
+            Ok(response::touching(response::json(StatusCode::OK, body.to_json() + "\n"), records))
         })
         .await
     }
@@ -114,7 +116,8 @@ impl SessionsApi {
         match self.blocking.spawn(move || commits.commit(&own, ModelFailure::LeadsToRule)).await {
             Ok(Ok(commit)) => {
                 let body = of_commit(&scope, commit.as_ref());
-                response::json(StatusCode::OK, body.to_json() + "\n")
+                let answer = response::json(StatusCode::OK, body.to_json() + "\n");
+                response::touching(answer, commit.as_ref().map(written).unwrap_or_default())
             }
             Ok(Err(error)) => response::unavailable("not_committed", &error),
             Err(_) => response::cut_short(),
@@ -137,7 +140,8 @@ impl SessionsApi {
             let mut body = Object::default();
             body.set_text("session_id", &scope.instance);
             body.set("deleted", "true");
-            Ok(response::json(StatusCode::OK, body.to_json() + "\n"))
+            let records = TouchedRecords::of(ids.iter().map(String::as_str));
+            Ok(response::touching(response::json(StatusCode::OK, body.to_json() + "\n"), records))
         })
         .await
     }
@@ -232,6 +236,13 @@ fn of_message(message: &StoredRecord) -> Object {
     entry.set("content", message.content_json());
     entry.set_text("created_at", &time::rfc3339(message.timestamp));
     entry
+}
+
+/// The archive and the memories of a commit.
+fn written(commit: &Commit) -> TouchedRecords {
+    let lines = std::iter::once(&commit.archive).chain(&commit.memories);
+    let ids: Vec<String> = lines.filter_map(|line| line.text("id").ok()?).collect();
+    TouchedRecords::of(ids.iter().map(String::as_str))
 }
 
 /// The answer to a commit; `None` if there was nothing to commit.

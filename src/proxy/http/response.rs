@@ -5,7 +5,8 @@ use super::relay_headers;
 use crate::api::Api;
 use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
-use crate::record::{Object, quote};
+use crate::mcp::AuditedCall;
+use crate::record::{Object, Scope, TouchedRecords, quote};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
@@ -36,6 +37,14 @@ struct ErrorMessage {
 #[derive(Clone)]
 struct ResponseTrace(String);
 
+/// The call of the Model Context Protocol that a response answers, for the audit.
+#[derive(Clone)]
+struct AnsweredCall(AuditedCall);
+
+/// The scope that a request read or changed, for the audit.
+#[derive(Clone)]
+struct TouchedScope(Scope);
+
 /// The headers of every response: a browser must not guess another content type, nor show it to a page of
 /// another origin that may not read it.
 pub(super) const SAFETY_HEADERS: [(&str, &str); 2] =
@@ -63,6 +72,47 @@ pub(in crate::proxy) fn set_trace(response: &mut HttpResponse, trace_id: &str) {
 /// The trace of the turn that a response answers, if it answers one.
 pub(super) fn trace(response: &HttpResponse) -> Option<&str> {
     response.extensions().get::<ResponseTrace>().map(|trace| trace.0.as_str())
+}
+
+/// Remembers the records that a request read or changed, for the audit.
+pub(in crate::proxy) fn set_touched(response: &mut HttpResponse, records: TouchedRecords) {
+    response.extensions_mut().insert(records);
+}
+
+/// The same response, with the records that its request read or changed.
+pub(in crate::proxy) fn touching(mut response: HttpResponse, records: TouchedRecords) -> HttpResponse {
+    set_touched(&mut response, records);
+    response
+}
+
+/// The records that a request read or changed, as far as they are known.
+pub(super) fn touched(response: &HttpResponse) -> Option<&TouchedRecords> {
+    response.extensions().get()
+}
+
+/// Remembers the call of the Model Context Protocol that a response answers.
+pub(in crate::proxy) fn set_call(response: &mut HttpResponse, call: AuditedCall) {
+    response.extensions_mut().insert(AnsweredCall(call));
+}
+
+/// The call of the Model Context Protocol that a response answers, if it answers one.
+pub(super) fn call(response: &HttpResponse) -> Option<&AuditedCall> {
+    response.extensions().get::<AnsweredCall>().map(|call| &call.0)
+}
+
+/// Remembers the scope that a request read or changed, where neither its path nor its headers name it.
+pub(in crate::proxy) fn set_scope(response: &mut HttpResponse, scope: Scope) {
+    response.extensions_mut().insert(TouchedScope(scope));
+}
+
+/// As `set_scope`, unless the response has a scope already.
+pub(in crate::proxy) fn default_scope(response: &mut HttpResponse, scope: Scope) {
+    response.extensions_mut().get_or_insert_with(|| TouchedScope(scope));
+}
+
+/// The scope that a request read or changed, where neither its path nor its headers name it.
+pub(super) fn scope(response: &HttpResponse) -> Option<&Scope> {
+    response.extensions().get::<TouchedScope>().map(|scope| &scope.0)
 }
 
 /// A JSON response.

@@ -61,7 +61,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
     }
     body.push_str(&ways(request, &scope, &part, "Earlier and later messages, again"));
     body.push_str(&message::forget_conversation(request, &scope.instance));
-    Ok(Shown::page(title, body))
+    Ok(Shown::page(title, body).of(&part.messages))
 }
 
 /// The account and the actions of a turn, which stand under the first question of its user.

@@ -51,7 +51,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
         body.push_str("<h2>Contents</h2>\n");
         body.push_str(&list(store, request, partition, &children, true)?);
     }
-    Ok(Shown::page(title, body))
+    Ok(Shown::page(title, body).of(own.iter().chain(&children)))
 }
 
 fn children(

@@ -6,7 +6,7 @@ use super::shown::redirect;
 use crate::error::{Error, Result};
 use crate::forget;
 use crate::proxy::http::{HttpResponse, Page, response};
-use crate::record::{ACCOUNT, MESSAGE, Scope, Scopes, kinds};
+use crate::record::{ACCOUNT, MESSAGE, Scope, Scopes, TouchedRecords, kinds};
 use crate::store::{Select, Store};
 use hyper::StatusCode;
 
@@ -23,13 +23,19 @@ impl PagesApi {
         let seen = request.scopes();
         let conversation = Select::messages(Scopes::One(scope.clone()));
         let done = self.stores.with_store(move |store| {
-            let is_found = remove(store, &which, &seen, now)?;
-            Ok((is_found, store.count(&conversation, 1)? > 0))
+            let removed = remove(store, &which, &seen, now)?;
+            Ok((removed, store.count(&conversation, 1)? > 0))
         });
         match done.await {
-            Ok((true, true)) => redirect(&request.link(Page::Conversation, &[("i", &scope.instance)])),
-            Ok((true, false)) => redirect(&request.link(Page::Conversations, &[])),
-            Ok((false, _)) => self.missing(request),
+            Ok((Some(removed), is_left)) => {
+                let address = if is_left {
+                    request.link(Page::Conversation, &[("i", &scope.instance)])
+                } else {
+                    request.link(Page::Conversations, &[])
+                };
+                response::touching(redirect(&address), removed)
+            }
+            Ok((None, _)) => self.missing(request),
             Err(error) => self.shell.failed(StatusCode::SERVICE_UNAVAILABLE, Page::Forget, request, &error),
         }
     }
@@ -55,16 +61,16 @@ fn selected(request: &PageRequest, scope: &Scope) -> Option<Select> {
 }
 
 /// Removes the records of a selection, those that say the same in another form, and the titles that then name nothing;
-/// returns whether there was any. Nothing outside of `seen` goes with them.
-fn remove(store: &mut dyn Store, which: &Select, seen: &Scopes, now: i64) -> Result<bool> {
+/// returns them, or `None` if there was none. Nothing outside of `seen` goes with them.
+fn remove(store: &mut dyn Store, which: &Select, seen: &Scopes, now: i64) -> Result<Option<TouchedRecords>> {
     let mut ids = forget::select(store, which)?;
     if ids.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
     let others = forget::same_words(store, &ids)?;
     ids.extend(forget::in_scopes(store, &others, seen)?);
     ids.extend(forget::left_alone(store, &ids)?);
     store.forget(&ids.iter().map(String::as_str).collect::<Vec<_>>(), now)?;
     forget::erase(store)?;
-    Ok(true)
+    Ok(Some(TouchedRecords::of(ids.iter().map(String::as_str))))
 }

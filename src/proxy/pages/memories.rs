@@ -41,7 +41,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, settings: &Sett
             escaped(&address)
         );
     }
-    Ok(Shown::page("Memories", body))
+    Ok(Shown::page("Memories", body).of(&memories))
 }
 
 /// A memory whose members are derived.

@@ -130,6 +130,14 @@ impl PageRequest {
         Some(scope).filter(|scope| !self.is_foreign() && self.scopes().contains(scope))
     }
 
+    /// The scope that is looked at, with no names where it is every partition.
+    pub(in crate::proxy) fn seen_scope(&self) -> Scope {
+        let partition = self.partition().unwrap_or_default().to_owned();
+        let named = self.named.as_ref().filter(|named| named.reach == Reach::Instance);
+        let instance = self.parameter("i").or(named.map(|named| named.scope.instance.as_str()));
+        Scope { instance: instance.unwrap_or(&partition).to_owned(), partition }
+    }
+
     /// A parameter of the query that is not empty.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

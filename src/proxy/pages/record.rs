@@ -28,13 +28,14 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, settings: &Sett
     memory::derive(store, [&mut record], PriorRule::from_settings(settings))?;
     let title = record.member_text("title");
     let body = format!("<h1>Memory</h1>\n{}", memories::to_html(request, &record));
-    Ok(Shown::page(title, body))
+    Ok(Shown::page(title, body).of([&record]))
 }
 
 /// The whole text of a record.
 pub(super) fn text(store: &mut dyn Store, request: &PageRequest) -> Result<Shown> {
     let record = find(store, request)?;
-    Ok(record.map_or(Shown::Missing, |record| Shown::Text(record.shown_text().into_owned())))
+    let text = |record: StoredRecord| Shown::Text(record.shown_text().into_owned()).of([&record]);
+    Ok(record.map_or(Shown::Missing, text))
 }
 
 fn find(store: &mut dyn Store, request: &PageRequest) -> Result<Option<StoredRecord>> {

@@ -60,13 +60,17 @@ struct Filters {
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, parts: &SearchParts) -> Result<Shown> {
     let filters = Filters::read(request);
     let scopes = request.each_scopes(store)?;
-    let (count, list) = match filters.selections(request, scopes) {
-        Ok(_) if Term::parse(&filters.question).is_empty() => Default::default(),
+    let Results { count, list, hits } = match filters.selections(request, scopes) {
+        Ok(_) if Term::parse(&filters.question).is_empty() => Results::default(),
         Ok(all) => results(store, request, &filters, &all, parts)?,
-        Err(error) => (String::new(), format!("<p role=\"alert\">{}</p>\n", escaped(&error.to_string()))),
+        Err(error) => {
+            let list = format!("<p role=\"alert\">{}</p>\n", escaped(&error.to_string()));
+            Results { list, ..Results::default() }
+        }
     };
+    let found = hits.iter().map(|hit| &hit.record);
     if request.parameter("part").is_some() {
-        return Ok(Shown::Part(format!("<p>{count}</p>\n{list}")));
+        return Ok(Shown::Part(format!("<p>{count}</p>\n{list}")).of(found));
     }
     let body = format!(
         "<h1>Search</h1>\n{}<p class=\"meta\" id=\"count\" role=\"status\">{count}</p>\n\
@@ -74,7 +78,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, parts: &SearchP
         filters.form(request)
     );
     let title = if filters.question.is_empty() { "Search" } else { &filters.question };
-    Ok(Shown::page(title, body))
+    Ok(Shown::page(title, body).of(found))
 }
 
 impl Filters {
@@ -160,14 +164,24 @@ impl Filters {
     }
 }
 
-/// How many hits there are, and the hits as a list, or a sentence where there is none.
+/// The results of a search.
+#[derive(Default)]
+struct Results {
+    /// How many hits there are, in words.
+    count: String,
+    /// The hits as a list, or a sentence where there is none.
+    list: String,
+    hits: Vec<Hit>,
+}
+
+/// Searches, and lists the hits.
 fn results(
     store: &mut dyn Store,
     request: &PageRequest,
     filters: &Filters,
     all: &[Select],
     parts: &SearchParts,
-) -> Result<(String, String)> {
+) -> Result<Results> {
     let ProxyConfig { settings, diagnostics, clock, .. } = &*parts.config;
     let admits = |hit: &Hit| filters.admits(&hit.record);
     let embedder =
@@ -201,7 +215,7 @@ fn results(
     let count = format!("{count}{or_more}");
     if hits.is_empty() && by_title.is_empty() {
         let list = "<p>Nothing has all of these words. Try fewer of them, or by meaning too.</p>\n";
-        return Ok((count, list.to_owned()));
+        return Ok(Results { count, list: list.to_owned(), hits });
     }
     let mut out = "<ol class=\"hits\">\n".to_owned();
     for hit in by_title.iter().chain(&hits) {
@@ -211,7 +225,7 @@ fn results(
     if hits.len() == filters.limit && filters.limit < MAX_LIMIT {
         out.push_str(&more(request, filters));
     }
-    Ok((count, out))
+    Ok(Results { count, list: out, hits: by_title.into_iter().chain(hits).collect() })
 }
 
 /// The way to more hits of the same search.

@@ -41,6 +41,9 @@ impl Shell {
     /// The response with what a page has found, or why it could not.
     pub(super) fn respond(&self, page: Page, request: &PageRequest, shown: Result<Shown>) -> HttpResponse {
         match shown {
+            Ok(Shown::OfRecords(records, shown)) => {
+                response::touching(self.respond(page, request, Ok(*shown)), records)
+            }
             Ok(Shown::Page(content)) => self.html(StatusCode::OK, page, request, &content),
             Ok(Shown::Part(html)) => with_headers(StatusCode::OK, "text/html; charset=utf-8", html, NOTHING),
             Ok(Shown::Redirect(address)) => redirect(&address),

@@ -1,6 +1,7 @@
 //! The answers of pages.
 
 use crate::proxy::http::{HttpResponse, response};
+use crate::record::{StoredRecord, TouchedRecords};
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LOCATION};
 
@@ -20,6 +21,8 @@ pub(super) enum Shown {
         html: String,
         policy: String,
     },
+    /// Any of these, with the records that it shows.
+    OfRecords(TouchedRecords, Box<Shown>),
     /// There is nothing at the address, or nothing that the caller may see.
     Missing,
 }
@@ -35,6 +38,12 @@ impl Shown {
     /// A page of a title and its markup.
     pub(super) fn page(title: impl Into<String>, body: String) -> Shown {
         Shown::Page(Content { title: title.into(), body })
+    }
+
+    /// The same, which shows records.
+    pub(super) fn of<'a>(self, records: impl IntoIterator<Item = &'a StoredRecord>) -> Shown {
+        let ids = records.into_iter().map(|record| record.id.as_str());
+        Shown::OfRecords(TouchedRecords::of(ids), Box::new(self))
     }
 }
 

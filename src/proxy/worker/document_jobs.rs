@@ -10,7 +10,7 @@ use crate::ingest::{Gathered, Options};
 use crate::lines::{Feed, LocatedObject, ObjectSource, Reader};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::visibility::Visibility;
-use crate::record::Address;
+use crate::record::{Address, TouchedRecords};
 use crate::store::Store;
 use crate::tree;
 use std::collections::BTreeSet;
@@ -273,7 +273,7 @@ pub(in crate::proxy) fn forget_tree(
     partition: &str,
     address: &Address,
     now: i64,
-) -> Result<usize> {
+) -> Result<TouchedRecords> {
     let mut nodes = tree::below(store, partition, address, None)?;
     nodes.extend(tree::node(store, partition, address)?);
     let mut ids: BTreeSet<String> = nodes.into_iter().map(|node| node.id).collect();
@@ -283,7 +283,7 @@ pub(in crate::proxy) fn forget_tree(
         store.forget(&ids, now)?;
         forget::erase(store)?;
     }
-    Ok(ids.len())
+    Ok(TouchedRecords::of(ids))
 }
 
 /// The lines of a parser, in which the source of a document is the name of the file that was uploaded.

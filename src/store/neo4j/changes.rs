@@ -29,7 +29,7 @@ pub(super) const STORE: &str = "
       store.reindex_after IS NOT NULL AS is_outdated";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 17] = [
+pub(super) const SCHEMA: [&str; 19] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
@@ -49,6 +49,8 @@ pub(super) const SCHEMA: [&str; 17] = [
     "CREATE INDEX rsv_tombstone_number IF NOT EXISTS FOR (t:RsvTombstone) ON (t.n)",
     "CREATE INDEX rsv_record_digest IF NOT EXISTS FOR (r:RsvRecord) ON (r.digest)",
     "CREATE INDEX rsv_record_number IF NOT EXISTS FOR (r:RsvRecord) ON (r.n)",
+    "CREATE CONSTRAINT rsv_audit IF NOT EXISTS FOR (a:RsvAudit) REQUIRE a.id IS UNIQUE",
+    "CREATE INDEX rsv_audit_time IF NOT EXISTS FOR (a:RsvAudit) ON (a.timestamp)",
 ];
 
 /// Tombstones are found by their records' words in any form. A release before kept the digest with the other
@@ -72,8 +74,9 @@ pub(super) const OLDEST: i64 = 6;
 
 /// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
 /// The last of them change nothing: from version 10 on messages may hold vectors, which an earlier release would not
-/// keep up to date, and from version 11 on there may be actions, a kind that earlier releases do not know.
-pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[], &[]];
+/// keep up to date; from version 11 on there may be actions, a kind that earlier releases do not know, and from version
+/// 12 on an audit.
+pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[], &[], &[]];
 
 /// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;
@@ -99,6 +102,12 @@ pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
 pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
+/// Adds rows to the audit, once each.
+pub(super) const ADD_AUDIT_ROWS: &str = "
+    UNWIND $rows AS row MERGE (a:RsvAudit {id: row.id}) ON CREATE SET a = row";
+/// Removes the oldest rows of the audit before a time, no more than `$most`.
+pub(super) const EXPIRE_AUDIT_ROWS: &str = "
+    MATCH (a:RsvAudit) WHERE a.timestamp < $before WITH a ORDER BY a.timestamp LIMIT $most DELETE a";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";
 

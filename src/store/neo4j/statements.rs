@@ -401,6 +401,14 @@ pub(super) const LINKS_BY_ID: &str = concat!(
     " AS row"
 );
 
+/// The rows of the audit, by time.
+pub(super) const AUDIT_ROWS: &str = "
+    MATCH (a:RsvAudit) WHERE a.timestamp >= $since AND a.timestamp <= $until
+    AND ($token IS NULL OR a.token = $token) AND ($partition IS NULL OR a.partition = $partition)
+    AND ($action IS NULL OR a.action = $action)
+    RETURN a.id AS id, a.timestamp AS timestamp, a.token AS token, a.address AS address, a.action AS action,
+      a.route AS route, a.partition AS partition, a.instance AS instance, a.status AS status, a.trace_id AS trace_id,
+      a.count AS count, a.records AS records ORDER BY timestamp, id";
 pub(super) const FACTS: &str = "
     MATCH (f:RsvFact) WHERE f.name STARTS WITH $prefix RETURN f.name AS name, f.value AS value ORDER BY name";
 /// The number of each record, and that of its last change in place.

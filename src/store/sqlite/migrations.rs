@@ -18,7 +18,7 @@ pub(super) const OLDEST: i32 = 10;
 
 /// The first is that from `OLDEST`.
 const MIGRATIONS: &[Migration] =
-    &[m011_pools, m012_folded, m013_digests, m014_fingerprints, m015_folding, m016_actions];
+    &[m011_pools, m012_folded, m013_digests, m014_fingerprints, m015_folding, m016_actions, m017_audit];
 
 /// The `user_version` of a file that has the tables of this release.
 pub(super) const VERSION: i32 = OLDEST + MIGRATIONS.len() as i32;
@@ -115,6 +115,17 @@ fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
 /// The store may have actions, a kind of records that earlier releases do not know.
 fn m016_actions(_: &Connection) -> rusqlite::Result<()> {
     Ok(())
+}
+
+/// The store may have an audit, which an earlier release would not know.
+fn m017_audit(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE audit (
+           timestamp INTEGER NOT NULL, id TEXT NOT NULL, token TEXT NOT NULL, address TEXT, action TEXT NOT NULL,
+           route TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL, status INTEGER NOT NULL,
+           trace_id TEXT, count INTEGER NOT NULL, records TEXT NOT NULL, PRIMARY KEY (timestamp, id)
+         ) STRICT, WITHOUT ROWID;",
+    )
 }
 
 /// Brings a file to the version of this release, all at once; another process may have done so meanwhile. Returns

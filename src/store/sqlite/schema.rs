@@ -10,9 +10,18 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    for tables in
-        [COLLECTIONS, &record_columns::create(), DIGESTS, WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE]
-    {
+    for tables in [
+        COLLECTIONS,
+        &record_columns::create(),
+        DIGESTS,
+        WORDS,
+        VECTORS,
+        LINKS,
+        TALLIES,
+        TOMBSTONES,
+        AUDIT,
+        STATE,
+    ] {
         connection.execute_batch(tables)?;
     }
     changes::begin(connection)?;
@@ -134,6 +143,14 @@ const TOMBSTONES: &str = "
     CREATE INDEX tombstone_folded ON tombstone (folded) WHERE folded IS NOT NULL;
     CREATE INDEX tombstone_fingerprint ON tombstone (fingerprint) WHERE fingerprint IS NOT NULL;
     CREATE INDEX tombstone_time ON tombstone (timestamp, of);";
+
+/// The audit (`audit.rs`), by time. `records` is an array of ids as JSON.
+const AUDIT: &str = "
+    CREATE TABLE audit (
+      timestamp INTEGER NOT NULL, id TEXT NOT NULL, token TEXT NOT NULL, address TEXT, action TEXT NOT NULL,
+      route TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL, status INTEGER NOT NULL, trace_id TEXT,
+      count INTEGER NOT NULL, records TEXT NOT NULL, PRIMARY KEY (timestamp, id)
+    ) STRICT, WITHOUT ROWID;";
 
 /// The state of the store.
 const STATE: &str = "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";

@@ -79,7 +79,7 @@ static INDEX_ROWS: LazyLock<Vec<Shape>> = LazyLock::new(|| {
         ),
         keep("tii", "INSERT OR IGNORE INTO named VALUES (?3)"),
     ];
-    let skipped = "ti tt ibb ii tti iti iiti iit it iii iiii iiiii iiibb iiRii";
+    let skipped = "ti tt ibb ii tti iti iiti iit it iii iiii iiiii iiibb iiRii ittTttttiTit";
     kept.into_iter().chain(skipped.split(' ').map(skip)).collect()
 });
 
