@@ -17,16 +17,26 @@ pub use rights::Right;
 pub use token::{AccessToken, State};
 pub use token_file::{NewToken, TokenFile};
 
-/// The beginning of every token: a text that begins so is passed to no provider, whoever gave it out, and whether or not
-/// it still holds.
+use crate::error::{Context, Result};
+use crate::record::hexadecimal;
+
+/// The beginning of every token: a text that has one in it is passed to no provider as a key, whoever gave the token out,
+/// and whether or not it still holds.
 pub const PREFIX: &str = "rsv_";
+
+/// A new token, of 256 random bits. Errors if the system has no random numbers.
+pub fn new_token() -> Result<String> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).context("cannot make a random number")?;
+    Ok(format!("{PREFIX}{}", hexadecimal(&random)))
+}
 
 /// The hexadecimal digits of a token after its beginning.
 const DIGITS: usize = 64;
 
 /// Whether there is a token in a text, of this server or of another.
 pub fn holds_token(text: &[u8]) -> bool {
-    let begins = |at: &usize| text[*at..].starts_with(PREFIX.as_bytes());
+    let begins = |at: &usize| text[*at..*at + PREFIX.len()].eq_ignore_ascii_case(PREFIX.as_bytes());
     (0..text.len().saturating_sub(PREFIX.len() + DIGITS - 1))
         .filter(begins)
         .any(|at| text[at + PREFIX.len()..].iter().take(DIGITS).all(u8::is_ascii_hexdigit))

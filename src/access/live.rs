@@ -1,14 +1,14 @@
 //! The tokens of a server, as the file has them now.
 
 use super::caller::Caller;
+use super::is_same_digest;
 use super::token::{AccessToken, State};
 use super::token_file::TokenFile;
 use crate::cli::Diagnostics;
 use crate::error::Result;
 use std::collections::HashSet;
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tokens of a file that may change.
@@ -24,6 +24,7 @@ pub struct LiveTokens {
 
 /// What was read of the file.
 struct Read {
+    /// `None` if nothing was read yet.
     stamp: Option<Stamp>,
     tokens: Arc<Result<TokenFile>>,
     /// Whether there ever were tokens.
@@ -32,16 +33,21 @@ struct Read {
 
 /// What differs when a file was replaced or written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
-    inode: u64,
-    length: u64,
-    changed: (i64, i64),
+enum Stamp {
+    Missing,
+    File { inode: u64, length: u64, changed: (i64, i64) },
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Stamp {
-        let changed = (metadata.ctime(), metadata.ctime_nsec());
-        Stamp { inode: metadata.ino(), length: metadata.len(), changed }
+    fn of(path: &Path) -> Stamp {
+        match path.metadata() {
+            Err(_) => Stamp::Missing,
+            Ok(metadata) => Stamp::File {
+                inode: metadata.ino(),
+                length: metadata.len(),
+                changed: (metadata.ctime(), metadata.ctime_nsec()),
+            },
+        }
     }
 }
 
@@ -74,7 +80,7 @@ impl LiveTokens {
 
     /// The caller whose token has a digest.
     pub fn caller_of(&self, digest: &[u8; 32], now: i64) -> Result<Option<Caller>> {
-        self.by(now, |file| file.tokens.iter().find(|token| token.digest() == *digest))
+        self.by(now, |file| file.tokens.iter().find(|token| is_same_digest(&token.digest(), digest)))
     }
 
     fn by(&self, now: i64, find: impl FnOnce(&TokenFile) -> Option<&AccessToken>) -> Result<Option<Caller>> {
@@ -88,8 +94,8 @@ impl LiveTokens {
     fn current(&self) -> (Arc<Result<TokenFile>>, bool) {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(path) = &self.path else { return (read.tokens.clone(), false) };
-        let stamp = path.metadata().ok().map(|metadata| Stamp::of(&metadata));
-        if stamp != read.stamp || stamp.is_none() && !read.is_empty() {
+        let stamp = Some(Stamp::of(path));
+        if stamp != read.stamp {
             let tokens = TokenFile::read(path);
             if let Err(error) = &tokens {
                 self.diagnostics.note(format_args!("{error}; until that changes, no token holds"));
@@ -98,11 +104,5 @@ impl LiveTokens {
             (read.stamp, read.tokens) = (stamp, Arc::new(tokens));
         }
         (read.tokens.clone(), read.had_some)
-    }
-}
-
-impl Read {
-    fn is_empty(&self) -> bool {
-        self.tokens.as_ref().as_ref().is_ok_and(|file| file.tokens.is_empty())
     }
 }

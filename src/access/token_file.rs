@@ -1,12 +1,14 @@
 //! The file of the tokens: one JSON object a line, beside the settings file.
 
 use super::token::{AccessToken, State, digest};
-use super::{PREFIX, Right, is_same_digest};
+use super::{Right, is_same_digest};
 use crate::error::{Context, Error, Result};
-use crate::record::{Scope, hexadecimal};
+use crate::record::Scope;
 use crate::staging::StagingDir;
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 /// The name of the file.
@@ -47,8 +49,11 @@ impl TokenFile {
         TokenFile { path, tokens: Vec::new() }
     }
 
-    /// Reads a file, changes it, and writes it. Errors if the change does, or if another process is changing it.
+    /// Reads a file, changes it, and writes it; it keeps its owner, and a link to it stays. Errors if the change does, or
+    /// if another process is changing it.
     pub fn change<T>(path: &Path, change: impl FnOnce(&mut TokenFile) -> Result<T>) -> Result<T> {
+        let target = path.canonicalize();
+        let path = target.as_deref().unwrap_or(path);
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)
                 .context(format_args!("cannot create {}", directory.display()))?;
@@ -56,21 +61,36 @@ impl TokenFile {
         let staging = StagingDir::beside(path)?;
         let mut file = TokenFile::read(path)?;
         let changed = change(&mut file)?;
+        let owner = path.metadata().or_else(|_| path.parent().unwrap_or(path).metadata());
         staging.write(path, file.to_json()?.as_bytes())?;
+        if let Ok(owner) = owner {
+            keep_owner(path, &owner)?;
+        }
         Ok(changed)
     }
 
     /// Reads a file; one that is not there has no tokens. Errors name the line.
     pub fn read(path: &Path) -> Result<TokenFile> {
         let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            // A link that leads nowhere is no lack of tokens.
+            Err(error) if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+                String::new()
+            }
             text => text.context(format_args!("cannot read {}", path.display()))?,
         };
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let tokens = lines.map(|(at, line)| {
             parse(line).map_err(|error| error.at(format_args!("{}:{}", path.display(), at + 1)))
         });
-        Ok(TokenFile { path: path.to_owned(), tokens: tokens.collect::<Result<_>>()? })
+        let tokens: Vec<AccessToken> = tokens.collect::<Result<_>>()?;
+        for (at, token) in tokens.iter().enumerate() {
+            let is_same = |other: &AccessToken| other.name == token.name || other.digest() == token.digest();
+            if tokens[..at].iter().any(is_same) {
+                let error = Error::new(format!("the token {} is there twice", token.name));
+                return Err(error.at(path.display()).hint("remove one of the two lines"));
+            }
+        }
+        Ok(TokenFile { path: path.to_owned(), tokens })
     }
 
     /// The token that a text is, whether or not it holds. Every digest is compared, to its end.
@@ -106,9 +126,7 @@ impl TokenFile {
         if expires.is_some_and(|expires| expires <= now) {
             return Err(Error::new("--expires: is in the past"));
         }
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).context("cannot make a random number")?;
-        let text = format!("{PREFIX}{}", hexadecimal(&random));
+        let text = super::new_token()?;
         self.tokens.retain(|token| token.name != name);
         let token = AccessToken::new(&text, name, now);
         self.tokens.push(AccessToken { partitions, rights, expires, daily_tokens, keys, ..token });
@@ -131,6 +149,15 @@ impl TokenFile {
         let text: serde_json::Result<String> = lines.collect();
         text.context(format_args!("cannot write {}", self.path.display()))
     }
+}
+
+/// Gives a file that the superuser has written to the owner that it had.
+fn keep_owner(path: &Path, owner: &Metadata) -> Result<()> {
+    let (user, group) = (owner.uid(), owner.gid());
+    if path.metadata().is_ok_and(|now| now.uid() == user) {
+        return Ok(());
+    }
+    chown(path, Some(user), Some(group)).context(format_args!("cannot give {} to its owner", path.display()))
 }
 
 fn parse(line: &str) -> Result<AccessToken> {

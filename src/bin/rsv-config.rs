@@ -475,6 +475,11 @@ fn add_token(args: TokenArgs, io: &mut Io) -> Result<Outcome> {
         return Err(Error::new("a token is for partitions, and none is named")
             .hint(format!("rsv-config token add {name} --partition 'team*'")));
     };
+    if io.common.instance.is_some() {
+        return Err(
+            Error::new("a token is for whole partitions, and -i names an instance").hint("leave -i out")
+        );
+    }
     let partitions = partitions.split(',').map(|name| name.trim().to_owned()).collect();
     let rights = Right::list(&rights).map_err(|error| error.at("--rights"))?;
     let keys = if provider_keys { provider::keys_of_lines(&io.text(LONGEST)?)? } else { Default::default() };

@@ -1,6 +1,6 @@
 //! rsv-proxy: enrich, forward and ingest behind an OpenAI-compatible address.
 
-use rsv::access::TokenFile;
+use rsv::access::{self, TokenFile};
 use rsv::cli::{self, Common, Io, Outcome};
 use rsv::config::{self, EnvironmentPaths, Settings};
 use rsv::doctor;
@@ -118,7 +118,17 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 
 /// Runs the command as a client of the proxy at the address of the settings; if none runs there, or if a flag changes
 /// settings of the proxy, of its own proxy.
-fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -> Result<Outcome> {
+///
+/// Where there are tokens, its own proxy has one more for the command, of whoever may read the store and the settings.
+fn serve_command(args: Args, address: SocketAddr, mut settings: Settings, io: &Io) -> Result<Outcome> {
+    let tokens = tokens(io);
+    let has_tokens = match &tokens {
+        Some(path) => !TokenFile::read(path)?.tokens.is_empty(),
+        None => false,
+    };
+    if has_tokens && settings.secret("proxy.token").is_none() {
+        settings.set_override("proxy.token", "rsv-proxy COMMAND", &access::new_token()?)?;
+    }
     let Common { partition, instance, store, config, .. } = &io.common;
     let client = ClientCommand::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
     let own = args.port.is_some() || args.listen.is_some() || store.is_some() || config.is_some();
@@ -130,8 +140,8 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
         // The command works in the same directory; others may reach the proxy from elsewhere.
         let project = free.ip().is_loopback().then(|| ClientProject::here(&settings)).flatten();
         let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
+        let proxy = proxy.admitting(tokens)?.of_project(project);
         let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None)).parsing_by(parser(io));
-        let proxy = proxy.of_project(project);
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;
     Ok(Outcome::Ended(status))

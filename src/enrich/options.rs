@@ -44,6 +44,8 @@ pub struct Options {
     pub session: bool,
     /// The digest of the key that the client gives the request, if it gives it one.
     pub request_key: Option<String>,
+    /// Whether the messages of other partitions are counted where nothing was found.
+    pub counts_others: bool,
     /// The share of conversations, 0 to 1, for which nothing is recalled.
     pub holdout: f64,
     /// Whether only as many related and recent messages are recalled as are likely to help.
@@ -126,6 +128,7 @@ impl Options {
             carries: settings.boolean("enrich.compaction") != Some(false),
             session: false,
             request_key: None,
+            counts_others: true,
             holdout: settings.share("enrich.holdout").unwrap_or_default(),
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),

@@ -18,8 +18,8 @@ use crate::error::Result;
 use crate::ranking::weights;
 use crate::recall_rules::RecallRules;
 use crate::record::{
-    ACTION, Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecallRule, RecalledPart, Role,
-    Scopes, StoredRecord, kinds,
+    ACTION, Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, Reach, RecallRule, RecalledPart,
+    Role, Scope, Scopes, StoredRecord, kinds,
 };
 use crate::search;
 use crate::search::tree::set_passage;
@@ -163,7 +163,7 @@ impl Question {
         // A message that did not pass as a hit may be linked to one that did.
         recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
         if recalled.candidates.is_empty() {
-            recalled.considered = Some(considered(&mut *memory.store, options.reach.around(turn.scope))?);
+            recalled.considered = Some(considered(&mut *memory.store, turn.scope, options)?);
         }
         Ok(recalled)
     }
@@ -334,10 +334,11 @@ fn pinned(
 /// The greatest number of messages that are counted.
 const MAX_COUNTED: usize = 1_000_000;
 
-/// The messages within some scopes, and beyond them.
-fn considered(store: &mut dyn Store, scopes: Scopes) -> Result<Considered> {
-    let within = store.count(&Select::messages(scopes), MAX_COUNTED)?;
-    let all = store.count(&Select::messages(Scopes::All), MAX_COUNTED)?;
+/// The messages within the reach around a scope, and beyond it: in its partition, or in the store.
+fn considered(store: &mut dyn Store, scope: &Scope, options: &Options) -> Result<Considered> {
+    let within = store.count(&Select::messages(options.reach.around(scope)), MAX_COUNTED)?;
+    let all = if options.counts_others { Scopes::All } else { Reach::Partition.around(scope) };
+    let all = store.count(&Select::messages(all), MAX_COUNTED)?;
     Ok(Considered { within: within as u64, beyond: all.saturating_sub(within) as u64 })
 }
 

@@ -15,6 +15,10 @@ use crate::redact::Redactor;
 use crate::search::{self, Request, Searcher};
 use crate::store::{self, OpenMode, Store};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
+
+/// The number of calls that work at the same time: more would only wait for processors and for the disk.
+const MAX_WORKING: usize = 4;
 
 /// The state that all calls share.
 pub(super) struct Server {
@@ -24,6 +28,8 @@ pub(super) struct Server {
     pub(super) diagnostics: Diagnostics,
     /// The embedder of the last search by meaning, whose model is loaded when it is first needed.
     embedder: Arc<Mutex<Option<Embedder>>>,
+    /// A permit for each call that works.
+    pub(super) working: Arc<Semaphore>,
 }
 
 impl Server {
@@ -33,14 +39,22 @@ impl Server {
         clock: Clock,
         diagnostics: Diagnostics,
     ) -> Server {
-        Server { settings, options, clock, diagnostics, embedder: Arc::default() }
+        Server {
+            settings,
+            options,
+            clock,
+            diagnostics,
+            embedder: Arc::default(),
+            working: Arc::new(Semaphore::new(MAX_WORKING)),
+        }
     }
 
     /// The same with other options.
     pub(super) fn with_options(&self, options: Options) -> Server {
-        let Server { settings, clock, diagnostics, embedder, .. } = self;
+        let Server { settings, clock, diagnostics, embedder, working, .. } = self;
         let (settings, diagnostics) = (settings.clone(), diagnostics.clone());
-        Server { settings, options, clock: *clock, diagnostics, embedder: embedder.clone() }
+        let (embedder, working) = (embedder.clone(), working.clone());
+        Server { settings, options, clock: *clock, diagnostics, embedder, working }
     }
 
     /// The embedder for a store; `None` if there is none.

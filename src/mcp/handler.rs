@@ -22,10 +22,7 @@ use rmcp::{ErrorData, ServerHandler};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, Semaphore, mpsc};
-
-/// The number of calls that work at the same time: more would only wait for processors and for the disk.
-const MAX_WORKING: usize = 4;
+use tokio::sync::{Mutex, mpsc};
 
 /// The time limit for a client to list its roots.
 const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,7 +41,6 @@ pub(super) struct Handler {
     rule: ScopeRule,
     /// The scope that follows from the roots of the client, once it is known.
     by_root: Mutex<Option<ClientScope>>,
-    working: Arc<Semaphore>,
 }
 
 /// The scope of a request, or the question that the client has to answer first.
@@ -55,7 +51,7 @@ enum Scoped {
 
 impl Handler {
     pub(super) fn new(server: Arc<Server>, rule: ScopeRule) -> Handler {
-        Handler { server, rule, by_root: Mutex::default(), working: Arc::new(Semaphore::new(MAX_WORKING)) }
+        Handler { server, rule, by_root: Mutex::default() }
     }
 
     /// The tools that the options allow.
@@ -143,7 +139,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&Call) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let slot = self.working.clone().acquire_owned().await.map_err(broken)?;
+        let slot = self.server.working.clone().acquire_owned().await.map_err(broken)?;
         let (sender, mut steps) = mpsc::unbounded_channel();
         let cancelled = context.ct.clone();
         let job = Job {

@@ -24,13 +24,23 @@ impl CallerKeys {
     /// The keys of `Authorization: Bearer` and of `x-api-key`, except those that only fill a field, and tokens of a
     /// proxy, this one's or another's.
     pub fn new(bearer: Option<Secret>, x_api_key: Option<Secret>) -> CallerKeys {
-        let is_key = |key: &Secret| !is_placeholder(key) && !key.expose().starts_with(access::PREFIX);
+        let is_token = |text: &str| {
+            let begins = text.get(..access::PREFIX.len());
+            begins.is_some_and(|begin| begin.eq_ignore_ascii_case(access::PREFIX))
+                || access::holds_token(text.as_bytes())
+        };
+        let is_key = |key: &Secret| !is_placeholder(key) && !is_token(key.expose());
         CallerKeys { bearer: bearer.filter(is_key), x_api_key: x_api_key.filter(is_key), kept: None }
     }
 
     /// The same, with keys that stand in the place of the settings', by the name of the provider.
     pub fn keeping(self, kept: Option<Arc<BTreeMap<String, Secret>>>) -> CallerKeys {
         CallerKeys { kept, ..self }
+    }
+
+    /// Whether the caller sent one.
+    pub fn are_sent(&self) -> bool {
+        self.bearer.is_some() || self.x_api_key.is_some()
     }
 
     /// Those that the proxy keeps alone.

@@ -45,4 +45,4 @@ pub(super) use request_log::{LoggedRequest, LoggedSender, RequestLog};
 pub(super) use response::{HttpBody, HttpResponse};
 pub(super) use route::{Command, Route};
 pub(super) use upstream::Upstream;
-pub(super) use usage_meter::UsageMeter;
+pub(super) use usage_meter::{BYTES, UsageMeter};

@@ -108,8 +108,8 @@ impl PagesApi {
         }
     }
 
-    /// The login of a browser, if it has one.
-    pub(super) fn login(&self, head: &Parts) -> Option<Login> {
+    /// The logins of a browser.
+    pub(super) fn logins(&self, head: &Parts) -> Vec<Login> {
         self.logins.find(&head.headers)
     }
 

@@ -84,19 +84,23 @@ impl Asking<'_> {
 impl Router {
     /// Answers a request that came by a connection from `peer`, unless the guard does.
     pub(super) async fn answer(&self, request: Request<Incoming>, peer: Option<IpAddr>) -> HttpResponse {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         // It reports its errors itself.
         let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
-        let parsed = named_scope(&head);
-        let is_ollama = match &parsed {
+        let in_path = Route::parse(head.uri.path());
+        let is_ollama = match &in_path {
             Ok((_, Route::Unknown)) | Err(_) => Route::is_ollama_path(head.uri.path()),
             Ok((_, route)) => route.is_ollama(),
         };
-        let is_anthropic = parsed.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
-        let page = parsed.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
-        let login = page.and_then(|_| self.pages.login(&head));
-        let admitted = self.guard.admit(&head.headers, login, self.config.clock.now());
+        let is_anthropic = in_path.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
+        let page = in_path.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
+        let logins = page.map(|_| self.pages.logins(&head)).unwrap_or_default();
+        let admitted = self.guard.admit(&head.headers, &logins, self.config.clock.now());
+        if let Ok(caller) = &admitted {
+            self.guard.clean(&mut head, caller);
+        }
+        let parsed = in_path.and_then(|in_path| self.named_scope(&head, in_path, admitted.as_ref().ok()));
         let caller = admitted.as_ref().ok().cloned();
         let named = parsed.as_ref().ok().map(|(named, _)| named.as_ref());
         let scope = named.zip(caller.as_ref()).and_then(|(named, caller)| self.scope_of(named, caller));
@@ -155,6 +159,28 @@ impl Router {
             return Err(refusal.into());
         }
         self.dispatch(&caller, named, route, head, body).await
+    }
+
+    /// The scope that a request names in its address, else in its headers, if it does; and its route. An instance alone is
+    /// of the partition that requests of its caller are for.
+    fn named_scope(
+        &self,
+        head: &Parts,
+        (named, route): (Option<RequestScope>, Route),
+        caller: Option<&Caller>,
+    ) -> Result<(Option<RequestScope>, Route)> {
+        let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+        let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
+            (Some(scope), ..) => Some(scope),
+            (None, None, None) => None,
+            (None, partition, instance) => {
+                let own = caller.filter(|caller| !caller.sees_all());
+                let own = own.and_then(|caller| caller.own_partition(&self.scope.scope.partition));
+                let partition = partition.as_deref().or(own);
+                Some(RequestScope::named(partition, instance.as_deref())?)
+            }
+        };
+        Ok((scope, route))
     }
 
     /// The scope of a request: that of its address, which its user was given; else that of its headers; else the
@@ -223,7 +249,7 @@ impl Router {
                 Ok(response)
             }
             (Route::Other(name), _) => self.relay(&name, &asked, body).await,
-            (Route::Ollama(name), _) => self.relay_to_ollama(&name, head, body).await,
+            (Route::Ollama(name), _) => self.relay_to_ollama(&name, &asked, body).await,
             (Route::Health, &Method::GET | &Method::HEAD) => {
                 Ok(self.health.report(&visible_to(caller, named.as_ref())).await)
             }
@@ -417,29 +443,20 @@ impl Router {
     async fn relay_to_ollama(
         &self,
         name: &str,
-        head: &Parts,
+        asked: &Asking<'_>,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let head = asked.head;
         // The files of which Ollama makes models may have any length.
         if name.starts_with("blobs/") {
             let passing = relay_headers::passing(head, Bytes::new()).with(RequestBody::wrap(body));
-            return Ok(self.ollama.relay_passing(name, head.uri.query(), passing).await);
+            return Ok(self.ollama.relay_passing(name, relay_headers::query(head), passing).await);
         }
         let bytes = self.read_body(body).await?;
-        Ok(self.ollama.relay(name, head, bytes).await)
+        let embeds = ["embed", "embeddings"].contains(&name);
+        let purse = if embeds { self.sender(asked.caller, head).await?.purse } else { None };
+        Ok(self.ollama.relay(name, head, bytes, purse).await)
     }
-}
-
-/// The scope that a request names in its address, else in its headers, if it does; and its route.
-fn named_scope(head: &Parts) -> Result<(Option<RequestScope>, Route)> {
-    let (named, route) = Route::parse(head.uri.path())?;
-    let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
-    let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
-        (Some(scope), ..) => Some(scope),
-        (None, None, None) => None,
-        (None, partition, instance) => Some(RequestScope::named(partition.as_deref(), instance.as_deref())?),
-    };
-    Ok((scope, route))
 }
 
 /// The refusal of a caller who does not see the partition that a request names, or lacks the right that it needs. The

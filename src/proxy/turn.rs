@@ -13,6 +13,7 @@ mod chat_request;
 mod histories;
 mod memory_headers;
 mod memory_mode;
+mod metered;
 mod ollama;
 mod ollama_format;
 mod passthrough;

@@ -28,7 +28,7 @@ pub(super) use audit::AuditQueue;
 pub(super) use auto_commit::AutoCommit;
 pub(super) use backfill::Backfill;
 pub(super) use blocking_pool::BlockingPool;
-pub(super) use budgets::{Budgets, Exhausted, Purse};
+pub(super) use budgets::{Budgets, Exhausted, Purse, Sending};
 pub(super) use clock_watch::ClockWatch;
 pub(super) use degraded::{FailureReason, Precedence};
 pub(super) use describe_jobs::DescribeJobs;

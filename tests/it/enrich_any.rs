@@ -52,6 +52,7 @@ fn options() -> impl Strategy<Value = Options> {
                 archives: false,
                 carries: true,
                 request_key: None,
+                counts_others: true,
                 session: false,
                 holdout: 0.0,
                 prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },

@@ -31,7 +31,9 @@ fn commit_at_both(proxies: &[Proxy; 2], session: &str) -> i64 {
             scope.spawn(move || ask(proxy, "POST", path, ""))
         };
         let commits = proxies.each_ref().map(commit).map(|commit| commit.join().unwrap());
-        commits.iter().for_each(|(status, body)| assert_eq!(*status, 200, "{body}"));
+        for (status, body) in &commits {
+            assert_eq!(*status, 200, "{body}");
+        }
         assert!(commits.iter().any(|(_, body)| body["status"] == "committed"), "{commits:?}");
         commits.iter().map(|(_, body)| body["memories_created"].as_i64().unwrap()).max().unwrap()
     })

@@ -98,11 +98,12 @@ impl AiChatApi {
         let body = ChatBody::parse(body).map_err(bad_request)?;
         let user = names.user(body.user_id.as_deref())?;
         let chat = body.into_turn(user, &self.config).map_err(bad_request)?;
+        let sees_all = requester.caller.sees_all();
         let request = chat.request(headers, requester, &self.config, client).map_err(bad_request)?;
         // A turn that is refused later has only read the user's own records.
         let begun = self.pipeline.begin(request);
         let (begun, trouble, session) =
-            tokio::join!(begun, self.check_document(&chat), self.check_session(&chat));
+            tokio::join!(begun, self.check_document(&chat), self.check_session(&chat, sees_all));
         session?;
         let trouble = trouble?;
         let (turn, enriched) = begun.map_err(|failure| response::failure(&failure))?;
@@ -140,8 +141,9 @@ impl AiChatApi {
     }
 
     /// Errors if the session that a turn is to continue is another user's.
-    async fn check_session(&self, chat: &ChatTurn) -> Result<(), HttpResponse> {
-        if !chat.names_session() {
+    async fn check_session(&self, chat: &ChatTurn, sees_all: bool) -> Result<(), HttpResponse> {
+        // To a token, sessions of other users do not exist.
+        if !chat.names_session() || !sees_all {
             return Ok(());
         }
         let scope = chat.scope.clone();

@@ -137,6 +137,8 @@ impl ChatTurn {
             retry: RetryHeaders::new(headers),
             caller: Caller { keys: requester.keys, ..Caller::default() },
             purse: requester.purse,
+            counts_others: requester.caller.sees_all(),
+            token: requester.caller.name().map(str::to_owned),
             mode: MemoryMode::from_request(headers, settings, &self.scope)?.within(&requester.caller),
             overrides: recall_override(headers).into_iter().collect(),
             is_session: true,

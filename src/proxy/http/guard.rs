@@ -14,6 +14,7 @@ use crate::cli::Diagnostics;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::provider::CallerKeys;
+use crate::record::hexadecimal;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
@@ -22,6 +23,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, StatusCode};
+use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -30,6 +32,12 @@ use std::path::PathBuf;
 const TOKEN_HEADER: &str = "x-rsv-token";
 /// The header in which clients of Anthropic's send their key.
 const ANTHROPIC_KEY_HEADER: &str = "x-api-key";
+/// The headers in which tokens are sent, and cookies.
+const TOKEN_HEADERS: [&str; 4] = ["authorization", TOKEN_HEADER, ANTHROPIC_KEY_HEADER, "cookie"];
+/// The header by which a client gives a request a key, which the same request has when it is sent again.
+const REQUEST_KEY_HEADER: &str = "idempotency-key";
+/// The headers by which a client chooses one of the accounts of a key.
+const ACCOUNT_HEADERS: [&str; 3] = ["chatgpt-account-id", "openai-organization", "openai-project"];
 /// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
 pub(in crate::proxy) const PLACEHOLDER_KEY: &str = "rsv";
 /// The header by which a browser says whether a page of another site makes it send a request.
@@ -146,13 +154,15 @@ impl Guard {
     pub(in crate::proxy) fn admit(
         &self,
         headers: &HeaderMap,
-        login: Option<Login>,
+        logins: &[Login],
         now: i64,
     ) -> std::result::Result<Caller, Refusal> {
-        let caller = match self.caller(headers, now) {
-            Ok(None) => login.map_or(Ok(None), |login| self.caller_of(login, now)),
-            caller => caller,
-        };
+        let mut caller = self.caller(headers, now);
+        for login in logins {
+            if matches!(caller, Ok(None)) {
+                caller = self.caller_of(*login, now);
+            }
+        }
         caller.map_err(|_| Refusal::TokensUnreadable)?.ok_or(Refusal::Token)
     }
 
@@ -162,8 +172,12 @@ impl Guard {
             return Ok(Some(Caller::Owner));
         }
         let sent = [sent(headers, TOKEN_HEADER), bearer(headers), sent(headers, ANTHROPIC_KEY_HEADER)];
+        // The owner needs no file.
+        if sent.into_iter().flatten().any(|text| self.is_token(text)) {
+            return Ok(Some(Caller::Owner));
+        }
         for text in sent.into_iter().flatten() {
-            if let Some(caller) = self.caller_with(text, now)? {
+            if let Some(caller) = self.tokens.caller(text, now)? {
                 return Ok(Some(caller));
             }
         }
@@ -204,10 +218,43 @@ impl Guard {
         keys.keeping(caller.keys())
     }
 
+    /// Takes from a request what must not be passed on for its caller: the owner's token, wherever it stands, and, where
+    /// callers with tokens share the server's key, what would tell that key's account apart. What names the request among
+    /// those of its caller names it among those of all.
+    pub(in crate::proxy) fn clean(&self, head: &mut Parts, caller: &Caller) {
+        let holds_own = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| self.is_token(text.trim()));
+        let others = head.headers.iter().filter(|(name, _)| !TOKEN_HEADERS.contains(&name.as_str()));
+        let holders: Vec<HeaderName> =
+            others.filter(|(_, value)| holds_own(value.as_bytes())).map(|(name, _)| name.clone()).collect();
+        for name in &holders {
+            head.headers.remove(name);
+        }
+        let query = head.uri.query().unwrap_or_default();
+        let mut values = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+        if values.any(|value| holds_own(&percent_decode_str(value).collect::<Vec<u8>>())) {
+            head.uri = head.uri.path().parse().unwrap_or_default();
+        }
+        let Some(digest) = caller.digest() else { return };
+        if let Some(key) = head.headers.get(REQUEST_KEY_HEADER) {
+            let own = Sha256::new().chain_update(digest).chain_update(key.as_bytes()).finalize();
+            if let Ok(own) = HeaderValue::from_str(&hexadecimal(&own)) {
+                head.headers.insert(REQUEST_KEY_HEADER, own);
+            }
+        }
+        if !self.caller_keys(&head.headers, caller).are_sent() {
+            for name in ACCOUNT_HEADERS {
+                head.headers.remove(name);
+            }
+        }
+    }
+
     /// Whether a request came by the public address, and that is encrypted.
     pub(in crate::proxy) fn is_encrypted(&self, head: &Parts) -> bool {
+        // The server before this one may name itself as the host.
         let is_public = |public: &PublicAddress| {
-            public.origin.starts_with("https:") && requested_host(head).as_ref() == Some(&public.host)
+            let is_named = requested_host(head).as_ref() == Some(&public.host)
+                || origin(&head.headers).as_ref() == Some(&public.origin);
+            public.origin.starts_with("https:") && is_named
         };
         self.public.as_ref().is_some_and(is_public)
     }
@@ -247,6 +294,7 @@ impl Guard {
         let is_own = || {
             let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
             host.is_some_and(|host| origin == format!("http://{}", host.to_ascii_lowercase()))
+                && !self.is_encrypted(head)
         };
         let is_public = self.public.as_ref().is_some_and(|public| public.origin == origin);
         !is_page || is_public || self.lists_origin(origin) || is_own()
@@ -335,7 +383,7 @@ mod tests {
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
         let refused = guard.response_by_origin(&head).map(Ok);
-        let refused = refused.or_else(|| guard.admit(&head.headers, None, 0).err().map(Err));
+        let refused = refused.or_else(|| guard.admit(&head.headers, &[], 0).err().map(Err));
         refused.map_or(200, |refused| refused.unwrap_or_else(HttpResponse::from).status().as_u16())
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The name of the cookie.
 const NAME: &str = "rsv-page";
 
-/// The most logins; the oldest ends when there is another.
+/// The most logins with one token; the oldest of them ends when there is another.
 const MAX_LOGINS: usize = 64;
 
 /// Whose token a browser was given.
@@ -36,17 +36,22 @@ impl PageLogins {
         getrandom::fill(&mut id).context("cannot make a random number")?;
         let id = hexadecimal(&id);
         let mut logins = self.logins();
-        logins.truncate(MAX_LOGINS - 1);
-        logins.push_front((digest(&id), caller.digest().map_or(Login::Owner, Login::Token)));
+        let login = caller.digest().map_or(Login::Owner, Login::Token);
+        let mut count = 1;
+        logins.retain(|(_, other)| {
+            count += usize::from(*other == login);
+            *other != login || count <= MAX_LOGINS
+        });
+        logins.push_front((digest(&id), login));
         let secure = if is_encrypted { "; Secure" } else { "" };
         Ok(format!("{NAME}={id}; Path={path}; HttpOnly; SameSite=Strict{secure}"))
     }
 
-    /// The login of which a request has the cookie.
-    pub(in crate::proxy) fn find(&self, headers: &HeaderMap) -> Option<Login> {
+    /// The logins of which a request has the cookies.
+    pub(in crate::proxy) fn find(&self, headers: &HeaderMap) -> Vec<Login> {
         let logins = self.logins();
         let find = |id| logins.iter().find(|(known, _)| is_same_digest(known, &id)).map(|(_, login)| *login);
-        sent(headers).find_map(find)
+        sent(headers).filter_map(find).collect()
     }
 
     /// Ends the login of a request; returns the value of `Set-Cookie` that removes the cookie.
@@ -90,7 +95,7 @@ mod tests {
             let set = logins.begin(&Caller::Owner, "/memory", false).unwrap();
             set.split(';').next().unwrap().to_owned()
         };
-        let has = |headers: &HeaderMap| logins.find(headers) == Some(Login::Owner);
+        let has = |headers: &HeaderMap| logins.find(headers) == [Login::Owner];
         let first = headers(&format!("other=1; {}", begin()));
         assert!(has(&first) && !has(&headers("rsv-page=")) && !has(&HeaderMap::new()));
         let second = headers(&begin());

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 /// The headers of a client's request that are sent to a provider, in addition to those that begin with one of
 /// `REQUEST_PREFIXES`. This is an allowlist, since nobody can list all headers that hold a key.
@@ -66,7 +67,8 @@ pub(in crate::proxy) fn passing(head: &Parts, body: Bytes) -> RelayRequest {
 
 /// The query of a client's request that is relayed: one without a token of the proxy.
 pub(in crate::proxy) fn query(head: &Parts) -> Option<&str> {
-    head.uri.query().filter(|query| !access::holds_token(query.as_bytes()))
+    let holds_token = |query: &str| access::holds_token(&percent_decode_str(query).collect::<Vec<u8>>());
+    head.uri.query().filter(|query| !holds_token(query))
 }
 
 /// Restricts the encodings of the answer to those that the client accepts and rsv can decode.

@@ -5,15 +5,17 @@ use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The members by which answers of the APIs report tokens: those of the request, and those of the answer.
+/// The members by which answers of the APIs report tokens: those of the request, those of it that Anthropic counts beside
+/// them, and those of the answer.
 const REQUEST: [&str; 3] = ["\"prompt_tokens\"", "\"input_tokens\"", "\"prompt_eval_count\""];
+const CACHED: [&str; 2] = ["\"cache_creation_input_tokens\"", "\"cache_read_input_tokens\""];
 const ANSWER: [&str; 3] = ["\"completion_tokens\"", "\"output_tokens\"", "\"eval_count\""];
 
 /// The bytes that are kept of what came before: a member and its number.
 const KEPT: usize = 64;
 
 /// The bytes of a token where nothing is reported.
-const BYTES: u64 = 4;
+pub(in crate::proxy) const BYTES: u64 = 4;
 
 /// Counts what passes. A stream reports more than once; the greatest number counts.
 #[derive(Default)]
@@ -21,6 +23,7 @@ struct Count {
     kept: Vec<u8>,
     bytes: u64,
     request: Option<u64>,
+    cached: [u64; 2],
     answer: Option<u64>,
 }
 
@@ -32,6 +35,9 @@ impl Count {
         let greatest = |names: &[&str]| names.iter().filter_map(|name| reported(text, name.as_bytes())).max();
         self.request = self.request.max(greatest(&REQUEST));
         self.answer = self.answer.max(greatest(&ANSWER));
+        for (known, name) in self.cached.iter_mut().zip(CACHED) {
+            *known = (*known).max(reported(text, name.as_bytes()).unwrap_or_default());
+        }
         self.kept.drain(..self.kept.len().saturating_sub(KEPT));
     }
 
@@ -39,7 +45,7 @@ impl Count {
     fn tokens(&self, request: u64) -> u64 {
         let (request, answer) =
             (self.request.unwrap_or(request / BYTES), self.answer.unwrap_or(self.bytes / BYTES));
-        request.saturating_add(answer)
+        self.cached.iter().fold(request.saturating_add(answer), |sum, cached| sum.saturating_add(*cached))
     }
 }
 
@@ -136,6 +142,8 @@ mod tests {
             r#"data: {"type":"message_delta","usage":{"output_tokens":9}}"#,
         ];
         assert_eq!(count(&stream), 16);
+        let cached = r#"{"usage":{"input_tokens":2,"cache_read_input_tokens":40,"output_tokens":3}}"#;
+        assert_eq!(count(&[cached]), 45);
         assert_eq!(count(&["an answer of 24 letters."]), 100 + 6);
         assert_eq!(count(&[]), 100);
     }

@@ -82,7 +82,12 @@ fn to_html(request: &PageRequest, record: &StoredRecord, named: &HashMap<String,
             links.join(", ")
         );
     }
-    for line in enrich::trouble_in_account(record) {
+    let mut seen = record.clone();
+    if !request.sees_all() && seen.members.has("beyond_reach") {
+        // It counts messages of others.
+        seen.members.set("beyond_reach", "0");
+    }
+    for line in enrich::trouble_in_account(&seen) {
         let _ = writeln!(out, "<li class=\"trouble\">{}</li>", escaped(&line));
     }
     out.push_str("</ul></details>\n");

@@ -53,6 +53,10 @@ pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) caller: Caller,
     /// What its requester spends from, if it has a budget.
     pub(in crate::proxy) purse: Option<Purse>,
+    /// Whether its requester may learn how many messages other partitions have.
+    pub(in crate::proxy) counts_others: bool,
+    /// By whose token it came, so that nobody else's request is the same turn.
+    pub(in crate::proxy) token: Option<String>,
     pub(in crate::proxy) mode: MemoryMode,
     pub(in crate::proxy) overrides: Vec<Override>,
     /// Whether the scope is a session that the request continues.
@@ -83,6 +87,8 @@ impl ChatRequest {
             retry: RetryHeaders::new(&head.headers),
             caller: relay_headers::caller(head, requester.keys),
             purse: requester.purse,
+            counts_others: requester.caller.sees_all(),
+            token: requester.caller.name().map(str::to_owned),
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
             is_session: false,

@@ -6,6 +6,7 @@
 use super::chat_request::{ChatRequest, Override};
 use super::memory_headers::{self, TurnReport};
 use super::memory_mode::MemoryMode;
+use super::metered::Metered;
 use super::ollama_format::{self, OllamaMethod};
 use super::pipeline::{ActiveTurn, TurnPipeline};
 use super::tee::{BodyEnd, End, Last, Tee};
@@ -17,11 +18,11 @@ use crate::provider::Target;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpBody, HttpResponse, Upstream, relay_headers, response, upstream};
 use crate::proxy::metrics::TurnStep;
-use crate::proxy::worker::{Precedence, degraded};
+use crate::proxy::worker::{Precedence, Purse, degraded};
 use crate::record::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl OllamaApi {
         };
         let mode = chat.mode;
         let Some(translated) = translated.filter(|_| mode != MemoryMode::Off) else {
-            return self.relay(method.name(), request.head, request.bytes).await;
+            return self.relay(method.name(), request.head, request.bytes, chat.purse).await;
         };
         chat.body = translated;
         if method == OllamaMethod::Generate {
@@ -150,9 +151,23 @@ impl OllamaApi {
     }
 
     /// Relays a request to Ollama without its `rsv` member.
-    pub(in crate::proxy) async fn relay(&self, name: &str, head: &Parts, bytes: Bytes) -> HttpResponse {
-        let passing = relay_headers::passing(head, ollama_format::without_rsv(bytes));
-        self.relay_passing(name, relay_headers::query(head), passing).await
+    pub(in crate::proxy) async fn relay(
+        &self,
+        name: &str,
+        head: &Parts,
+        bytes: Bytes,
+        purse: Option<Purse>,
+    ) -> HttpResponse {
+        let metered = purse.map(|purse| Metered::new(purse, head, &bytes));
+        let mut passing = relay_headers::passing(head, ollama_format::without_rsv(bytes));
+        if metered.is_some() {
+            passing.headers.remove(ACCEPT_ENCODING);
+        }
+        let response = self.relay_passing(name, relay_headers::query(head), passing).await;
+        match metered {
+            Some(metered) => metered.answered(response),
+            None => response,
+        }
     }
 
     /// Relays a request to Ollama unchanged.

@@ -3,12 +3,11 @@
 use super::chat_request::Requester;
 use super::memory_headers;
 use super::memory_mode::MemoryMode;
+use super::metered::Metered;
 use crate::api::Api;
-use crate::proxy::http::{HttpResponse, Upstream, UsageMeter, relay_headers, request_body, response};
-use crate::proxy::worker::Purse;
+use crate::proxy::http::{HttpResponse, Upstream, relay_headers, request_body, response};
 use crate::record::Object;
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use std::sync::Arc;
@@ -60,9 +59,12 @@ impl Passthrough {
             bytes
         };
         let query = relay_headers::query(head);
-        let length = bytes.len();
+        let metered = purse
+            .clone()
+            .filter(|_| !COUNTING.contains(&name))
+            .map(|purse| Metered::new(purse, head, &bytes));
         let mut passing = relay_headers::passing(head, bytes);
-        if purse.is_some() {
+        if metered.is_some() {
             // An encoded answer does not show its tokens.
             passing.headers.remove(ACCEPT_ENCODING);
         }
@@ -71,14 +73,12 @@ impl Passthrough {
             _ => self.upstream.relay(&target, target.sibling(name, query), keys, passing).await,
         };
         memory_headers::set_mode(&mut response, MemoryMode::Off);
-        match purse.clone().filter(|_| response.status().is_success()) {
-            Some(purse) => metered(response, length, purse),
+        match metered {
+            Some(metered) => metered.answered(response),
             None => response,
         }
     }
 }
 
-/// A response whose tokens are counted as it is passed on, to a request of so many bytes.
-fn metered(response: HttpResponse, request: usize, purse: Purse) -> HttpResponse {
-    response.map(|body| UsageMeter::new(body, request, move |tokens| purse.spend(tokens)).boxed_unsync())
-}
+/// The routes that only count tokens: the paths after `/v1/`.
+const COUNTING: [&str; 2] = ["messages/count_tokens", "responses/input_tokens"];

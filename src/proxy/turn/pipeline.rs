@@ -153,13 +153,14 @@ impl TurnPipeline {
             settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
         }
         let scope = &request.scope.scope;
-        let mut attempt = self.dedup.begin(scope, &body.attempt_key());
+        let mut attempt = self.dedup.begin(scope, request.token.as_deref(), &body.attempt_key());
         let retry = &request.retry;
         let identity = RequestIdentity::new(&body, scope, retry.key.as_deref(), retry.is_retry);
         let (pending, timer) = (self.queue.announce(), self.config.metrics.begin_turn(&scope.partition));
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
         options.request_key = identity.key.clone();
+        options.counts_others = request.counts_others;
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);

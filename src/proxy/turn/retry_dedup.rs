@@ -61,9 +61,10 @@ impl RetryDedup {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins an attempt at a turn with these messages.
-    pub(super) fn begin(&self, scope: &Scope, messages: &[Cow<Object>]) -> Attempt {
+    /// Begins an attempt at a turn with these messages, of the caller whose token has this name.
+    pub(super) fn begin(&self, scope: &Scope, token: Option<&str>, messages: &[Cow<Object>]) -> Attempt {
         let mut hash = FxHasher::default();
+        token.hash(&mut hash);
         for message in messages {
             // So that it is known where the next one begins.
             hash.write_usize(message.iter().count());
@@ -126,19 +127,20 @@ mod tests {
     fn a_retry_of_an_unanswered_request_is_the_same_turn() {
         let dedup = RetryDedup::default();
         let scope = Scope::new(None, None).unwrap();
-        let first = dedup.begin(&scope, &asking("a"));
+        let first = dedup.begin(&scope, None, &asking("a"));
         dedup.identify(&first, "t", 7);
         assert!(first.first.is_none() && !dedup.is_superseded(&first));
-        let second = dedup.begin(&scope, &asking("a"));
+        let second = dedup.begin(&scope, None, &asking("a"));
         assert_eq!(second.first, Some(TurnIdentity { trace_id: "t".into(), timestamp: 7 }));
         assert!(dedup.is_superseded(&first) && !dedup.is_superseded(&second));
-        assert_eq!(dedup.begin(&scope, &asking(" A\n")).first, second.first);
-        let second = dedup.begin(&scope, &asking("a"));
-        assert!(dedup.begin(&scope, &asking("b")).first.is_none());
-        assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), &asking("a")).first.is_none());
+        assert_eq!(dedup.begin(&scope, None, &asking(" A\n")).first, second.first);
+        let second = dedup.begin(&scope, None, &asking("a"));
+        assert!(dedup.begin(&scope, None, &asking("b")).first.is_none());
+        assert!(dedup.begin(&scope, Some("anna"), &asking("a")).first.is_none());
+        assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), None, &asking("a")).first.is_none());
         dedup.mark_answered(&second);
         assert!(dedup.is_superseded(&first));
-        assert!(dedup.begin(&scope, &asking("a")).first.is_none());
+        assert!(dedup.begin(&scope, None, &asking("a")).first.is_none());
     }
 
     #[test]
@@ -146,7 +148,7 @@ mod tests {
         let dedup = RetryDedup::default();
         let scope = Scope::new(None, None).unwrap();
         for number in 0..=MAX_TURNS {
-            dedup.begin(&scope, &asking(&number.to_string()));
+            dedup.begin(&scope, None, &asking(&number.to_string()));
         }
         assert!(dedup.turns().len() <= MAX_TURNS);
     }

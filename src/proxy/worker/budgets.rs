@@ -107,9 +107,11 @@ impl Budgets {
             Ok(others.filter_map(|(_, value)| value.parse::<u64>().ok()).sum())
         });
         if let Ok(Ok(others)) = tokio::time::timeout(REREAD, read).await {
-            let mut state = self.state_of(day);
-            let spent = state.spent.entry(name.to_owned()).or_default();
-            (spent.others, spent.read) = (others, Some(Instant::now()));
+            let mut state = self.state();
+            if state.day == day {
+                let spent = state.spent.entry(name.to_owned()).or_default();
+                (spent.others, spent.read) = (others, Some(Instant::now()));
+            }
         }
     }
 
@@ -144,9 +146,10 @@ impl Budgets {
                 self.state().is_written = false;
                 return;
             }
-            let mut state = self.state_of(changed.0);
+            let mut state = self.state();
+            let is_present = state.day == changed.0;
             for (name, stored) in changed.1 {
-                if let Some(spent) = state.spent.get_mut(&name) {
+                if let Some(spent) = state.spent.get_mut(&name).filter(|_| is_present) {
                     spent.stored = stored;
                 }
             }
@@ -157,12 +160,15 @@ impl Budgets {
     async fn store(&self, day: i64, spent: &[(String, u64)]) -> Result<()> {
         let facts: Vec<(String, u64)> =
             spent.iter().map(|(name, spent)| (self.fact(day, name), *spent)).collect();
-        let today = format!("{FACTS}{day}/");
+        let is_earlier = move |fact: &str| {
+            let of = fact.strip_prefix(FACTS).and_then(|rest| rest.split('/').next()?.parse::<i64>().ok());
+            of.is_some_and(|of| of < day)
+        };
         let stored = self.stores.with_store(move |store| {
             for (fact, spent) in &facts {
                 store.set_fact(fact, Some(&spent.to_string()))?;
             }
-            for (fact, _) in store.facts(FACTS)?.iter().filter(|(fact, _)| !fact.starts_with(&today)) {
+            for (fact, _) in store.facts(FACTS)?.iter().filter(|(fact, _)| is_earlier(fact)) {
                 store.set_fact(fact, None)?;
             }
             Ok(())
@@ -180,10 +186,10 @@ impl Budgets {
         format!("{FACTS}{day}/{name}/{}", self.proxy)
     }
 
-    /// The state on a day; what was spent on another is over.
+    /// The state on a day; what was spent on an earlier one is over. A day that is over already is the present one.
     fn state_of(&self, day: i64) -> MutexGuard<'_, State> {
         let mut state = self.state();
-        if state.day != day {
+        if state.day < day {
             state.day = day;
             state.spent.clear();
         }
@@ -205,5 +211,28 @@ impl Purse {
     /// Counts tokens that a request took.
     pub(in crate::proxy) fn spend(&self, tokens: u64) {
         self.budgets.spend(&self.name, tokens);
+    }
+
+    /// What is spent if nobody waits for the answer to a request, once it has been sent.
+    pub(in crate::proxy) fn sending(self, tokens: u64) -> Sending {
+        Sending(Some((self, tokens)))
+    }
+}
+
+/// A request whose answer has not begun: when it is dropped, its own tokens are spent.
+pub(in crate::proxy) struct Sending(Option<(Purse, u64)>);
+
+impl Sending {
+    /// What the answer is to be counted with, now that it has begun.
+    pub(in crate::proxy) fn answered(mut self) -> Option<Purse> {
+        self.0.take().map(|(purse, _)| purse)
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some((purse, tokens)) = self.0.take() {
+            purse.spend(tokens);
+        }
     }
 }
