@@ -47,9 +47,10 @@ impl HttpServer {
         let RequestScope { scope, reach } = scope;
         let instance = Some(scope.instance).filter(|_| reach == Reach::Instance);
         let partition = Some(scope.partition);
-        let projects = match caller.sees_all() {
-            true => self.projects(),
-            false => caller.named_partitions().map(str::to_owned).collect(),
+        let projects = if caller.sees_all() {
+            self.projects()
+        } else {
+            caller.named_partitions().map(str::to_owned).collect()
         };
         let options = Options {
             partition: partition.clone(),

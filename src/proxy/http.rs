@@ -4,7 +4,8 @@
 //! bounds the connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, and
 //! `page_logins.rs` those of people who have given the token to a page; `route.rs`, `page_route.rs` and
 //! `query_parameters.rs` read its address, `route_rights.rs` says which right it needs, and `request_body.rs` reads its
-//! body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs` makes rows of the audit of.
+//! body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs` makes rows of the audit of;
+//! `refusal.rs` has the reasons for those that refuse a caller.
 //! `upstream.rs` relays a request to a provider, with the headers that `relay_headers.rs` selects, and `usage_meter.rs`
 //! counts the tokens of its answer. Uses no other wing.
 
@@ -18,6 +19,7 @@ mod guard;
 mod page_logins;
 mod page_route;
 mod query_parameters;
+mod refusal;
 pub(super) mod relay_headers;
 pub(super) mod request_body;
 mod request_log;
@@ -38,6 +40,7 @@ pub(super) use guard::{Guard, PLACEHOLDER_KEY};
 pub(super) use page_logins::{Login, PageLogins};
 pub(super) use page_route::Page;
 pub(super) use query_parameters::{all_parameters, parameter, parameters};
+pub(super) use refusal::Refusal;
 pub(super) use request_body::BodyTimer;
 pub(super) use request_log::{LoggedRequest, LoggedSender, RequestLog};
 pub(super) use response::{HttpBody, HttpResponse};

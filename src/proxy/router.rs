@@ -7,7 +7,7 @@ use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
-    AuditedRequest, Guard, HttpResponse, LoggedRequest, LoggedSender, Page, RequestLog, Route,
+    AuditedRequest, Guard, HttpResponse, LoggedRequest, LoggedSender, Page, Refusal, RequestLog, Route,
     TrustedProxies, relay_headers, request_body, response,
 };
 use super::mcp::McpApi;
@@ -75,9 +75,9 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Its scope. Errors with the response if it has none.
-    fn scope(&self) -> std::result::Result<RequestScope, HttpResponse> {
-        self.scope.clone().ok_or_else(response::unnamed_partition)
+    /// Its scope. Errors if it has none.
+    fn scope(&self) -> std::result::Result<RequestScope, Refusal> {
+        self.scope.clone().ok_or(Refusal::UnnamedPartition)
     }
 }
 
@@ -106,12 +106,13 @@ impl Router {
         let audited = audited.and_then(|(_, route)| AuditedRequest::of(route, page, &head));
         let mut response = match (refused, parsed, page) {
             (Some(response), ..) => response,
-            (None, Ok((named, route)), Some(page)) => {
+            (None, Ok((named, _)), Some(page)) => {
+                let route = Route::Page(page);
                 // A page asks for the token itself.
                 let refused =
                     caller.as_ref().and_then(|caller| refusal(caller, named.as_ref(), &route, &head));
                 match refused {
-                    Some(response) => response,
+                    Some(refusal) => refusal.into(),
                     None => self.page(page, caller.clone(), named, &head, body).await,
                 }
             }
@@ -143,15 +144,15 @@ impl Router {
     /// Answers a request that is for no page. Errors with the response if it is refused.
     async fn respond(
         &self,
-        admitted: std::result::Result<Caller, HttpResponse>,
+        admitted: std::result::Result<Caller, Refusal>,
         parsed: Result<(Option<RequestScope>, Route)>,
         head: &Parts,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let caller = admitted?;
         let (named, route) = parsed.map_err(|error| response::bad_request(&error))?;
-        if let Some(response) = refusal(&caller, named.as_ref(), &route, head) {
-            return Err(response);
+        if let Some(refusal) = refusal(&caller, named.as_ref(), &route, head) {
+            return Err(refusal.into());
         }
         self.dispatch(&caller, named, route, head, body).await
     }
@@ -330,7 +331,7 @@ impl Router {
     /// Who sends a request to a provider. Errors with the response if its budget is spent.
     async fn sender(&self, caller: &Caller, head: &Parts) -> std::result::Result<Requester, HttpResponse> {
         let purse = self.budgets.open(caller).await;
-        let purse = purse.map_err(|Exhausted { text, wait }| response::budget_spent(&text, wait))?;
+        let purse = purse.map_err(|Exhausted { text, wait }| Refusal::Budget { text, wait })?;
         Ok(Requester { caller: caller.clone(), keys: self.guard.caller_keys(&head.headers, caller), purse })
     }
 
@@ -441,19 +442,14 @@ fn named_scope(head: &Parts) -> Result<(Option<RequestScope>, Route)> {
     Ok((scope, route))
 }
 
-/// The response to a caller who does not see the partition that a request names, or lacks the right that it needs. The
+/// The refusal of a caller who does not see the partition that a request names, or lacks the right that it needs. The
 /// store is not asked, so that it takes as long whether or not there is such a partition.
-fn refusal(
-    caller: &Caller,
-    named: Option<&RequestScope>,
-    route: &Route,
-    head: &Parts,
-) -> Option<HttpResponse> {
+fn refusal(caller: &Caller, named: Option<&RequestScope>, route: &Route, head: &Parts) -> Option<Refusal> {
     if let Some(named) = named.filter(|named| !caller.sees(&named.scope.partition)) {
-        return Some(response::no_partition(&named.scope.partition));
+        return Some(Refusal::Partition(named.scope.partition.clone()));
     }
     let right = route.right(&head.method).filter(|right| !caller.has(*right))?;
-    Some(response::forbidden(caller, right))
+    Some(Refusal::of(caller, right))
 }
 
 fn not_found(head: &Parts) -> HttpResponse {

@@ -31,6 +31,7 @@ pub(crate) fn secrets() -> Vec<(&'static str, String)> {
     vec![
         ("openai-api-key", format!("sk-{}T3BlbkFJ{}", token(1, 20), token(2, 20))),
         ("openai-api-key", format!("sk-proj-{}", token(3, 80))),
+        ("rsv-token", format!("rsv_{}", hex(2, 64))),
         ("anthropic-api-key", format!("sk-ant-api03-{}AA", token(4, 93))),
         ("openrouter-api-key", format!("sk-or-v1-{}", hex(5, 64))),
         ("google-api-key", format!("AIza{}", token(6, 35))),

@@ -38,12 +38,15 @@ fn turns_at_one_proxy_are_seen_at_another_at_once(home: Home) {
         assert!(found.contains(&format!("<mark>{turn}</mark>")), "{found}");
     }
     // It is recalled in another conversation.
-    let asking =
-        json!({"model": "llama3.1", "messages": [{"role": "user", "content": "What was question 5?"}]});
+    let body =
+        json!({"message": "The zucchini stand by the north fence.", "model": "llama3.1", "session_id": "s1"})
+            .to_string();
+    assert_eq!(proxies[1].raw(&post("/api/ai/chat", "", &body)).0, 200);
     let path = "/partition/default/v1/chat/completions";
-    assert_eq!(proxies[0].raw(&post(path, "", &asking.to_string())).0, 200);
+    let question = asking("Where do the zucchini stand?", false);
+    assert_eq!(proxies[0].raw(&post(path, "", &question)).0, 200);
     let last = sent(&fake).pop().unwrap().pop().unwrap();
-    assert!(last.1.contains("Question 5?"), "{last:?}");
+    assert!(last.1.contains("> The zucchini stand by the north fence."), "{last:?}");
     // Forgotten by one, it is gone at the other.
     assert_eq!(ask(&proxies[0], "DELETE", "/api/sessions/s1", "").0, 200);
     assert_eq!(ask(&proxies[1], "GET", "/api/sessions/s1", "").0, 404);

@@ -4,6 +4,7 @@
 use crate::docs::{is_installed, report_unchecked};
 use crate::support::{Dice, Home, Ran, lines_of, number_from};
 use crate::two_machines::{Machine, assert_same};
+use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,11 @@ impl Network {
         let machine = &mut self.machines[at];
         let home = machine.home.clone();
         machine.home = home.at(&jiff::Timestamp::from_millisecond(now).unwrap().to_string());
-        machine.edit(&mut self.dice);
+        if self.dice.below(5) == 0 {
+            edit_more(machine, &mut self.dice)
+        } else {
+            machine.edit(&mut self.dice)
+        }
         machine.home = home;
     }
 
@@ -170,6 +175,38 @@ impl Network {
             }
         }
     }
+}
+
+/// An edit of a kind that others have not: a correction, a title, an action, an account, or a vector.
+fn edit_more(machine: &mut Machine, dice: &mut Dice) {
+    let (name, n) = (machine.name, machine.edits);
+    machine.edits += 1;
+    let Some(id) = machine.chosen("message", dice) else { return };
+    let instance = format!("i{}", dice.below(4));
+    let timestamp = 1000 + dice.below(100_000);
+    let line = match dice.below(5) {
+        0 => {
+            let text = format!("Correction {n} of {name}");
+            machine.home.run("rsv-ingest", &["-q", "-p", "p", "--corrects", &id, &text], "").ok();
+            return;
+        }
+        1 => {
+            json!({"kind": "title", "partition": "p", "instance": instance, "title": format!("Title {n} of {name}"),
+            "timestamp": timestamp})
+        }
+        2 => {
+            json!({"kind": "action", "partition": "p", "instance": instance, "trace_id": format!("t{}", dice.below(9)),
+            "call": format!("call {n} of {name}"), "tool": "Bash", "command": "make", "timestamp": timestamp})
+        }
+        3 => {
+            json!({"kind": "account", "id": format!("account {n} of {name}"), "trace_id": "t", "partition": "p",
+            "instance": instance, "timestamp": timestamp, "window": 9000, "reserve": 4000, "counted": 500,
+            "counter": "estimate", "request": 500, "fence": 20, "recalled": [{"id": id, "score": 1.0, "tokens": 9}],
+            "recent": [], "left_out": [], "dropped": []})
+        }
+        _ => json!({"kind": "embedding", "of": id, "model": "tiny", "vector": [id.len(), 1]}),
+    };
+    machine.home.run("rsv-import", &["-q"], format!("{line}\n")).ok();
 }
 
 fn edits() -> usize {

@@ -1,4 +1,5 @@
-//! What scripts/rsv-sync keeps back, waits for, and says.
+//! The parts of scripts/rsv-sync: private partitions, files that came in part, machines that were away, stores that were
+//! restored, and records that differ.
 
 use crate::support::{Home, lines_of, on_each_store};
 use crate::sync::{command, content, files, host, machine, sync};
@@ -55,7 +56,7 @@ fn a_shared_export_and_import_have_the_chosen_partitions_alone(home: Home) {
         other.run("rsv-import", &[&["-q", "--store", &store], &words[..]].concat(), &whole).ok();
         assert_eq!(of(&other.run("rsv-export", &["--store", &store], "").ok()), each(taken));
     }
-    // What the other side has already is left out.
+    // Lines that the other side has already are left out.
     let known = home.write("known", whole.lines().next().unwrap());
     let rest = home.run("rsv-export", &["--vectors", "--without", known.to_str().unwrap()], "").ok();
     assert_eq!(rest, whole);
@@ -200,9 +201,9 @@ fn two_runs_at_once_wait() {
     assert_eq!((texts(&here).len(), here.export()), (8, there.export()));
 }
 
-/// Keeps: What differs on both sides stays, and is said.
+/// Keeps: Records that differ stay as they are on both sides, and are counted.
 #[test]
-fn what_differs_stays_and_is_said() {
+fn records_that_differ_stay_and_are_counted() {
     let [here, there] = [(); 2].map(|()| machine());
     let line = |text: &str| {
         format!(

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// A machine: a home, and what its edits need to know.
 pub(crate) struct Machine {
     pub(crate) home: Home,
-    name: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) edits: usize,
     /// The lines that rsv-forget printed, of which some come back.
     pub(crate) forgotten: Vec<String>,
@@ -32,7 +32,7 @@ impl Machine {
             .collect()
     }
 
-    fn chosen(&self, kind: &str, dice: &mut Dice) -> Option<String> {
+    pub(crate) fn chosen(&self, kind: &str, dice: &mut Dice) -> Option<String> {
         let ids = self.ids(kind);
         (!ids.is_empty()).then(|| ids[dice.below(ids.len())].clone())
     }

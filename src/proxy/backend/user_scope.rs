@@ -3,7 +3,7 @@
 
 use crate::access::Caller;
 use crate::error::{Error, Result};
-use crate::proxy::http::{HttpResponse, parameter, response};
+use crate::proxy::http::{Refusal, parameter};
 pub(super) use crate::proxy::worker::document_jobs::documents_of;
 use crate::record::{Address, Scope};
 use hyper::HeaderMap;
@@ -49,16 +49,16 @@ impl UserNames {
         Ok(UserNames { caller: caller.clone(), named, query, default })
     }
 
-    /// The user, whom the request's body may name. Errors with the response if the name cannot be a segment of an
-    /// address, or is of none of the caller's users.
-    pub(in crate::proxy) fn user(&self, body: Option<&str>) -> std::result::Result<String, HttpResponse> {
+    /// The user, whom the request's body may name. Errors if the name cannot be a segment of an address, or is of none of
+    /// the caller's users.
+    pub(in crate::proxy) fn user(&self, body: Option<&str>) -> std::result::Result<String, Refusal> {
         let body = body.filter(|name| !name.is_empty()).map(str::to_owned);
         let user = self.named.clone().or(body).or(self.query.clone()).or(self.default.clone());
-        let Some(user) = user else { return Err(response::unnamed_partition()) };
+        let Some(user) = user else { return Err(Refusal::UnnamedPartition) };
         if !self.caller.sees(&user) {
-            return Err(response::no_partition(&user));
+            return Err(Refusal::Partition(user));
         }
-        Address::home(&user).map_err(|error| response::bad_request(&error))?;
+        Address::home(&user).map_err(Refusal::Malformed)?;
         Ok(user)
     }
 }
@@ -77,7 +77,7 @@ mod tests {
             }
             let path = path.map(scope);
             let names = UserNames::read(&Caller::Owner, path.as_ref(), &map, query, &scope("own")).unwrap();
-            names.user(body).map_err(|response| response.status())
+            names.user(body)
         };
         let both = [(PARTITION_HEADER, "header"), (USER_HEADER, "id")];
         assert_eq!(user(Some("path"), &both, Some("user_id=q"), Some("body")).unwrap(), "path");

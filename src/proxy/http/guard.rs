@@ -7,6 +7,7 @@
 //! links and images among them, to an address that is known to be the reader's machine.
 
 use super::page_logins::Login;
+use super::refusal::Refusal;
 use super::response::{self, HttpResponse};
 use crate::access::{Caller, LiveTokens, is_same_digest};
 use crate::cli::Diagnostics;
@@ -141,21 +142,18 @@ impl Guard {
         None
     }
 
-    /// The caller of a request. Errors with the response if it needs a token and has none that holds.
+    /// The caller of a request. Errors if it needs a token and has none that holds.
     pub(in crate::proxy) fn admit(
         &self,
         headers: &HeaderMap,
         login: Option<Login>,
         now: i64,
-    ) -> std::result::Result<Caller, HttpResponse> {
+    ) -> std::result::Result<Caller, Refusal> {
         let caller = match self.caller(headers, now) {
             Ok(None) => login.map_or(Ok(None), |login| self.caller_of(login, now)),
             caller => caller,
         };
-        caller.map_err(|_| response::tokens_unreadable())?.ok_or_else(|| {
-            let text = format!("the token is missing or wrong: send it as Bearer or as {TOKEN_HEADER}");
-            response::error(StatusCode::UNAUTHORIZED, "invalid_token", &text)
-        })
+        caller.map_err(|_| Refusal::TokensUnreadable)?.ok_or(Refusal::Token)
     }
 
     /// The caller by the tokens that a request has; `None` if it needs one and has none that holds.
@@ -317,11 +315,17 @@ fn is_equal(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
     use hyper::Request;
+    use std::collections::HashSet;
 
     fn guard() -> Guard {
         let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let token = Some(Secret::new("secret"));
-        Guard { token, hosts: list(&["my.example"]), origins: list(&["https://page.example"]) }
+        Guard {
+            token: Some(Secret::new("secret")),
+            tokens: LiveTokens::new(None, HashSet::new(), &Diagnostics::default()),
+            public: None,
+            hosts: list(&["my.example"]),
+            origins: list(&["https://page.example"]),
+        }
     }
 
     fn status(guard: &Guard, uri: &str, headers: &[(&str, &str)]) -> u16 {
@@ -330,7 +334,9 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        guard.response(&head).map_or(200, |response| response.status().as_u16())
+        let refused = guard.response_by_origin(&head).map(Ok);
+        let refused = refused.or_else(|| guard.admit(&head.headers, None, 0).err().map(Err));
+        refused.map_or(200, |refused| refused.unwrap_or_else(HttpResponse::from).status().as_u16())
     }
 
     #[test]
@@ -427,7 +433,11 @@ mod tests {
         assert_eq!(status(&guard, "/", &[("x-rsv-token", "secret"), ("authorization", "Bearer key")]), 200);
         for (sent, counts) in [("Bearer secret", false), ("Bearer key", true), ("Bearer rsv", false)] {
             headers.insert(AUTHORIZATION, HeaderValue::from_static(sent));
-            assert_eq!(format!("{:?}", guard.caller_keys(&headers)).contains("****"), counts, "{sent}");
+            assert_eq!(
+                format!("{:?}", guard.caller_keys(&headers, &Caller::Owner)).contains("****"),
+                counts,
+                "{sent}"
+            );
         }
     }
 }

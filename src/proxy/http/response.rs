@@ -2,7 +2,6 @@
 //! Ollama's, which is a text.
 
 use super::relay_headers;
-use crate::access::{Caller, Right};
 use crate::api::Api;
 use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
@@ -16,7 +15,6 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue,
-    RETRY_AFTER,
 };
 use hyper::{HeaderMap, Response, StatusCode};
 use std::convert::Infallible;
@@ -285,40 +283,6 @@ pub(in crate::proxy) fn set_header(response: &mut HttpResponse, name: &'static s
     if let Ok(value) = HeaderValue::from_str(&value) {
         response.headers_mut().insert(HeaderName::from_static(name), value);
     }
-}
-
-/// The response to a request for a partition that does not exist for its caller, whether or not it does for others.
-pub(in crate::proxy) fn no_partition(name: &str) -> HttpResponse {
-    error(StatusCode::NOT_FOUND, "not_found", &format!("there is no partition {name}"))
-}
-
-/// The response to a request that names no partition, of a caller who has none of its own.
-pub(in crate::proxy) fn unnamed_partition() -> HttpResponse {
-    bad_request(&Error::new(
-        "the request names no partition: use an address that begins with /partition/NAME, or x-rsv-partition",
-    ))
-}
-
-/// The response while the file of the tokens cannot be read, the reason for which is the server's own matter.
-pub(in crate::proxy) fn tokens_unreadable() -> HttpResponse {
-    let text = "the tokens of this server cannot be read now";
-    error(StatusCode::SERVICE_UNAVAILABLE, "tokens_unreadable", text)
-}
-
-/// The response to a caller who has spent its budget, and has a new one in so many seconds.
-pub(in crate::proxy) fn budget_spent(text: &str, wait: u64) -> HttpResponse {
-    let mut response = error(StatusCode::TOO_MANY_REQUESTS, "budget_spent", text);
-    response.headers_mut().insert(RETRY_AFTER, wait.into());
-    // The clients of OpenAI and Anthropic would ask again at once.
-    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    response
-}
-
-/// The response to a caller who lacks a right.
-pub(in crate::proxy) fn forbidden(caller: &Caller, right: Right) -> HttpResponse {
-    let name = caller.name().unwrap_or_default();
-    let text = format!("the token {name} has no right to this: it needs '{}'", right.name());
-    error(StatusCode::FORBIDDEN, "forbidden", &text)
 }
 
 /// The response if a thread or a task did not finish.

@@ -117,7 +117,9 @@ mod tests {
 
     fn count(pieces: &[&str]) -> u64 {
         let mut count = Count::default();
-        pieces.iter().for_each(|piece| count.add(piece.as_bytes()));
+        for piece in pieces {
+            count.add(piece.as_bytes());
+        }
         count.tokens(400)
     }
 

@@ -3,7 +3,7 @@
 use super::PagesApi;
 use super::page_request::PageRequest;
 use super::shown::redirect;
-use crate::proxy::http::{Guard, HttpResponse, parameter, response};
+use crate::proxy::http::{Guard, HttpResponse, Refusal, parameter, response};
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, SET_COOKIE};
 use hyper::http::request::Parts;
@@ -27,7 +27,7 @@ impl PagesApi {
             Ok(Some(caller)) => caller,
             Ok(None) if guard.needs_token() => return self.shell.login_again(request, &to, true),
             Ok(None) => return redirect(&to),
-            Err(_) => return response::tokens_unreadable(),
+            Err(_) => return Refusal::TokensUnreadable.into(),
         };
         // The cookie that the browser had may be of an earlier login.
         self.logins.end(&head.headers, &request.home());
