@@ -4,11 +4,18 @@ use super::rights::Right;
 use super::token::AccessToken;
 use super::token_file::TokenFile;
 use crate::record::{Object, quote, time};
+use crate::text::counted;
 
 /// The columns of a listing.
 const HEAD: [&str; 6] = ["TOKEN", "STATE", "RIGHTS", "PARTITIONS", "EXPIRES", "DAILY TOKENS"];
 
 impl TokenFile {
+    /// A note of the number of tokens and their place; `None` if there are none.
+    pub fn note(&self) -> Option<String> {
+        let tokens = counted(self.tokens.len() as u64, "token");
+        (!self.tokens.is_empty()).then(|| format!("{tokens} in {}", self.path().display()))
+    }
+
     /// A JSON line for each token, as it is at a time.
     pub fn to_lines(&self, now: i64) -> String {
         self.tokens.iter().map(|token| object(token, now).to_json() + "\n").collect()

@@ -44,6 +44,10 @@ impl TokenFile {
         settings_file.with_file_name(NAME)
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A file without tokens.
     pub(super) fn empty(path: PathBuf) -> TokenFile {
         TokenFile { path, tokens: Vec::new() }

@@ -97,7 +97,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let notes = doctor::start_notes(&settings);
     let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
-    let proxy = proxy.admitting(tokens(io))?;
+    let tokens = tokens(io);
+    let tokens_note = tokens.as_deref().and_then(|path| TokenFile::read(path).ok()?.note());
+    let proxy = proxy.admitting(tokens)?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::print(&found, io);
@@ -108,7 +110,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     http::serve(proxy.serve(address, async move |bound, signals| {
         diagnostics.note(format_args!("listening on http://{bound}"));
         diagnostics.detail(limits);
-        for note in notes {
+        for note in notes.into_iter().chain(tokens_note) {
             diagnostics.note(note);
         }
         signals.recv().await;

@@ -61,7 +61,7 @@ pub(super) static ROWS: &[SettingRow] = &[
 
     row("reservoir_port", &["RESERVOIR_PORT"], Integer(1, 65535), Some("3017"), "the port that rsv-proxy listens on"),
     row("reservoir_host", &["RESERVOIR_HOST"], Text, Some("127.0.0.1"), "the address that rsv-proxy listens on"),
-    row("proxy.token", &["RSV_PROXY_TOKEN"], Secret, None, "the token that clients must send to rsv-proxy; unset, none is needed"),
+    row("proxy.token", &["RSV_PROXY_TOKEN"], Secret, None, "the owner's token, which may do everything at rsv-proxy; without any token, none is needed"),
     row("proxy.hosts", &["RSV_PROXY_HOSTS"], Text, None, "the host names that rsv-proxy answers to, separated by commas"),
     row("proxy.origins", &["RSV_PROXY_ORIGINS"], Text, None, "the origins of web pages that may call rsv-proxy, separated by commas"),
     row("proxy.public_url", &["RSV_PROXY_PUBLIC_URL"], HTTP_URL, None, "the address at which people reach rsv-proxy behind another server, without a path"),

@@ -196,11 +196,15 @@ impl Proxy {
 
     /// Errors if anybody could send requests to this address.
     pub(super) fn may_listen(&self, address: SocketAddr) -> Result<()> {
-        if address.ip().is_loopback() || self.guard.needs_token() {
-            return Ok(());
-        }
-        Err(Error::new(format!("{address} is not a loopback address, so other machines could use the proxy"))
-            .hint("give clients a token: rsv-config token add NAME; or set RSV_PROXY_TOKEN, or listen on 127.0.0.1"))
+        let why = match (address.ip().is_loopback(), self.guard.has_public_address()) {
+            _ if self.guard.needs_token() => return Ok(()),
+            (true, false) => return Ok(()),
+            (true, true) => "proxy.public_url is an address for others".to_owned(),
+            (false, _) => format!("{address} is not a loopback address"),
+        };
+        Err(Error::new(format!("{why}, so other machines could use the proxy")).hint(
+            "give clients a token: rsv-config token add NAME; or set RSV_PROXY_TOKEN, or listen on 127.0.0.1",
+        ))
     }
 
     /// Puts the parts together. Errors if the system gives no random bytes.

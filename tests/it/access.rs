@@ -5,6 +5,7 @@ use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, asked, asking, home, post};
 use crate::support::{Dice, Home, lines_of, tries};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 
 const CHAT: &str = "chat/completions";
 
@@ -78,6 +79,9 @@ fn a_token_reads_and_writes_its_own_partitions_and_learns_nothing_of_others() {
         provider.seen()[0].text().contains("canary-team-b") && !provider.seen()[0].text().contains("zebra")
     );
     until_viewed(&proxy, &token, "team-b", "Where is the owl?");
+    let asked = post(&format!("/partition/team-new/v1/{CHAT}"), &bearer(&token), &asking("What is there?"));
+    let answer = proxy.raw(&asked).1;
+    assert!(answer.contains("\"beyond_reach\":0"), "how many messages others have: {answer}");
     let (status, health) = get(&proxy, &token, "/health");
     assert_eq!(status, 200);
     for member in ["queues", "pending", "last_store", "connections", "memory_bytes", "zebra"] {
@@ -190,6 +194,9 @@ fn a_token_spends_at_most_its_daily_budget() {
         "{refused}"
     );
     assert!(ask(&proxy, &free, "full").starts_with("HTTP/1.1 200"));
+    for (path, wanted) in [("/api/chat", 429), ("/api/embed", 429), ("/v1/messages/count_tokens", 429)] {
+        assert_eq!(proxy.raw(&post(path, &bearer(&token), &asking("Hello"))).0, wanted, "{path}");
+    }
     assert_eq!(proxy.end(), Some(0));
     let again = Proxy::start(&home);
     assert!(ask(&again, &token, "full").starts_with("HTTP/1.1 429"));
@@ -241,7 +248,7 @@ fn a_private_partition_is_reached_only_by_a_token_that_names_it() {
 /// Keeps: The users of the chat backend are those of a token.
 #[test]
 fn the_users_of_the_chat_backend_are_those_of_a_token() {
-    let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let home = home(&provider);
     remember(&home, &["anna", "ben"]);
     let token = add(&home, "anna", &["-p", "anna", "--rights", "read,write,forget"]);
@@ -251,12 +258,68 @@ fn the_users_of_the_chat_backend_are_those_of_a_token() {
         proxy.raw(&post("/api/ai/chat", &bearer(&token), &body)).0
     };
     assert_eq!((chat("ben"), chat("nobody"), chat("anna"), chat("")), (404, 404, 200, 200));
+    // A session of another user is none.
+    let body = json!({"message": "Hello", "session_id": "ben", "model": "llama3.1"}).to_string();
+    assert_eq!(proxy.raw(&post("/api/ai/chat", &bearer(&token), &body)).0, 200);
     for path in ["/api/sessions?user_id=ben", "/api/documents?user_id=ben"] {
         assert_eq!(get(&proxy, &token, path).0, 404, "{path}");
     }
     assert_eq!(proxy.raw(&asked("DELETE", "/api/sessions/ben?user_id=ben", &bearer(&token))).0, 404);
     let named = format!("{}x-user-id: ben\r\n", bearer(&token));
     assert_eq!(proxy.raw(&asked("GET", "/api/sessions", &named)).0, 404);
+}
+
+/// Keeps: Requests of two tokens are never one.
+#[test]
+fn requests_of_two_tokens_are_never_one() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 4]);
+    let home = of_openai(&provider);
+    let tokens = [add(&home, "anna", &["-p", "team"]), add(&home, "ben", &["-p", "team"])];
+    let proxy = Proxy::start(&home);
+    let headers = "idempotency-key: k\r\nopenai-organization: org\r\nx-rsv-instance: laptop\r\n";
+    for token in &tokens {
+        let request =
+            post(&format!("/v1/{CHAT}"), &format!("{headers}{}", bearer(token)), &asking_openai("Hello"));
+        assert_eq!(proxy.raw(&request).0, 200);
+        let path = "/partition/team/instance/laptop/command/view/9";
+        crate::support::wait_for("the turn", || get(&proxy, token, path).1.contains("Hello"));
+    }
+    let keys: Vec<Option<String>> =
+        provider.seen().iter().map(|seen| seen.header("idempotency-key").map(str::to_owned)).collect();
+    assert!(keys[0].is_some() && keys[0] != keys[1] && keys[0].as_deref() != Some("k"), "{keys:?}");
+    assert!(provider.seen().iter().all(|seen| seen.header("openai-organization").is_none()));
+}
+
+/// Keeps: The file of the tokens is never taken for none.
+#[test]
+fn the_file_of_the_tokens_is_never_taken_for_none() {
+    let home = home(&Fake::new([]));
+    let token = add(&home, "anna", &["-p", "anna"]);
+    let file = home.path(".config/rsv/tokens.jsonl");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let elsewhere = home.path("tokens");
+    std::fs::rename(&file, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+    add(&home, "ben", &["-p", "ben"]);
+    let tokens = home.read("tokens");
+    assert!(file.is_symlink() && tokens.lines().count() == 2, "{tokens}");
+    home.write("tokens", &format!("{tokens}{tokens}"));
+    let ran = home.run("rsv-config", &["token", "revoke", "anna"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("anna is there twice"), "{}", ran.stderr);
+    home.write("tokens", &tokens);
+    // A command gets the rights of whoever runs it, and its proxy is closed to others.
+    let words = ["sh", "-c", "echo $OPENAI_API_KEY"];
+    let given = home.run("rsv-proxy", &words, "").ok();
+    assert!(given.starts_with("rsv_") && given.trim() != token, "{given}");
+    std::fs::remove_file(&elsewhere).unwrap();
+    let ran = home.run("rsv-proxy", &["--port", "0"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("tokens.jsonl"), "{}", ran.stderr);
+    std::fs::remove_file(&file).unwrap();
+    let public = home.env("RSV_PROXY_PUBLIC_URL", "https://memory.example.org");
+    let ran = public.run("rsv-proxy", &["--port", "0"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("token"), "{}", ran.stderr);
+    let ran = home.run("rsv-config", &["token", "add", "x", "-p", "x", "-i", "y"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("whole partitions"), "{}", ran.stderr);
 }
 
 /// The answer of the Model Context Protocol to a request.

@@ -123,6 +123,11 @@ impl Guard {
         self.token.is_some() || self.tokens.are_there()
     }
 
+    /// Whether people reach the server at another address than its own.
+    pub(in crate::proxy) fn has_public_address(&self) -> bool {
+        self.public.is_some()
+    }
+
     /// The response to a request that is refused for its host or its origin, or is an OPTIONS; `None` for all others.
     pub(in crate::proxy) fn response_by_origin(&self, head: &Parts) -> Option<HttpResponse> {
         for name in [HOST, ORIGIN] {
