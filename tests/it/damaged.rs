@@ -84,12 +84,12 @@ fn audit() -> Vec<AuditRow> {
         id: format!("row-{n:04}"),
         timestamp: 1_700_000_000_000,
         token: ["", "ann"][n % 2].to_owned(),
-        address: (n % 3 > 0).then(|| "127.0.0.1".to_owned()),
+        address: (!n.is_multiple_of(3)).then(|| "127.0.0.1".to_owned()),
         action: AuditAction::Read,
         route: "GET /memory/search".to_owned(),
         scope: Scope { partition: PARTITIONS[n % 3].to_owned(), instance: "bed-0".to_owned() },
         status: 200,
-        trace_id: (n % 5 == 0).then(|| format!("trace-{n}")),
+        trace_id: n.is_multiple_of(5).then(|| format!("trace-{n}")),
         records: TouchedRecords::of((0..n).map(|_| "message")),
     };
     (0..60).map(row).collect()
