@@ -73,7 +73,7 @@ enum Action {
     },
     /// Print the audit of rsv-proxy: which token read and changed what
     Audit(AuditFilter),
-    /// Give tokens to those who may use rsv-proxy, list them, and revoke them
+    /// Make, list and revoke tokens for a shared rsv-proxy
     #[command(arg_required_else_help = false)]
     Token {
         #[command(subcommand)]
