@@ -129,7 +129,7 @@ fn a_token_that_was_revoked_or_has_expired_opens_nothing() {
     std::fs::remove_file(home.path(".config/rsv/tokens.jsonl")).unwrap();
     assert_eq!(again.get("/health").0, 401);
     home.write(".config/rsv/tokens.jsonl", "{\"name\":\"half\n");
-    assert_eq!(again.get("/health").0, 503);
+    assert_eq!(get(&again, &token, "/health").0, 503);
     let ran = home.run("rsv-proxy", &["--port", "0"], "");
     assert!(ran.status == 2 && ran.stderr.contains("tokens.jsonl:1: is no token"), "{}", ran.stderr);
     let home = home.at("2026-11-29T10:00:00Z");
