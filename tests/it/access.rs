@@ -3,7 +3,7 @@
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, asked, asking, home, post};
-use crate::support::{Dice, Home, lines_of, tries};
+use crate::support::{Dice, Home, lines_of, number_from, tries};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -417,7 +417,7 @@ fn of_many_tokens_none_learns_of_anothers_partition_by_any_request() {
         .map(|name| add(&home, name, &["-p", &format!("{name}*"), "--rights", "read,write,forget"]))
         .collect();
     let proxy = Proxy::start(&home);
-    tries(200, |mut dice| {
+    tries(number_from("RSV_TEST_REQUESTS").unwrap_or(200), |mut dice| {
         let own = dice.below(TOKENS);
         let named = match dice.below(4) {
             0 => "nowhere".to_owned(),
