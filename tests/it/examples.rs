@@ -24,7 +24,8 @@ const LEFT_OUT: [&str; 7] = [
 ];
 
 /// Fakes of programs that would leave this machine, change it, ask its user, or never end.
-const STAND_INS: [(&str, &str); 15] = [
+const STAND_INS: [(&str, &str); 17] = [
+    ("age-keygen", "echo age1"),
     ("aider", r#"test -n "$OPENAI_BASE_URL""#),
     ("cargo", r#"case $1 in build | rustc) ;; *) exit 1 ;; esac"#),
     ("cgip", "cat"),
@@ -35,10 +36,11 @@ const STAND_INS: [(&str, &str); 15] = [
     ("npm", r#"test "$2" = --global"#),
     ("ollama", "cat"),
     ("pipx", "test $# = 2"),
+    ("rsv-sync", "test $# -gt 0"),
     ("some-client", r#"exec curl --silent "${OPENAI_BASE_URL%/v1}/health""#),
     ("ssh", r#"shift; exec sh -c "$*""#),
     ("sudo", r#"DESTDIR=$HOME/root exec "$@""#),
-    ("systemctl", r#"test "$1 $2" = '--user enable'"#),
+    ("systemctl", r#"case "$1 $2" in '--user enable' | '--user edit') ;; *) exit 1 ;; esac"#),
     ("tail", r#"exec cat "$2""#),
 ];
 

@@ -441,7 +441,7 @@ fn tombstones_of_earlier_releases_hold_as_before_and_theirs_are_passed_on(home: 
         home.graph().run("MATCH (s:RsvStore) SET s.version = 6");
     } else {
         let store = rusqlite::Connection::open(home.store()).unwrap();
-        let earlier = "DROP TABLE id_digest; DROP INDEX tombstone_folded; ALTER TABLE tombstone DROP COLUMN folded;
+        let earlier = "DROP TABLE audit; DROP TABLE id_digest; DROP INDEX tombstone_folded; ALTER TABLE tombstone DROP COLUMN folded;
             DROP INDEX tombstone_fingerprint; ALTER TABLE tombstone DROP COLUMN fingerprint;
             DROP INDEX record_fingerprint; ALTER TABLE record DROP COLUMN fingerprint;
             DROP TRIGGER segment_folding; ALTER TABLE segment DROP COLUMN folding; ALTER TABLE segment DROP COLUMN refolded; PRAGMA user_version = 11;";

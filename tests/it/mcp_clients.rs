@@ -42,7 +42,7 @@ fn steps() -> Vec<Value> {
         json!({"context_read": "The cellar is cold."}),
         json!({"forget": 2}),
         json!({"error": [true, ["error: there is no argument \"question\"",
-            "hint: the arguments are query, limit, by, kinds, roles, session_id, since, until"]]}),
+            "hint: the arguments are query, limit, by, kinds, roles, session_id, since, until, file, command, failed"]]}),
         json!({"resources": ["viking://~/memories", uri]}),
         json!({"read": true}),
         json!({"templates": 4}),
