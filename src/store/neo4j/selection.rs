@@ -21,10 +21,10 @@ pub(super) fn scopes_params(scopes: &Scopes) -> Params {
         Scopes::All => Params::new(),
         Scopes::Matching(filter) => Params::new()
             .with_texts(
-                "patterns",
+                "of_partitions",
                 filter.regular_expressions().collect::<Vec<_>>().iter().map(String::as_str),
             )
-            .with_texts("except", filter.except().iter().map(String::as_str)),
+            .with_texts("not_partitions", filter.except().iter().map(String::as_str)),
         Scopes::Partition(partition) => Params::new().with("partition", partition.as_str()),
         Scopes::One(scope) => scope_params(scope),
     }
