@@ -94,7 +94,7 @@ impl Shell {
         self.login_again(request, to, false)
     }
 
-    /// The same after a text that was not the token, for the page at an address.
+    /// The same after a text that was no token, for the page at an address.
     pub(super) fn login_again(&self, request: &PageRequest, to: &str, was_wrong: bool) -> HttpResponse {
         let wrong = if was_wrong {
             "<p role=\"alert\">This is no token of this server, or it does not hold any more.</p>\n"
