@@ -77,7 +77,7 @@ fn a_secret_is_replaced_wherever_it_stands() {
     let told = format!("rsv-ingest: {} secrets were redacted before storing: ", wanted.len());
     assert!(ran.stderr.starts_with(&told) && ran.stderr.contains("15 card"), "{}", ran.stderr);
     // A word of another script may stand before and after one.
-    let (_, key) = secrets().remove(3);
+    let (_, key) = secrets().remove(4);
     let stored = home.run("rsv-ingest", &["-q", &format!("我的密钥{key}和é")], "").ok();
     assert_eq!(text(&lines_of(&stored)[0]["content"]), "我的密钥[redacted:openrouter-api-key]和é");
     // What stands before a secret tells some.
