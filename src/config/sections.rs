@@ -107,7 +107,10 @@ impl Settings {
     pub fn private_partitions(&self) -> Vec<String> {
         let is_private =
             |name: &String| self.at(&["partitions", name, "private"]) == Some(&Value::Boolean(true));
-        self.names("partitions").into_iter().filter(is_private).collect()
+        let mut private: Vec<String> = self.names("partitions").into_iter().filter(is_private).collect();
+        private.sort();
+        private.dedup();
+        private
     }
 
     /// The partitions that match any of some patterns, without which all do, except private ones.
