@@ -7,6 +7,7 @@
 //! links and images among them, to an address that is known to be the reader's machine.
 
 use super::page_logins::Login;
+use super::public_address::PublicAddress;
 use super::refusal::Refusal;
 use super::response::{self, HttpResponse};
 use crate::access::{Caller, LiveTokens, is_same_digest};
@@ -66,32 +67,6 @@ pub(in crate::proxy) struct Guard {
     public: Option<PublicAddress>,
     hosts: Vec<String>,
     origins: Vec<String>,
-}
-
-/// The address of a server behind another one: `https://memory.example.org`.
-struct PublicAddress {
-    origin: String,
-    host: String,
-}
-
-impl PublicAddress {
-    /// The address of the settings. Errors if it has more than a host and a port.
-    fn from_settings(settings: &Settings) -> Result<Option<PublicAddress>> {
-        const KEY: &str = "proxy.public_url";
-        let Some(text) = settings.text(KEY) else { return Ok(None) };
-        let origin = text.trim_end_matches('/').to_ascii_lowercase();
-        let authority = origin.split_once("://").and_then(|(_, rest)| rest.parse::<Authority>().ok());
-        let authority = authority.filter(|authority| !authority.as_str().contains('@'));
-        let Some(authority) = authority else {
-            return Err(Error::new(format!("{KEY}: expected an address without a path, found {text}")).hint(
-                "have the server before it pass on requests for the root, as https://memory.example.org",
-            ));
-        };
-        // A browser leaves the usual port out.
-        let usual = if origin.starts_with("https:") { ":443" } else { ":80" };
-        let origin = origin.strip_suffix(usual).unwrap_or(&origin).to_owned();
-        Ok(Some(PublicAddress { host: authority.host().to_owned(), origin }))
-    }
 }
 
 impl Guard {
@@ -257,9 +232,9 @@ impl Guard {
     pub(in crate::proxy) fn is_encrypted(&self, head: &Parts) -> bool {
         // The server before this one may name itself as the host.
         let is_public = |public: &PublicAddress| {
-            let is_named = requested_host(head).as_ref() == Some(&public.host)
-                || origin(&head.headers).as_ref() == Some(&public.origin);
-            public.origin.starts_with("https:") && is_named
+            let has_host = requested_host(head).is_some_and(|host| public.has_host(&host));
+            let has_origin = origin(&head.headers).is_some_and(|origin| public.has_origin(&origin));
+            public.is_encrypted() && (has_host || has_origin)
         };
         self.public.as_ref().is_some_and(is_public)
     }
@@ -288,7 +263,7 @@ impl Guard {
     fn is_own_host(&self, host: &str) -> bool {
         let number = host.trim_start_matches('[').trim_end_matches(']').parse();
         let is_number = number.is_ok_and(|number| self.needs_token() || !is_loopback_alias(number));
-        let is_public = self.public.as_ref().is_some_and(|public| public.host == host);
+        let is_public = self.public.as_ref().is_some_and(|public| public.has_host(host));
         host == "localhost" || is_number || is_public || self.hosts.iter().any(|name| name == host)
     }
 
@@ -301,7 +276,7 @@ impl Guard {
             host.is_some_and(|host| origin == format!("http://{}", host.to_ascii_lowercase()))
                 && !self.is_encrypted(head)
         };
-        let is_public = self.public.as_ref().is_some_and(|public| public.origin == origin);
+        let is_public = self.public.as_ref().is_some_and(|public| public.has_origin(origin));
         !is_page || is_public || self.lists_origin(origin) || is_own()
     }
 
