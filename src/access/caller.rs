@@ -1,4 +1,4 @@
-//! Who sends a request, and what they may do.
+//! The sender of a request, and the rights that it has.
 
 use super::rights::Right;
 use super::token::AccessToken;

@@ -22,7 +22,7 @@ pub struct LiveTokens {
     read: Mutex<Read>,
 }
 
-/// What was read of the file.
+/// The tokens as they were last read.
 struct Read {
     /// `None` if nothing was read yet.
     stamp: Option<Stamp>,
@@ -31,7 +31,7 @@ struct Read {
     had_some: bool,
 }
 
-/// What differs when a file was replaced or written to.
+/// The state of a file, which differs when it was replaced or written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stamp {
     Missing,

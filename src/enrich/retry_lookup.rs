@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// The number of the last accounts of a scope among which that of an earlier attempt is looked for.
 const MAX_ACCOUNTS: usize = 256;
 
-/// What the attempts at a request have in common.
+/// The marks that all attempts at a request have.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RequestIdentity {
     /// The digest of the key that the client gives the request: 32 hexadecimal digits.

@@ -1,4 +1,4 @@
-//! What a request of the protocol does with the memory, for the audit of a server.
+//! The effect of a request of the protocol on the memory, for the audit of a server.
 
 use super::tool_table::{Effect, PROJECT, TOOLS};
 use crate::record::{AuditAction, Object};

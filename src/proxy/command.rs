@@ -40,7 +40,7 @@ fn parse(query: &str, named: &RequestScope, limit: usize) -> Result<Request<'sta
     Ok(request)
 }
 
-/// What a command found, each as JSON.
+/// The records that a command found, each as JSON.
 struct Found {
     entries: Vec<String>,
     records: TouchedRecords,

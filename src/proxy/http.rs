@@ -37,7 +37,7 @@ pub(super) use audited::AuditedRequest;
 pub(super) use client_address::TrustedProxies;
 pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;
-pub(super) use guard::{Guard, PLACEHOLDER_KEY};
+pub(super) use guard::{Guard, PLACEHOLDER_KEY, REQUEST_KEY_HEADER};
 pub(super) use page_logins::{Login, PageLogins};
 pub(super) use page_route::Page;
 pub(super) use query_parameters::{all_parameters, parameter, parameters};

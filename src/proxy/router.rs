@@ -354,7 +354,7 @@ impl Router {
         Ok(response)
     }
 
-    /// Who sends a request to a provider. Errors with the response if its budget is spent.
+    /// The sender of a request to a provider. Errors with the response if its budget is spent.
     async fn sender(&self, caller: &Caller, head: &Parts) -> std::result::Result<Requester, HttpResponse> {
         let purse = self.budgets.open(caller).await;
         let purse = purse.map_err(|Exhausted { text, wait }| Refusal::Budget { text, wait })?;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// The most ids that a row names.
 pub const MAX_AUDITED_IDS: usize = 100;
 
-/// What a request does with the memory.
+/// The effect of a request on the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuditAction {
     Read,

@@ -58,7 +58,7 @@ fn a_token_reads_and_writes_its_own_partitions_and_learns_nothing_of_others() {
     let mut proxy = Proxy::start_with(&home, &["--log", "json"]);
     assert_eq!(proxy.get("/partition/team-a/command/view/5").0, 401);
     assert!(get(&proxy, &token, "/partition/team-a/command/view/5").1.contains("canary-team-a"));
-    // What is not there and what is another's look the same.
+    // A partition that is not there and one of others look the same.
     let methods =
         ["/command/view/5", "/command/search/5?term=owl", "/health", "/memory", "/api/sessions", "/mcp"];
     for path in methods {

@@ -196,7 +196,7 @@ fn rows_are_selected(home: Home) {
     let refused = home.run("rsv-config", &["audit", "--action", "look"], "").trouble();
     assert!(refused.contains("expected read, write, forget or admin"), "{refused}");
 
-    // What is older than the setting says goes with the next row.
+    // Rows that are older than the setting says go with the next row.
     let mut proxy = Proxy::start(&home.at("2026-12-05T00:00:00Z"));
     proxy.get("/partition/attic/command/view");
     assert_eq!(proxy.end(), Some(0));

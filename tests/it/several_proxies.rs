@@ -55,7 +55,7 @@ fn turns_at_one_proxy_are_seen_at_another_at_once(home: Home) {
     home.check();
 }
 
-/// What a request asks: the words that its user wrote last.
+/// The question of a request: the words that its user wrote last.
 fn question_of(request: &str) -> String {
     let request: Value = serde_json::from_str(request).unwrap();
     let asked = text(&request["messages"].as_array().unwrap().last().unwrap()["content"]);

@@ -33,7 +33,7 @@ fn ask_once(port: u16, client: usize, question: &str, attempt: usize) -> bool {
     status == 200 && is_whole
 }
 
-/// What came of a load.
+/// The outcome of a load.
 #[derive(Default)]
 struct Tally {
     answered: Vec<String>,

@@ -275,16 +275,16 @@ mod tests {
     fn a_failure_names_what_was_changed_before_it_was_gone() {
         let actions = [
             command("cargo test pay", Some("E0425: no zebra")),
-            edit("/work/shop/src/a.rs", 1),
+            edit("/home/ann/shop/src/a.rs", 1),
             command("cargo test pay", Some("E0425: no zebra")),
-            edit("/work/shop/src/pay.rs", 3),
+            edit("/home/ann/shop/src/pay.rs", 3),
             command("cargo test pay", Some("E0308: mismatched")),
-            edit("/work/shop/src/pay.rs", 4),
+            edit("/home/ann/shop/src/pay.rs", 4),
             command("cargo test", None),
             command("npm ci", Some("EACCES")),
         ];
         let work = Work::new(&actions).below_root();
-        assert_eq!(work.root, "/work/shop/");
+        assert_eq!(work.root, "/home/ann/shop/");
         let failures: Vec<String> = work.failures(80).into_iter().map(|line| line.text).collect();
         assert_eq!(
             failures,

@@ -1,4 +1,4 @@
-//! What a request does with the memory, as a row of the audit.
+//! The effect of a request on the memory, as a row of the audit.
 
 use super::page_route::Page;
 use super::request_log::LoggedSender;

@@ -36,7 +36,7 @@ const ANTHROPIC_KEY_HEADER: &str = "x-api-key";
 /// The headers in which tokens are sent, and cookies.
 const TOKEN_HEADERS: [&str; 4] = ["authorization", TOKEN_HEADER, ANTHROPIC_KEY_HEADER, "cookie"];
 /// The header by which a client gives a request a key, which the same request has when it is sent again.
-const REQUEST_KEY_HEADER: &str = "idempotency-key";
+pub(in crate::proxy) const REQUEST_KEY_HEADER: &str = "idempotency-key";
 /// The headers by which a client chooses one of the accounts of a key.
 const ACCOUNT_HEADERS: [&str; 3] = ["chatgpt-account-id", "openai-organization", "openai-project"];
 /// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
@@ -198,9 +198,9 @@ impl Guard {
         keys.keeping(caller.keys())
     }
 
-    /// Takes from a request what must not be passed on for its caller: the owner's token, wherever it stands, and, where
-    /// callers with tokens share the server's key, what would tell that key's account apart. What names the request among
-    /// those of its caller names it among those of all.
+    /// Removes from a request all that must not be passed on for its caller: the owner's token, wherever it stands, and,
+    /// where callers with tokens share the server's key, the headers that choose one of its accounts. The key that a
+    /// caller gives a request becomes the caller's own, so that it is never that of another's request.
     pub(in crate::proxy) fn clean(&self, head: &mut Parts, caller: &Caller) {
         let holds_own = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| self.is_token(text.trim()));
         let others = head.headers.iter().filter(|(name, _)| !TOKEN_HEADERS.contains(&name.as_str()));

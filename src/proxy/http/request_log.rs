@@ -41,7 +41,7 @@ pub(in crate::proxy) struct LoggedRequest {
     path: String,
 }
 
-/// Who sends a request.
+/// The sender of a request.
 pub(in crate::proxy) struct LoggedSender<'a> {
     pub(in crate::proxy) address: Option<IpAddr>,
     /// The name of its token.

@@ -29,8 +29,8 @@ const OLLAMA_READS: [&str; 2] = ["tags", "version"];
 const OLLAMA_CALLS: [&str; 3] = ["embed", "embeddings", "show"];
 
 impl Route {
-    /// The right that a caller needs, beside being admitted; `None` if that is enough. What a turn recalls and stores is
-    /// limited by its mode, and what the Model Context Protocol offers by its tools.
+    /// The right that a caller needs, beside being admitted; `None` if that is enough. The mode of a turn limits its
+    /// recall and its storing, and the tools that are offered limit the Model Context Protocol.
     pub(in crate::proxy) fn right(&self, method: &Method) -> Option<Right> {
         let reads = [Method::GET, Method::HEAD].contains(method);
         let needs = |right, is_free: bool| if is_free { None } else { Some(right) };

@@ -30,13 +30,13 @@ pub(in crate::proxy) struct Override {
     pub(super) value: String,
 }
 
-/// Who sends a request, and what it may be sent on with.
+/// The sender of a request, with the keys and the purse for sending it on.
 #[derive(Clone)]
 pub(in crate::proxy) struct Requester {
     pub(in crate::proxy) caller: access::Caller,
     /// For providers.
     pub(in crate::proxy) keys: CallerKeys,
-    /// What it spends from, if it has a budget.
+    /// The purse that it spends from, if it has a budget.
     pub(in crate::proxy) purse: Option<Purse>,
 }
 
@@ -51,7 +51,7 @@ pub(in crate::proxy) struct ChatRequest {
     pub(in crate::proxy) client_session: Option<String>,
     pub(in crate::proxy) retry: RetryHeaders,
     pub(in crate::proxy) caller: Caller,
-    /// What its requester spends from, if it has a budget.
+    /// The purse of its requester, if there is a budget.
     pub(in crate::proxy) purse: Option<Purse>,
     /// Whether its requester may learn how many messages other partitions have.
     pub(in crate::proxy) counts_others: bool,

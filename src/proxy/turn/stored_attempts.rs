@@ -9,20 +9,19 @@ use crate::api;
 use crate::enrich::RequestIdentity;
 use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::http::REQUEST_KEY_HEADER;
 use crate::proxy::worker::StorePool;
 use crate::record::{Object, Role, Scope, Scopes};
 use crate::store::Select;
 use hyper::HeaderMap;
 use std::sync::Arc;
 
-/// The header by which a client gives a request a key, which the same request has when it is sent again.
-const KEY_HEADER: &str = "idempotency-key";
 /// The header in which the libraries of OpenAI and Anthropic count how often a request was sent before.
 const RETRY_HEADER: &str = "x-stainless-retry-count";
 /// The number of answers of a turn that are compared.
 const MAX_ANSWERS: usize = 16;
 
-/// What the headers of a request say of earlier attempts.
+/// The headers of a request that tell of earlier attempts.
 #[derive(Default)]
 pub(in crate::proxy) struct RetryHeaders {
     pub(super) key: Option<String>,
@@ -36,7 +35,7 @@ impl RetryHeaders {
             |name| headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty());
         let count = text(RETRY_HEADER).and_then(|count| count.parse::<u64>().ok());
         RetryHeaders {
-            key: text(KEY_HEADER).map(str::to_owned),
+            key: text(REQUEST_KEY_HEADER).map(str::to_owned),
             is_retry: count.is_some_and(|count| count > 0),
         }
     }

@@ -37,7 +37,7 @@ struct State {
     is_written: bool,
 }
 
-/// What one token has spent in a day.
+/// The tokens of models that one token has spent in a day.
 #[derive(Default)]
 struct Spent {
     /// By this proxy, and how much of that is in the store.
@@ -74,7 +74,7 @@ impl Budgets {
         Budgets { config: config.clone(), stores: stores.clone(), proxy, state: Mutex::default() }
     }
 
-    /// What a caller spends from; `None` if it has no budget. Errors if that of today is spent: a request that begins
+    /// The purse of a caller; `None` if it has no budget. Errors if that of today is spent: a request that begins
     /// before is answered whole.
     pub(in crate::proxy) async fn open(
         self: &Arc<Budgets>,
@@ -213,7 +213,7 @@ impl Purse {
         self.budgets.spend(&self.name, tokens);
     }
 
-    /// What is spent if nobody waits for the answer to a request, once it has been sent.
+    /// A request that is about to be sent, which spends so many tokens if nobody waits for its answer.
     pub(in crate::proxy) fn sending(self, tokens: u64) -> Sending {
         Sending(Some((self, tokens)))
     }
@@ -223,7 +223,7 @@ impl Purse {
 pub(in crate::proxy) struct Sending(Option<(Purse, u64)>);
 
 impl Sending {
-    /// What the answer is to be counted with, now that it has begun.
+    /// The purse for the answer, which has begun.
     pub(in crate::proxy) fn answered(mut self) -> Option<Purse> {
         self.0.take().map(|(purse, _)| purse)
     }
