@@ -22,6 +22,7 @@ mod identity;
 mod imports;
 mod instances;
 mod languages;
+#[cfg(feature = "neo4j")]
 mod neo4j;
 mod number_ranges;
 mod open;

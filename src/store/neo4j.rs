@@ -53,9 +53,6 @@ use crate::config::StoreLocation;
 use graph::Neo4j;
 use server::Server;
 
-/// The schemes of server addresses.
-pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
-
 /// Opens the graph, and makes missing constraints and indexes in every mode, since every statement relies on them.
 pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
     if place.address.contains('@') {

@@ -2,11 +2,16 @@
 
 use super::api::{OpenMode, Store};
 use super::error::{ErrorKind, Result, StoreError};
-use super::{neo4j, sqlite};
+#[cfg(feature = "neo4j")]
+use super::neo4j::open as open_at_server;
+use super::sqlite;
 use crate::cli::{Io, quoted};
 use crate::config::{Settings, StoreLocation};
 use crate::error::Error;
 use crate::record::{self, Clock, Scope};
+
+/// The schemes of the addresses of database servers.
+const SERVER_SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
 /// The number of unreadable messages that are named.
 const MAX_NAMED: usize = 10;
@@ -97,16 +102,23 @@ pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
     let address = &place.address;
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => sqlite::open(path.as_ref(), mode),
-        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) && mode == OpenMode::Recover => {
+        Some((scheme, _)) if SERVER_SCHEMES.contains(&scheme) && mode == OpenMode::Recover => {
             Err(StoreError::invalid(format!(
                 "cannot recover {address}: a database server recovers its own files"
             )))
         }
-        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) => neo4j::open(place, mode),
+        Some((scheme, _)) if SERVER_SCHEMES.contains(&scheme) => open_at_server(place, mode),
         _ => Err(StoreError::new(
             ErrorKind::NotAnAddress,
             format!("cannot open store {address}"),
             "not an address",
         )),
     }
+}
+
+/// A build without the feature `neo4j` opens files only.
+#[cfg(not(feature = "neo4j"))]
+fn open_at_server(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
+    let attempt = format!("cannot open store {}", place.address);
+    Err(StoreError::new(ErrorKind::Other, attempt, "this build of rsv is without Neo4j"))
 }
