@@ -56,7 +56,7 @@ fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result
 }
 
 /// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of similar
-/// messages; with `rebuild` all of these anew. `report` gets how many records are done, and of how many; `on_link` gets
+/// messages; `rebuild` replaces all of these. `report` gets how many records are done, and of how many; `on_link` gets
 /// each new link.
 pub fn bring_up_to_date(
     store: &mut dyn Store,

@@ -1,7 +1,7 @@
-//! The turns of a conversation: those that are asked, and, of one that goes on, those that are stored.
+//! The turns of a conversation: those that are asked, and, of one that continues, those that are stored.
 //!
 //! A store has no conversations, but the account of a turn says which messages were left out of the recall because the
-//! request had them already. So a turn went on with the one before it if its request had the answer of that. Where no
+//! request had them already. So a turn continues the one before it if its request had the answer of that. Where no
 //! account says so, as with messages that were imported, it did if the pause between them is no longer than
 //! `enrich.recent_gap`.
 
@@ -116,7 +116,7 @@ impl PastTurn {
     }
 }
 
-/// The signs by which a turn went on with another.
+/// The signs that a turn continues another.
 struct Evidence<'a> {
     /// The accounts of the requests of each turn, by its trace.
     accounts: HashMap<&'a str, Vec<Account>>,
@@ -126,7 +126,7 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Whether a turn went on with the one before it.
+    /// Whether a turn continues the one before it.
     fn goes_on(&self, turn: &[StoredRecord], before: &[StoredRecord]) -> bool {
         let (Some(first), Some(last)) = (turn.first(), before.last()) else { return false };
         if first.trace_id == last.trace_id {

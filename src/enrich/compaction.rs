@@ -47,7 +47,7 @@ pub(super) struct Carried {
     pub(super) cut: CutPart,
     /// The compaction, if the text goes to the end of its summary.
     pub(super) after_summary: Option<api::Compaction>,
-    /// The last turn of the session, which goes on if the user has not begun another.
+    /// The last turn of the session, which continues if the user has not begun another.
     pub(super) trace_id: Option<String>,
 }
 

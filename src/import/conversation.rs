@@ -155,7 +155,7 @@ impl PendingMessages {
         self.0.truncate(count);
     }
 
-    /// Whether they take so much memory that they are to be handed on.
+    /// Whether they take enough memory to be handed on.
     pub(super) fn are_many(&self) -> bool {
         /// Roughly the bytes of a message beside its text.
         const MESSAGE_BYTES: usize = 512;

@@ -5,7 +5,7 @@ use crate::record::{Object, time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// The number from which on numbers count seconds: a time of March 1973. What is smaller may be of any unit.
+/// The number from which on numbers count seconds: a time of March 1973. Smaller numbers may be of any unit.
 const FIRST_SECOND: f64 = 1e8;
 
 /// The number from which on numbers count milliseconds, microseconds and nanoseconds, of the same day, each with its

@@ -2,9 +2,9 @@
 //!
 //! Two messages are copies if they have the same words, role and partition at nearly one time, in different instances,
 //! and either one program gave both the same id, or one of them was imported, the other stored as it was said, and their
-//! neighbours are copies too: the messages before them, or those after them. What is short may be said in two conversations
-//! at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that exchange exports
-//! agree.
+//! neighbours are copies too: the messages before them, or those after them. Two conversations may say the same short
+//! words at one time: then no neighbour may differ. The two messages alone decide which one stays, so that stores that
+//! exchange exports agree.
 
 use super::copied_actions;
 use super::known_keys::KnownKeys;

@@ -21,7 +21,7 @@ pub(super) enum Purpose {
     Grow,
     /// To follow the settings, which may leave the reach as it is.
     Update,
-    /// To make all synapses anew.
+    /// To rebuild all synapses.
     Rebuild,
 }
 

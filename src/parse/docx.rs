@@ -58,7 +58,7 @@ struct Lists {
     styles: HashMap<String, ListStyle>,
     /// The levels of a list that belong to styles of paragraphs.
     style_levels: HashMap<(String, String), usize>,
-    /// By its number, the style, and the numbers at which levels begin anew.
+    /// By its number, the style, and the numbers at which levels start over.
     uses: HashMap<String, (String, Vec<(usize, usize)>)>,
 }
 
@@ -358,7 +358,7 @@ impl Lists {
             return None;
         }
         let Some((style, starts)) = self.uses.get_mut(list) else { return Some("-".to_owned()) };
-        // Only the first item begins anew.
+        // Only the first item starts over.
         for (level, start) in std::mem::take(starts) {
             counters.restart(style, level, start);
         }

@@ -173,8 +173,8 @@ impl PptxReader {
         }
     }
 
-    /// Gives the paragraph its number, if it has one. Another kind of numbers begins anew, and so do those after a
-    /// paragraph without.
+    /// Gives the paragraph its number, if it has one. Counting starts over at another kind of number and
+    /// after a paragraph without one.
     fn count_item(&mut self) {
         let level = self.level;
         if self.numbers.is_none() || self.lists.0.get(level) != self.numbers.as_ref() {

@@ -373,7 +373,7 @@ impl dyn Store + '_ {
     }
 
     /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that was
-    /// interrupted goes on with the next call. Errors, and changes nothing, if there is no such partition, or another
+    /// interrupted continues with the next call. Errors, and changes nothing, if there is no such partition, or another
     /// has the name.
     pub fn rename_partition(&mut self, rename: &Rename) -> crate::error::Result<u64> {
         let Rename { from, to } = rename;

@@ -2,7 +2,7 @@
 //!
 //! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the name, and
 //! what names them follows too. Tombstones name what was forgotten by digests in which the name is, and which nobody
-//! can make anew: each has the former names of its partition, and a record is looked up as it would be under each of
+//! can recompute: each has the former names of its partition, and a record is looked up as it would be under each of
 //! these too.
 
 use super::imports::FactTable;

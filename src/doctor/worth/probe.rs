@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 pub(super) const DEPTHS: [usize; 3] = [1, 5, 10];
 /// The time after which no further question is asked.
 const LIMIT: Duration = Duration::from_secs(8);
-/// A partition is asked questions of others if it has so many messages.
+/// A partition is asked questions of others if it has this many messages.
 const MIN_MESSAGES: u64 = 20;
 
 /// The outcome of the questions.

@@ -280,7 +280,7 @@ impl TurnPipeline {
     }
 
     /// Enriches the request. Turns of the scope that were answered before are stored first. If memory fails or takes too
-    /// long, the request goes on with what is known by then, and the account says so.
+    /// long, the request continues with what is known by then, and the account says so.
     async fn enrich(
         self: &Arc<TurnPipeline>,
         request: Request,

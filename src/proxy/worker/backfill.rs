@@ -1,4 +1,4 @@
-//! Makes vectors and synapses for the records that have none, in the background, and indexes the words of those anew
+//! Makes vectors and synapses for the records that have none, in the background, and reindexes the words of those
 //! that an earlier release has indexed.
 //!
 //! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to look.
@@ -208,7 +208,7 @@ impl Backfill {
         Ok(Round::Done)
     }
 
-    /// Indexes words anew, if some are of an earlier release; the rest in another round.
+    /// Reindexes words of an earlier release, if there are any; the rest in another round.
     fn update_words(&self, store: &mut dyn Store) -> Result<Round> {
         let mut remaining = store.outdated_words()?;
         for _ in 0..ROUND_UPDATES {

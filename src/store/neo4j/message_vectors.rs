@@ -33,7 +33,7 @@ impl Neo4j {
     }
 
     /// Has messages hold the vectors of the model by which the store is searched, if they hold any. After an
-    /// interruption, the next call goes on.
+    /// interruption, the next call continues.
     pub(super) fn update_message_vectors(&self) -> DbResult<()> {
         // Another process may choose another model before this one has the lock: then nothing is changed, and that
         // choice is read.

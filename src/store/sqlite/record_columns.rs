@@ -212,7 +212,7 @@ fn names<'a>(columns: impl IntoIterator<Item = &'a RecordColumn>) -> String {
     columns.into_iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The marks of so many parameters from a number on.
+/// The marks of this many parameters from a number on.
 fn marks(first: usize, count: usize) -> String {
     (first..first + count).map(|at| format!("?{at}")).collect::<Vec<_>>().join(", ")
 }

@@ -136,7 +136,7 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Of a batch that makes a segment, the language of one of so many texts is found.
+/// In a batch that makes a segment, one text in this many has its language detected.
 const TOLD_EVERY: i64 = 4;
 
 /// The columns that name a record by its number.
