@@ -36,6 +36,7 @@ pub struct Asker {
 
 impl Asker {
     /// Opens the memory. `model` is that of the settings if none is named, `trace_id` that of every turn.
+    /// Fails on settings that are invalid, not without a store.
     pub fn new(
         settings: Settings,
         redactor: Option<Redactor>,
@@ -62,7 +63,8 @@ impl Asker {
         Asker { lists_sources, ..self }
     }
 
-    /// Goes on with the last conversation of the scope, and tells a person which it is.
+    /// Goes on with the last conversation of the scope, and tells a person which it is. Fails without a store
+    /// that can be read.
     pub fn go_on(&mut self, io: &Io) -> Result<()> {
         let scope = self.enricher.scope().clone();
         let Some(store) = self.enricher.store() else {
@@ -138,7 +140,8 @@ impl Asker {
         Ok(())
     }
 
-    /// Prints the request that would be sent for a question, and how large it is.
+    /// Prints the request that would be sent for a question, and how large it is. Fails if enriching does, or
+    /// the output cannot be written.
     pub fn dry_run(&mut self, question: &str, io: &mut Io) -> Result<()> {
         let enriched = self.enrich(question)?;
         let sources = Sources::of(&enriched, self.enricher.store());
@@ -197,7 +200,7 @@ impl Asker {
         self.conversation.last().map(|turn| turn.question.as_str())
     }
 
-    /// Forgets the last turn.
+    /// Forgets the last turn. Fails if the store cannot be opened or written.
     pub(super) fn forget_last(&mut self, io: &Io) -> Result<Option<Forgotten>> {
         let Some(last) = self.conversation.last() else { return Ok(None) };
         let (scope, now) = (self.enricher.scope(), io.clock.now());

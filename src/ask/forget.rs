@@ -15,7 +15,8 @@ pub(super) struct Forgotten {
     pub(super) derived: usize,
 }
 
-/// Removes the messages and the account of a turn, with all that say the same words.
+/// Removes the messages and the account of a turn, with all that say the same words. Fails if the store
+/// cannot be opened or written.
 pub(super) fn forget_turn(
     settings: &Settings,
     scope: &Scope,

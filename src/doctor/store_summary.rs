@@ -25,6 +25,7 @@ pub(super) struct StoreSummary {
 }
 
 impl StoreSummary {
+    /// Reads the store of the settings. Fails if it cannot be opened or read.
     pub(super) fn read(settings: &Settings) -> Result<StoreSummary> {
         let mut store = store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?;
         let has_imports =

@@ -47,7 +47,7 @@ impl Embedder {
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
-    /// their own spelling.
+    /// their own spelling. Fails if no model is installed or served under this name.
     pub fn named(
         settings: &Settings,
         model: Option<&str>,

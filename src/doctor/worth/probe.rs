@@ -56,7 +56,8 @@ struct Prober<'a> {
 }
 
 impl Probe {
-    /// Asks the questions of some scopes, within a time. Writes nothing, and asks no server to embed.
+    /// Asks the questions of some scopes, within a time. Writes nothing, and asks no server to embed. Fails
+    /// if the store cannot be read.
     pub(super) fn run(
         store: &mut dyn Store,
         settings: &Settings,

@@ -85,6 +85,7 @@ pub(super) fn array_names() -> Vec<String> {
 
 impl Layers {
     /// Takes the layers, `LAYER_NUMBERS` numbers, from a function that reads as many as it is asked for.
+    /// Fails if `read` does.
     pub(super) fn read(read: &mut dyn FnMut(usize) -> io::Result<Vec<f32>>) -> io::Result<Layers> {
         let mut reader = Reader(read);
         let (low, step) = (reader.vector(RANGES)?, reader.vector(RANGES)?);
