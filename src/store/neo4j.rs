@@ -56,7 +56,9 @@ use server::Server;
 /// The schemes of server addresses.
 pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
-/// Opens the graph, and makes missing constraints and indexes in every mode, since every statement relies on them.
+/// Opens the graph, and makes missing constraints and indexes in every mode, since every statement relies on
+/// them. Fails if the address holds a secret, or the server cannot be reached, is too old, or has a graph of
+/// another version.
 pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
     if place.address.contains('@') {
         return Err(StoreError::new(

@@ -127,7 +127,7 @@ impl<'a> RenamedIds<'a> {
         Ok(())
     }
 
-    /// A record under the new name.
+    /// A record under the new name. Fails if the new name makes an address or an id invalid.
     pub(super) fn record(&self, record: &StoredRecord) -> Result<StoredRecord> {
         let mut renamed = record.renamed(&self.rename.to)?;
         if let Some(trace) = self.traces.get(&record.trace_id) {
@@ -232,7 +232,8 @@ pub(super) struct SoughtFingerprint {
 }
 
 impl SoughtFingerprint {
-    /// Those of some messages, each once; `former` has the former names of a partition.
+    /// Those of some messages, each once; `former` has the former names of a partition. Fails if `former`
+    /// does.
     pub(super) fn of<E>(
         messages: &[&StoredRecord],
         mut former: impl FnMut(&str) -> std::result::Result<Vec<String>, E>,
@@ -273,7 +274,7 @@ impl SoughtFingerprint {
     }
 }
 
-/// Notes the former names that tombstones have.
+/// Notes the former names that tombstones have. Fails if the facts cannot be read or written.
 pub(super) fn note_former<'a, T: FactTable>(
     tombstones: impl IntoIterator<Item = &'a Tombstone>,
     facts: &mut T,

@@ -66,7 +66,7 @@ fn wait<T>(task: impl Future<Output = DbResult<T>>) -> DbResult<T> {
 }
 
 impl Server {
-    /// The server at a location; nothing is sent yet.
+    /// The server at a location; nothing is sent yet. Fails if the address is invalid.
     pub(super) fn for_location(place: &StoreLocation) -> DbResult<Server> {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
@@ -80,7 +80,8 @@ impl Server {
         Ok(server)
     }
 
-    /// As `for_location`, with its own connections, which are closed when it is dropped.
+    /// As `for_location`, with its own connections, which are closed when it is dropped. Fails if the address
+    /// is invalid.
     pub(super) fn new(place: &StoreLocation, connections: usize) -> DbResult<Server> {
         // The same crypto provider as for HTTPS; the first one installed stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -116,12 +117,13 @@ impl Server {
         }
     }
 
-    /// The rows of a statement that changes nothing.
+    /// The rows of a statement that changes nothing. Fails if the server cannot be reached, refuses, or is
+    /// later than the query timeout.
     pub(super) fn rows(&self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         collect(|visit| self.each(statement, params, visit))
     }
 
-    /// Visits the rows of a statement as they arrive.
+    /// Visits the rows of a statement as they arrive. Fails as `rows` does, and as `visit` does.
     pub(super) fn each(
         &self,
         statement: &str,
@@ -159,17 +161,17 @@ impl Server {
         row.map_or_else(|| Ok(Vec::new()), |row| row.get("rows"))
     }
 
-    /// Waits for a connection, no longer than the connect timeout.
+    /// Waits for a connection, no longer than the connect timeout. Fails if none is free by then.
     pub(super) fn reach(&self) -> DbResult<()> {
         self.begin().map(drop)
     }
 
-    /// The first row of a statement that changes nothing.
+    /// The first row of a statement that changes nothing. Fails as `rows` does.
     pub(super) fn row(&self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
-    /// Starts a transaction.
+    /// Starts a transaction. Fails if no connection is free within the connect timeout.
     pub(super) fn begin(&self) -> DbResult<Transaction> {
         let transaction = self.retry(|| {
             let graph = self.graph();
@@ -182,8 +184,9 @@ impl Server {
         Ok(Transaction { inner: Some(transaction), query_timeout: self.query_timeout })
     }
 
-    /// Runs `work` in one transaction, and commits it. After a conflict, or if it is unknown whether the commit
-    /// succeeded, the whole transaction is retried: so `work` must be idempotent.
+    /// Runs `work` in one transaction, and commits it. After a conflict, or if it is unknown whether the
+    /// commit succeeded, the whole transaction is retried: so `work` must be idempotent. Fails as `work`
+    /// does, or if the commit keeps failing.
     pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> DbResult<T>) -> DbResult<T> {
         let mut once = || {
             let mut transaction = self.begin()?;
@@ -210,7 +213,8 @@ impl Server {
         work.retry(BACKOFF).when(may_retry).call()
     }
 
-    /// Makes something that must exist, in a transaction of its own; another process may have made it meanwhile.
+    /// Makes something that must exist, in a transaction of its own; another process may have made it
+    /// meanwhile. Fails if the server refuses it otherwise.
     pub(super) fn make(&self, statement: &str, params: Params) -> DbResult<()> {
         match self.run(statement, params) {
             Err(error) if error.is_already_there() => Ok(()),
@@ -218,7 +222,8 @@ impl Server {
         }
     }
 
-    /// Runs one statement that must stand outside of a transaction of several.
+    /// Runs one statement that must stand outside of a transaction of several. Fails if the server cannot be
+    /// reached, refuses, or is late.
     pub(super) fn run(&self, statement: &str, params: Params) -> DbResult<()> {
         self.retry(|| {
             let graph = self.graph();
@@ -265,12 +270,13 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// The rows of a statement.
+    /// The rows of a statement. Fails if the server refuses or is late.
     pub(super) fn rows(&mut self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         collect(|visit| self.each(statement, params, visit))
     }
 
-    /// Visits the rows of a statement as they arrive.
+    /// Visits the rows of a statement as they arrive. Fails if the server refuses or is late, or `visit`
+    /// fails.
     pub(super) fn each(
         &mut self,
         statement: &str,
@@ -293,12 +299,12 @@ impl Transaction {
         })
     }
 
-    /// The first row of a statement.
+    /// The first row of a statement. Fails as `rows` does.
     pub(super) fn row(&mut self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
-    /// Runs a statement and discards its rows.
+    /// Runs a statement and discards its rows. Fails if the server refuses or is late.
     pub(super) fn run(&mut self, statement: &str, params: Params) -> DbResult<()> {
         let query_timeout = self.query_timeout;
         let inner = self.inner()?;

@@ -69,7 +69,7 @@ struct SeenRecords {
 }
 
 impl Neo4j {
-    /// Finds the best records in which the terms occur.
+    /// Finds the best records in which the terms occur. Fails if the server does.
     pub(super) fn find_words(
         &self,
         terms: &[Term],

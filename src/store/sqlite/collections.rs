@@ -227,7 +227,7 @@ pub(super) struct KnownCollections {
 }
 
 impl KnownCollections {
-    /// A collection, which is made if it is new, with its pools.
+    /// A collection, which is made if it is new, with its pools. Fails if the file cannot be written.
     pub(super) fn ensure(
         &mut self,
         connection: &Connection,
@@ -267,7 +267,7 @@ impl KnownCollections {
     }
 }
 
-/// Puts every collection whose kind is indexed into its pools.
+/// Puts every collection whose kind is indexed into its pools. Fails if the file cannot be written.
 pub(super) fn mend_pools(connection: &Connection) -> rusqlite::Result<()> {
     for CollectionRow { n, kind } in all(connection)? {
         if !kind.indexed.is_some() {

@@ -32,7 +32,7 @@ pub(super) struct DocMeta {
     pub(super) role: u8,
 }
 
-/// The record that has an id.
+/// The record that has an id. Fails if the file cannot be read, or the kind is unknown.
 pub(super) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Option<RecordRow>> {
     let sql = "SELECT record.n, collection, timestamp, role, kind
                FROM record JOIN collection ON collection.n = collection WHERE id = ?";

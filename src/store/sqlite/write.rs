@@ -31,7 +31,8 @@ use std::time::Duration;
 /// The time that each write gives to the words of an earlier folding: with what begins before its end, less than 50 ms.
 const REFOLD_TIME: Duration = Duration::from_millis(20);
 
-/// Writes a batch; returns the outcome of each record.
+/// Writes a batch; returns the outcome of each record. Fails, and writes nothing, if the file cannot be
+/// written.
 pub(super) fn write(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
@@ -61,8 +62,9 @@ fn newest_texts(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map([languages::TOGETHER as i64], |row| row.get(0))?.collect()
 }
 
-/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay. Returns
-/// the numbers before and after. Must be called within a transaction that checks references at its end.
+/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay.
+/// Returns the numbers before and after. Must be called within a transaction that checks references at its
+/// end. Fails if `renamed` does, or the file cannot be written.
 pub(super) fn move_records(
     transaction: &Transaction,
     known_collections: &mut KnownCollections,

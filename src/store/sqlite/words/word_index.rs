@@ -109,8 +109,8 @@ pub(crate) fn unindexed(
     Ok(found)
 }
 
-/// Counts the new records of a batch, by collection; where there are enough of them, they become a segment. `draft` has
-/// the words of the batch, or nothing.
+/// Counts the new records of a batch, by collection; where there are enough of them, they become a segment.
+/// `draft` has the words of the batch, or nothing. Fails if the file cannot be written.
 pub(crate) fn grow(
     connection: &Connection,
     added: impl IntoIterator<Item = (CollectionRow, i64)>,
@@ -275,7 +275,7 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
 }
 
 impl Unindexed {
-    /// Calls `visit` with each record and its text.
+    /// Calls `visit` with each record and its text. Fails if the file cannot be read.
     pub(crate) fn visit(
         &self,
         connection: &Connection,
@@ -432,7 +432,7 @@ impl<'a> Stream<'a> {
 }
 
 /// Removes records, given by number and indexed text, from the index of their collection, and from those of
-/// the pools that it lies in, which may still have their words.
+/// the pools that it lies in, which may still have their words. Fails if the file cannot be written.
 pub(crate) fn remove(
     connection: &Connection,
     collection: CollectionRow,
