@@ -146,7 +146,8 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(message)], None, true)
     }
 
-    /// Adds a memory with this text.
+    /// Adds a memory with this text. Fails if a member is invalid, or the memory is longer than a line may
+    /// be.
     pub fn add_memory(&mut self, memory: &NewMemory, text: &str) -> Result<()> {
         let mut line = Object::default();
         line.set_text("title", memory.title);
@@ -185,7 +186,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds an object as its line is added; `source` names where it comes from.
+    /// Adds an object as its line is added; `source` names where it comes from. Fails if the line is invalid
+    /// or too long.
     pub fn add_object(&mut self, source: &str, object: Object) -> Result<()> {
         let object = LocatedObject { location: SourceLocation::new(source.into(), 1), object };
         let line = LocatedLine::new(object, &self.redaction());
@@ -298,7 +300,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds the turn of a response line: both messages and the account.
+    /// Adds the turn of a response line: both messages and the account. Fails if the response is invalid, or
+    /// a message too long.
     pub fn add_response(&mut self, response: &Object) -> Result<()> {
         let records = turn::records(response, &mut self.completion)?;
         self.add_checked(None, records, Some(response.clone()), true)
@@ -383,7 +386,8 @@ impl Ingest {
         self.consolidated
     }
 
-    /// Takes away the documents that the complete trees of the input do not have. All batches must be committed.
+    /// Takes away the documents that the complete trees of the input do not have. All batches must be
+    /// committed. Fails if the store cannot be read or written; a refusal is returned.
     pub fn mirror(&self, store: &mut dyn Store) -> Result<Mirrored> {
         let replaces = self.completion.options.replace;
         self.mirror.finish(store, (self.begin, self.completion.clock.now()), replaces)

@@ -140,7 +140,7 @@ impl Forgetting {
     }
 }
 
-/// Gives records that are about others the scopes of these.
+/// Gives records that are about others the scopes of these. Fails if the store cannot be read.
 pub(super) fn inherit_scopes(records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let mut scopes: HashMap<String, Option<Scope>> = HashMap::new();
     if !records.iter().filter_map(Record::stored).any(|record| record.kind.subject.is_some()) {

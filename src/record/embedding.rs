@@ -78,7 +78,8 @@ pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian.
+/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian. Fails
+/// at another form, dimension or number.
 pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     let wanted = "an array of numbers, or base64 of 32-bit floats";
     let vector: Vec<f32> = if json.starts_with('"') {

@@ -14,7 +14,7 @@ pub fn derived(ms: i64, parts: &[&str]) -> String {
 }
 
 /// A new id for something without a natural key, such as a trace. With a fixed clock it is derived from
-/// `salt`.
+/// `salt`. Fails if the system has no random bytes.
 pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     if clock.is_fixed() {
         return Ok(derived(clock.now(), &["fresh", salt]));

@@ -62,14 +62,14 @@ impl Object {
         object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
     }
 
-    /// As `parse`, with the members of some names only: nothing of the others is kept.
+    /// As `parse`, with the members of some names only: nothing of the others is kept. Fails at invalid JSON.
     pub fn parse_only(text: &str, names: &[&str]) -> Result<Object> {
         let mut from = serde_json::Deserializer::from_str(text);
         let object = from.deserialize_map(Members { bytes: 0, only: Some(names) });
         object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
     }
 
-    /// As `parse`, from bytes that may not be UTF-8.
+    /// As `parse`, from bytes that may not be UTF-8. Fails if they are not, or are no object.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
         Object::parse(utf8(bytes)?)
     }
@@ -187,7 +187,7 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// An optional member that must be a string; `null` counts as absent.
+    /// An optional string; `null` counts as absent. Fails if the member has another type.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -197,7 +197,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a whole number; `null` counts as absent.
+    /// An optional whole number; `null` counts as absent. Fails at another type, or beyond 64 bits.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -208,7 +208,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a number; `null` counts as absent.
+    /// An optional number; `null` counts as absent. Fails if the member has another type or is not finite.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -219,7 +219,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be an object; `null` counts as absent.
+    /// An optional object; `null` counts as absent. Fails if the member has another type.
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -227,7 +227,7 @@ impl Object {
         }
     }
 
-    /// The elements of a member that must be an array of objects.
+    /// The elements of an optional array of objects; `null` counts as absent. Fails at another type.
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
         match self.get(name) {
             None | Some("null") => Ok(None),

@@ -382,7 +382,7 @@ impl Draft {
         }
     }
 
-    /// The scope of the record, in which the parts that it lacks are these.
+    /// The scope of the record, in which the parts that it lacks are these. Fails if a name is empty.
     pub fn scope(&self, partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         match (&self.partition, &self.instance) {
             (None, None) => Scope::new(partition, instance),
@@ -408,7 +408,8 @@ impl Draft {
         record.embedded_text().map(Cow::into_owned)
     }
 
-    /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
+    /// Completes the draft. A partition and instance of its own go before those of `fill`, together. Fails if
+    /// a name is empty, or its kind finds it invalid.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
