@@ -70,8 +70,9 @@ pub struct ClusterSums {
     pub passed_over: usize,
 }
 
-/// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors are those
-/// of `model`; `now` is in milliseconds since 1970, UTC.
+/// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors
+/// are those of `model`; `now` is in milliseconds since 1970, UTC. Fails if the threshold is no cosine, or
+/// the store or `on_cluster` fails.
 pub fn clusters(
     store: &mut dyn Store,
     model: &str,

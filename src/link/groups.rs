@@ -58,9 +58,9 @@ impl Group {
     }
 }
 
-/// Lists the groups of some scopes that have vectors of a model; to grow, those with records that are not linked yet.
-/// `set` is the reach of the settings. A group of a partition is whole, and where the reach changes, all groups of the
-/// partition are listed.
+/// Lists the groups of some scopes that have vectors of a model; to grow, those with records that are not
+/// linked yet. `set` is the reach of the settings. A group of a partition is whole, and where the reach
+/// changes, all groups of the partition are listed. Fails if the store cannot be read.
 pub(super) fn groups(
     store: &mut dyn Store,
     model: &str,

@@ -78,9 +78,9 @@ fn checked_threshold(settings: &Settings, threshold: Option<f64>) -> Result<Opti
     }
 }
 
-/// Links at most `limit` records in some scopes that have a vector and are not linked yet; where a partition is linked as
-/// a whole, of all its instances. `report` gets how many are done, and of how many; `on_link` gets each new synapse, group
-/// by group, in the order of their ends.
+/// Links at most `limit` records in some scopes that have a vector and are not linked yet; where a partition
+/// is linked as a whole, of all its instances. `report` gets how many are done, and of how many; `on_link`
+/// gets each new synapse, group by group, in the order of their ends. Fails if the store or `on_link` does.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
@@ -182,8 +182,9 @@ impl LinkChanges {
     }
 }
 
-/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model. If
-/// the rule allows more than before, or the reach is another, or with `rebuild`, rebuilds the graph.
+/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another
+/// model. If the rule allows more than before, or the reach is another, or with `rebuild`, rebuilds the
+/// graph. Fails if the store or `on_link` does.
 pub fn update(
     store: &mut dyn Store,
     plan: &Plan,
@@ -215,7 +216,8 @@ pub fn update(
     }
 }
 
-/// Gives the synapses that `update` would make, one group after the other, and writes nothing.
+/// Gives the synapses that `update` would make, one group after the other, and writes nothing. Fails if the
+/// store or `on_link` does.
 pub fn dry_run(
     store: &mut dyn Store,
     plan: &Plan,

@@ -122,8 +122,8 @@ impl<'a> Surroundings<'a> {
         Ok((arrivals, records_by_id))
     }
 
-    /// The records of the selection that are linked to the first `expanded` hits: at most `limit`, the nearest steps
-    /// first. No hit is among them.
+    /// The records of the selection that are linked to the first `expanded` hits: at most `limit`, the
+    /// nearest steps first. No hit is among them. Fails if the store cannot be read.
     pub(super) fn linked(
         &mut self,
         hits: &[Hit],
