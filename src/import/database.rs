@@ -19,7 +19,8 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens a database, which another program may be writing.
+    /// Opens a database, which another program may be writing. Fails if it cannot be read or is no SQLite
+    /// database.
     pub(super) fn open(path: &Path) -> Result<Database> {
         let cannot = format!("cannot read {}", path.display());
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -109,7 +110,7 @@ impl ObjectSource for DatabaseLines {
     }
 }
 
-/// The ids that a statement selects, as the turns of a table.
+/// The ids that a statement selects, as the turns of a table. Fails if the table cannot be read.
 pub(super) fn turns(connection: &Connection, table: &'static str, sql: &str) -> Result<Vec<TurnKey>> {
     let read = || {
         let mut statement = connection.prepare(sql)?;

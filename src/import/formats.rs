@@ -163,7 +163,7 @@ pub fn formats() -> &'static [ImportFormat] {
     FORMATS
 }
 
-/// The format of a name.
+/// The format of a name. Fails if there is none.
 pub fn named(name: &str) -> Result<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
         Error::new(format!("--from: unknown format {name:?}")).hint(format!("one of: {}", names()))

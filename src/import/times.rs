@@ -38,7 +38,8 @@ pub(super) fn local(date: DateTime, zone: Option<&TimeZone>) -> Option<i64> {
     Some(date.to_zoned(zone).ok()?.timestamp().as_millisecond())
 }
 
-/// The time in a member, in milliseconds since 1970 (UTC), whether it is a text or a number.
+/// The time in a member, in milliseconds since 1970 (UTC), whether it is a text or a number. Fails if its
+/// value is no time.
 pub(super) fn member(object: &Object, name: &str) -> Result<Option<i64>> {
     let text = match object.get(name) {
         None | Some("null" | "\"\"") => return Ok(None),
@@ -48,7 +49,7 @@ pub(super) fn member(object: &Object, name: &str) -> Result<Option<i64>> {
     from_text(&text).map(Some).map_err(|error| error.at(name))
 }
 
-/// The time in the first of some members that has one.
+/// The time in the first of some members that has one. Fails if its value is no time.
 pub(super) fn first_member(object: &Object, names: &[&str]) -> Result<Option<i64>> {
     for name in names {
         if let Some(time) = member(object, name)? {

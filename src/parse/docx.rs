@@ -10,7 +10,7 @@ use super::xml::{self, Skips, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::HashMap;
 
-/// Reads docx.
+/// Reads docx. Fails if the archive or the main part is damaged.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "word/document.xml".to_owned());

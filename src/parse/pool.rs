@@ -88,7 +88,7 @@ impl Pool {
     }
 }
 
-/// Parses on such a thread, and waits for it.
+/// Parses on such a thread, and waits for it. Fails if `parse` does or panics, or no thread can be started.
 pub(super) fn parse_apart<T: Send>(parse: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     silence_panics();
     thread::scope(|scope| {

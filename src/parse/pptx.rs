@@ -9,7 +9,7 @@ use super::package::{Part, main_part};
 use super::xml::{self, Skips, XmlStep, attribute, first_text, number, relation_id};
 use quick_xml::events::BytesStart;
 
-/// Reads pptx: the slides in order, each with its notes.
+/// Reads pptx: the slides in order, each with its notes. Fails if the archive or a slide is damaged.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "ppt/presentation.xml".to_owned());

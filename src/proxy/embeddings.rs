@@ -32,6 +32,7 @@ const BYTES_PER_TOKEN: usize = 4;
 impl EmbeddingsRequest {
     /// Parses a request. Errors begin with the member at fault.
     // By hand: serde's errors do not begin with the member.
+    /// Reads the body of a request. Fails if a member is invalid.
     pub(super) fn parse(body: &Object) -> Result<EmbeddingsRequest> {
         let form = match body.text("encoding_format")?.as_deref() {
             None | Some("float") => VectorFormat::Numbers,

@@ -129,7 +129,8 @@ impl TurnPipeline {
         TurnOutcome { report, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
     }
 
-    /// The first step: enriches the request.
+    /// The first step: enriches the request. Fails if the request is invalid; a memory that fails is noted in
+    /// the account.
     pub(in crate::proxy) async fn begin(
         self: &Arc<TurnPipeline>,
         mut request: ChatRequest,
@@ -193,7 +194,8 @@ impl TurnPipeline {
         Ok((turn, enriched))
     }
 
-    /// The second step where the answer is streamed: asks the provider.
+    /// The second step where the answer is streamed: asks the provider. Fails if it cannot be reached or
+    /// refuses.
     pub(in crate::proxy) async fn stream(
         &self,
         line: Object,
@@ -203,7 +205,8 @@ impl TurnPipeline {
         self.config.metrics.timed(TurnStep::Provider, asked).await
     }
 
-    /// The second step where the answer comes whole: asks the provider.
+    /// The second step where the answer comes whole: asks the provider. Fails if it cannot be reached or
+    /// refuses, or its answer is invalid.
     pub(in crate::proxy) async fn answer(
         &self,
         line: Object,

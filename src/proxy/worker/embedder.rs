@@ -182,6 +182,7 @@ impl SharedEmbedder {
     }
 
     /// Changes to the model of the store, if that has changed. A loaded embedder of the same model stays.
+    /// Fails if the store cannot be read, or the model not be used.
     pub(in crate::proxy) fn follow(&self, store: &mut dyn Store) -> Result<()> {
         let store_model = backfill::model_of(store)?;
         let mut state = self.state();
@@ -198,7 +199,7 @@ impl SharedEmbedder {
         Ok(())
     }
 
-    /// The canonical id of the model, and whether `name` is a name of it.
+    /// The canonical id of the model, and whether `name` is a name of it. Fails if no model can be used.
     pub(in crate::proxy) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let served = || -> Result<(String, bool)> {
