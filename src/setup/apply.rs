@@ -16,7 +16,8 @@ use crate::store::{self, Import, OpenMode};
 use crate::text::counted;
 use std::path::PathBuf;
 
-/// Does what was chosen, and says so; in the end, how to continue.
+/// Does what was chosen, and says so; in the end, how to continue. Fails if the settings cannot be written,
+/// an import fails, or a model that must be there cannot be fetched.
 pub fn apply(plan: Plan, io: &mut Io) -> Result<()> {
     config::make_named(&io.common)?;
     for (key, value) in &plan.settings {

@@ -67,7 +67,7 @@ fn has_entry(text: &str, servers: &Servers) -> Result<bool> {
     }
 }
 
-/// The text with the entry, which it lacks.
+/// The text with the entry, which it lacks. Fails if its layout has no place for it.
 pub(super) fn with_entry(text: &str, servers: &Servers, entry: &str) -> Result<String> {
     if let Some(text) = text.strip_prefix(BOM) {
         return Ok(format!("{BOM}{}", with_entry(text, servers, entry)?));
@@ -97,7 +97,8 @@ pub(super) fn lines_to_add(servers: &Servers, entry: &str) -> String {
     }
 }
 
-/// Replaces a file, which keeps its mode, by a copy that is whole. A link stays one.
+/// Replaces a file, which keeps its mode, by a copy that is whole. A link stays one. Fails if it cannot be
+/// written.
 pub(super) fn replace(file: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", file.display());
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());

@@ -36,7 +36,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Looks at the places of this user.
+    /// Looks at the places of this user. Fails if the installed models cannot be listed.
     pub fn look(settings: &Settings) -> Result<Found> {
         let paths = settings.places();
         let places = home_places(settings);
