@@ -129,7 +129,7 @@ impl Embedder {
         Embedder { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// The server's vectors; `None` if the installed model is to be used.
+    /// The server's vectors, each of length 1; `None` if the installed model is to be used.
     fn ask(&self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(mut remote) = self.source().remote.clone() else { return Ok(None) };
         remote.client.deadline = self.deadline;

@@ -179,8 +179,8 @@ fn is_recent(memories: &[StoredRecord], window: Duration, now: i64) -> bool {
     newest.is_some_and(|newest| i128::from(now) - i128::from(newest) < window.as_millis().cast_signed())
 }
 
-/// The clusters of a group, greedily: each memory that is in no cluster yet takes those after it that are similar to
-/// all that it has taken.
+/// The clusters of a group, greedily: each memory that is in no cluster yet takes those after it that are
+/// similar to all that it has taken. The vectors have one dimension and any length (norm).
 fn clusters_of(
     group: Vec<StoredRecord>,
     vectors: &HashMap<String, Vec<f32>>,

@@ -49,7 +49,7 @@ impl Nearness<'_> {
         Ok(())
     }
 
-    /// The vectors of some texts; none without an embedder.
+    /// The vectors of some texts, each of length 1; none without an embedder.
     fn vectors(&mut self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
         match &mut self.embedder {
             Some(embedder) if !texts.is_empty() => {

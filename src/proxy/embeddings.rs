@@ -54,7 +54,7 @@ impl EmbeddingsRequest {
         })
     }
 
-    /// Writes the response.
+    /// Writes the response: vectors of the model's dimension and length 1, as they are.
     fn response(&self, model: &str, vectors: &[Vec<f32>]) -> Vec<u8> {
         let mut out = b"{\"object\":\"list\",\"data\":[".to_vec();
         for (index, vector) in vectors.iter().enumerate() {

@@ -70,7 +70,7 @@ impl StoredRecord {
         self.members.text(self.kind.versions?.version).ok().flatten()
     }
 
-    /// A vector of this version.
+    /// A vector of this version, of any length (norm).
     pub fn embedding(&self, model: &str, vector: Vec<f32>) -> Embedding {
         let mut extra = Object::default();
         if let (Some(versions), Some(version)) = (self.kind.versions, self.version()) {

@@ -32,7 +32,7 @@ pub(super) trait WriteTarget {
     /// The record that has this id, as far as it matters to a vector of it.
     fn owner(&self, id: &str) -> Result<Option<Owner<'_>>, Self::Error>;
 
-    /// The vector of a record by a model.
+    /// The vector of a record by a model, as it was written: of any length (norm).
     fn vector(&self, of: &str, model: &str) -> Result<Option<Cow<'_, [f32]>>, Self::Error>;
 
     /// The dimension of a model.

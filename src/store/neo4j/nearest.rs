@@ -113,7 +113,7 @@ impl Neo4j {
         Ok(Hit::best(hits, limit))
     }
 
-    /// Queries the index, for more and more until there are enough.
+    /// Queries the index, which takes no zero vector, for more and more until there are enough.
     fn ask_index(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> DbResult<FromIndex> {
         let statement = selected(statements::NEAREST_BY_INDEX, which);
         let mut requested = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));

@@ -66,7 +66,7 @@ pub(crate) struct IndexUpdate {
 }
 
 impl IndexUpdate {
-    /// Adds a new vector to the indexes. Fails if the file cannot be written.
+    /// Adds a new vector, of any length (norm), to the indexes. Fails if the file cannot be written.
     pub(crate) fn add(
         &mut self,
         connection: &Connection,
