@@ -85,6 +85,7 @@ impl Projects {
         let parent = file.parent().unwrap_or(Path::new("."));
         let context = format!("cannot write {}", file.display());
         DirBuilder::new().recursive(true).mode(0o700).create(parent).context(&context)?;
+        // Without support for locks, the change goes ahead.
         let _lock = File::open(parent).and_then(|parent| parent.lock().map(|()| parent));
         // Another process may have added some.
         self.partitions = read(file)?;

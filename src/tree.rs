@@ -131,6 +131,7 @@ fn in_order(nodes: Vec<StoredRecord>) -> Result<Vec<StoredRecord>> {
     for node in nodes {
         sorted.insert(node.address()?, node);
     }
+    // Documents without an order come after those with one, by their names.
     let order = |node: &StoredRecord| node.members.integer("order").ok().flatten().unwrap_or(i64::MAX);
     let orders: BTreeMap<Address, i64> =
         sorted.iter().map(|(address, node)| (address.clone(), order(node))).collect();

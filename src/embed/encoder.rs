@@ -72,6 +72,8 @@ impl Worker {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        // `next` before `model`. A mutex is not fair: with `model` alone, a thread with many batches shuts
+        // out the others.
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         drop(next);

@@ -54,6 +54,7 @@ pub(super) fn fetch(
     if model.engine == Engine::OnnxRuntime {
         ensure_library(settings, &model_dir, from.as_deref(), report)?;
     }
+    // A description that cannot be read is no model: it is fetched again.
     let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
         Some(there) if there.verify().is_ok() => there,

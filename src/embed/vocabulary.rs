@@ -131,6 +131,7 @@ pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
     let rules: Option<Rules> = super::model::read(&directory.join(RULES_FILE))?;
     let rules = rules.ok_or_else(|| damaged(RULES_FILE))?;
     let path = directory.join(WORDS_FILE);
+    // Missing rules have the defaults of WordPiece and BertNormalizer in `tokenizers`.
     let words = WordPiece::from_file(&path.to_string_lossy());
     let words = words.unk_token(rules.unknown.unwrap_or_else(|| "[UNK]".to_owned()));
     let words = words.max_input_chars_per_word(rules.longest.unwrap_or(100)).build();

@@ -131,6 +131,7 @@ impl Forwarder {
             request = translated;
         }
         let is_translated = translation.is_some();
+        // The default of the API; a wrong `n` is for the provider to refuse.
         let choices = request.integer("n").ok().flatten().and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();

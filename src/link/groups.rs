@@ -119,6 +119,7 @@ fn reach_before(store: &mut dyn Store, model: &str, states: &[LinkState]) -> Res
     let Some(first) = states.first().filter(|_| states.iter().any(|state| state.rule.is_some())) else {
         return Ok(None);
     };
+    // Earlier releases, which noted no reach, linked within instances.
     let noted = store.fact(&reach_fact(model, partition(first)))?;
     Ok(Some(noted.as_deref().and_then(Reach::named).unwrap_or(Reach::Instance)))
 }

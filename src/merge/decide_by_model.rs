@@ -8,6 +8,7 @@ use crate::record::{Commit, LINE_ENDS, Object};
 use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
+/// Low: the decision is to follow from the memories.
 const TEMPERATURE: f64 = 0.3;
 /// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;

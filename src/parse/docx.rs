@@ -235,6 +235,7 @@ trait Resolve {
 impl Resolve for ParagraphStyles {
     /// A style with what it inherits.
     fn resolved(&self, name: &str) -> ParagraphStyle {
+        // In a damaged file, styles may inherit from each other in a circle.
         const MAX_BASES: usize = 16;
         let mut style = self.get(name).cloned().unwrap_or_default();
         for _ in 0..MAX_BASES {

@@ -19,6 +19,11 @@ const PUNCTUATION_BYTES: usize = 4;
 
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
 /// with forty digits is written unchanged.
+///
+/// Invariants: ranges lie in `text` at the borders of characters and do not overlap; names differ, and stand
+/// there without escapes; each value is valid JSON text. Members that were removed or replaced leave gaps,
+/// and a replaced value stands behind all others: so only `is_in_order` says whether `text` may be written as
+/// it is.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
     /// All names and values, one after the other, with the punctuation of JSON before each; clones share it
@@ -90,6 +95,8 @@ impl Object {
         let member = self.members.remove(at);
         let taken = self.text[member.value.clone()].into();
         match Arc::get_mut(&mut self.text) {
+            // The last text goes with its `,"`: what is left is in order, and need not be copied to be
+            // written.
             Some(own) if member.value.end == own.len() && member.value.start == member.name.end + 2 => {
                 own.truncate(member.name.start - 2);
             }
@@ -103,6 +110,8 @@ impl Object {
         match self.position(name) {
             Some(at) if self.text[self.members[at].value.clone()] == *json.as_ref() => {}
             Some(at) => {
+                // Appended: in its place it would move all text after it, for each of many changes of a long
+                // object.
                 self.members[at].value = self.keep(json.as_ref());
                 self.reclaim();
             }
@@ -291,7 +300,8 @@ impl Object {
         self.to_json()
     }
 
-    /// Whether the text is that of the object, up to its last brace.
+    /// Whether the text is that of the object, up to its last brace. A name that needs escapes is not: it
+    /// stands there without them.
     fn is_in_order(&self) -> bool {
         let mut end = 0;
         for Member { name, value } in &self.members {

@@ -231,6 +231,7 @@ fn tallies(signal: &StoredRecord) -> Vec<Tally> {
     let mut tallies = vec![Tally { subject: of.clone(), counter, amount: 1 }];
     match signal_type {
         SignalType::Usage => {
+            // A signal of usage without a count is one use.
             let amount = signal.members.integer("count").ok().flatten().unwrap_or(1);
             tallies.push(Tally { subject: of, counter: USES, amount });
         }

@@ -78,6 +78,7 @@ pub fn id(store: &mut dyn Store) -> crate::error::Result<String> {
     }
     let id = record::id::fresh(&Clock::default(), "store")?;
     store.set_fact(STORE_ID, Some(&id))?;
+    // Another process may have set one at the same time: that in the store is the store's.
     Ok(store.fact(STORE_ID)?.unwrap_or(id))
 }
 

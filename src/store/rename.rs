@@ -213,7 +213,8 @@ pub(super) fn names(fact: &str) -> Vec<String> {
     serde_json::from_str(fact).unwrap_or_default()
 }
 
-/// A record as it would be under each former name of its partition.
+/// A record as it would be under each former name of its partition; a name under which it cannot be is left
+/// out.
 pub(super) fn former_forms<'a>(
     record: &'a StoredRecord,
     former: &'a [String],

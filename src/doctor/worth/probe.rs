@@ -66,6 +66,7 @@ impl Probe {
         diagnostics: &Diagnostics,
     ) -> Result<Probe> {
         let begin = Instant::now();
+        // A model that fails leaves the search by words, which the report says.
         let embedder = backfill::optional(store, settings, Workload::Few, diagnostics).ok().flatten();
         let embedder = embedder.filter(|embedder| !embedder.is_remote());
         let own = questions(store, scopes)?;

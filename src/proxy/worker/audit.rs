@@ -46,7 +46,8 @@ pub(in crate::proxy) struct AuditQueue {
     written: Notify,
     /// There are enough rows for a batch, or the proxy ends.
     wake: Condvar,
-    /// The connection by which rows are written, unless the last write failed.
+    /// The connection by which rows are written, unless the last write failed. Held for a whole write,
+    /// without `state`.
     connection: Mutex<Option<Box<dyn Store>>>,
 }
 

@@ -134,6 +134,7 @@ impl SessionCommits {
     }
 
     fn try_commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        // The threads of this process first, which wake each other; the lock of the store is polled for.
         let _running = self.begin(session);
         let _claim = self.claim(session)?;
         let mut attempt = 1;

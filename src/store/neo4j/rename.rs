@@ -158,6 +158,7 @@ fn move_some(
     for record in &records {
         let renamed = ids.record(record).map_err(unexpected)?;
         if let Some([n, new]) = batch.move_record(record, &renamed) {
+            // A record that was never changed in place has its number as its change.
             let change = changes.iter().find(|(own, _)| *own == n).and_then(|(_, change)| *change);
             renumbered.push(Renumbered { n, change: change.unwrap_or(n), new });
         }

@@ -71,6 +71,8 @@ impl Server {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
         let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
+        // Held while a pool is made, which sends nothing: a second pool would exceed the connections that are
+        // set.
         let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, server)) = servers.iter().find(|(key, _)| *key == name) {
             return Ok(server.clone());
@@ -105,6 +107,7 @@ impl Server {
         Ok(Server { config, graph, connect_timeout: *connect_timeout, query_timeout: *query_timeout })
     }
 
+    /// A handle of the pool, so that no lock is held while a statement runs.
     fn graph(&self) -> Graph {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -7,6 +7,11 @@
 //! partition, or in the store, reads the segments of the pools too, and only what these lack of the unindexed
 //! records. A record that is in a segment of its collection does not count in those of the pools; one in a
 //! segment of its partition's does not in those of the store's.
+//!
+//! Invariants, without which a search finds a record twice or not at all: numbers of records only grow; the
+//! slots of a segment, and the segments of a level, are in their order; every record up to `indexed_up_to` of
+//! a level has its postings in a segment there or below; `unindexed` is the number of records above that
+//! count nowhere below. All of this changes in the transaction that writes the records.
 
 use super::postings::Postings;
 use super::segment::{ChangedWords, Segment, SegmentWriter};
@@ -126,6 +131,8 @@ pub(crate) fn grow(
     let mut counts = connection.prepare_cached("SELECT unindexed, pool FROM collection WHERE n = ?")?;
     let mut set_counts =
         connection.prepare_cached("UPDATE collection SET unindexed = ?, newest = ? WHERE n = ?")?;
+    // Level by level, so that `full` names collections before their pools: their segments take records from
+    // these.
     for depth in 0.. {
         let mut pools: BTreeMap<i64, (CollectionRow, i64)> = BTreeMap::new();
         for (collection, count) in added.into_values() {
@@ -145,6 +152,7 @@ pub(crate) fn grow(
         }
         added = pools;
     }
+    // The draft has the words of the batch: only records before it are read again.
     let first = draft.first().unwrap_or(i64::MAX);
     for (collection, depth) in full {
         index(connection, (collection, depth), &mut draft, first)?;
@@ -162,6 +170,7 @@ fn index(
 ) -> rusqlite::Result<()> {
     let levels = Level::with_pools(connection, collection.n)?;
     let Some((level, pools)) = levels.split_first() else { return Ok(()) };
+    // A segment below may have taken records from this pool since it was found full.
     if level.unindexed < MAX_UNINDEXED {
         return Ok(());
     }
@@ -185,9 +194,11 @@ fn index(
         draft.docs(collection.n).iter().filter(move |doc| doc.meta.n > after)
     };
     let mut docs: Vec<&DraftDoc> = unindexed.iter().flat_map(of_part).collect();
+    // Slots are in the order of numbers: `Segment::locate` searches them by bisection.
     docs.sort_unstable_by_key(|doc| doc.meta.n);
     leave(connection, pools, &docs.iter().map(|doc| doc.meta.n).collect::<Vec<_>>())?;
     draft.write(connection, level.n, &docs)?;
+    // Up to the last record of the store: the next one of any collection gets a greater number.
     let sql = "UPDATE collection SET unindexed = 0, indexed_up_to = (SELECT max(n) FROM record) WHERE n = ?";
     connection.prepare_cached(sql)?.execute([level.n])?;
     tidy(connection, level.n)
@@ -299,7 +310,7 @@ impl Unindexed {
     }
 }
 
-/// Calls `visit` with each record of a tail before `end`, without its length, and its folded text.
+/// Calls `visit` with each unindexed record before `end`, without its length, and its folded text.
 fn visit_between(
     connection: &Connection,
     Unindexed { collection, after }: &Unindexed,
@@ -451,6 +462,7 @@ pub(crate) fn remove(
         for (segment, docs) in locate(connection, level.n, &numbers[..numbers.partition_point(is_indexed)])? {
             let mut words = ChangedWords::new();
             for (n, (slot, _)) in &docs {
+                // As the segment has them: by another folding, postings of a removed record would stay.
                 for word in terms::words(&fold_as(segment.folding_of(*slot), texts[n])) {
                     words.entry(word.as_bytes().to_vec()).or_default().insert(*slot, 0);
                 }
