@@ -79,8 +79,7 @@ pub fn bring_up_to_date(
     plan.map_or(Ok(()), |plan| synapse::update(store, plan, scopes, rebuild, report, on_link))
 }
 
-/// Gives the links that `bring_up_to_date` would make, and writes nothing. Fails if the store or `on_link`
-/// does.
+/// Gives the links that `bring_up_to_date` would make, and writes nothing.
 pub fn dry_run(
     store: &mut dyn Store,
     plan: Option<&Plan>,

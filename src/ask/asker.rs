@@ -36,7 +36,6 @@ pub struct Asker {
 
 impl Asker {
     /// Opens the memory. `model` is that of the settings if none is named, `trace_id` that of every turn.
-    /// Fails on settings that are invalid, not without a store.
     pub fn new(
         settings: Settings,
         redactor: Option<Redactor>,
@@ -63,8 +62,7 @@ impl Asker {
         Asker { lists_sources, ..self }
     }
 
-    /// Goes on with the last conversation of the scope, and tells a person which it is. Fails without a store
-    /// that can be read.
+    /// Goes on with the last conversation of the scope, and tells a person which it is.
     pub fn go_on(&mut self, io: &Io) -> Result<()> {
         let scope = self.enricher.scope().clone();
         let Some(store) = self.enricher.store() else {
@@ -140,8 +138,7 @@ impl Asker {
         Ok(())
     }
 
-    /// Prints the request that would be sent for a question, and how large it is. Fails if enriching does, or
-    /// the output cannot be written.
+    /// Prints the request that would be sent for a question, and how large it is.
     pub fn dry_run(&mut self, question: &str, io: &mut Io) -> Result<()> {
         let enriched = self.enrich(question)?;
         let sources = Sources::of(&enriched, self.enricher.store());

@@ -42,8 +42,7 @@ pub(super) struct PastTurn {
 
 impl Conversation {
     /// The last conversation of a scope; empty if that has no question. Messages of the trace of the next
-    /// turn, which is then asked once more, are left out, and those that are never recalled. Fails if the
-    /// store cannot be read.
+    /// turn, which is then asked once more, are left out, and those that are never recalled.
     pub(super) fn last_of(
         store: &mut dyn Store,
         scope: &Scope,

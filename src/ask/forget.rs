@@ -15,8 +15,7 @@ pub(super) struct Forgotten {
     pub(super) derived: usize,
 }
 
-/// Removes the messages and the account of a turn, with all that say the same words. Fails if the store
-/// cannot be opened or written.
+/// Removes the messages and the account of a turn, with all that say the same words.
 pub(super) fn forget_turn(
     settings: &Settings,
     scope: &Scope,

@@ -57,7 +57,7 @@ pub(super) fn embedding(settings: &Settings) -> Option<String> {
     }
 }
 
-/// The model of this machine that is used.
+/// The model of this machine that is used; none if they cannot be listed.
 fn installed(settings: &Settings) -> Option<String> {
     embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id)
 }

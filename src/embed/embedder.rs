@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
+    /// Held while a model is loaded, not while it embeds: so it comes before the locks of the environment and
+    /// the workers, and no other is taken with it.
     source: Arc<Mutex<Source>>,
     /// The time at which a server is no longer awaited; it is asked only once then.
     deadline: Option<Instant>,

@@ -112,7 +112,7 @@ impl DocumentSearch<'_> {
         Ok(hits.into_iter().map(candidate).collect())
     }
 
-    /// The words of the session that the turn continues; empty if there are none.
+    /// The words of the session that the turn continues; empty if there are none, or they cannot be read.
     fn words_of_session(&self, store: &mut dyn Store) -> String {
         let Some(scope) = self.options.session.then_some(self.turn.scope) else { return String::new() };
         session_context(store, &scope.partition, &scope.instance).unwrap_or_default()

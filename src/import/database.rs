@@ -19,8 +19,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens a database, which another program may be writing. Fails if it cannot be read or is no SQLite
-    /// database.
+    /// Opens a database, which another program may be writing.
     pub(super) fn open(path: &Path) -> Result<Database> {
         let cannot = format!("cannot read {}", path.display());
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -65,8 +65,7 @@ impl ReadFiles {
         })
     }
 
-    /// The digest of a file that is to be read; `None` if this state of it is stored already. Fails if the
-    /// file cannot be inspected.
+    /// The digest of a file that is to be read; `None` if this state of it is stored already.
     pub(super) fn unread(&self, path: &Path) -> io::Result<Option<FileDigest>> {
         let metadata = std::fs::metadata(path)?;
         let mut state = self.state();

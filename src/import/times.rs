@@ -38,8 +38,7 @@ pub(super) fn local(date: DateTime, zone: Option<&TimeZone>) -> Option<i64> {
     Some(date.to_zoned(zone).ok()?.timestamp().as_millisecond())
 }
 
-/// The time in a member, in milliseconds since 1970 (UTC), whether it is a text or a number. Fails if its
-/// value is no time.
+/// The time in a member, in milliseconds since 1970 (UTC), whether it is a text or a number.
 pub(super) fn member(object: &Object, name: &str) -> Result<Option<i64>> {
     let text = match object.get(name) {
         None | Some("null" | "\"\"") => return Ok(None),

@@ -24,8 +24,7 @@ pub struct Nearness<'a> {
 
 impl Nearness<'_> {
     /// Adds to each memory of a commit the active ones that are near it, best first, each with its
-    /// `similarity` or, without a model, its score by words as `keyword`. Fails if the store or the embedder
-    /// does.
+    /// `similarity` or, without a model, its score by words as `keyword`.
     pub fn add_to(&mut self, commit: &mut Commit, store: &mut dyn Store) -> Result<()> {
         drop_forgotten(commit, store)?;
         let which = Select::records(vec![&MEMORY], Scopes::Partition(commit.scope.partition.clone()));

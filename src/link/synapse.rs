@@ -216,8 +216,7 @@ pub fn update(
     }
 }
 
-/// Gives the synapses that `update` would make, one group after the other, and writes nothing. Fails if the
-/// store or `on_link` does.
+/// Gives the synapses that `update` would make, one group after the other, and writes nothing.
 pub fn dry_run(
     store: &mut dyn Store,
     plan: &Plan,

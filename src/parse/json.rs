@@ -163,8 +163,7 @@ impl Lines {
     }
 }
 
-/// Makes Markdown of a notebook: its text as it is, its code and its output in fences. Fails if it is no
-/// notebook.
+/// Makes Markdown of a notebook: its text as it is, its code and its output in fences.
 pub(super) fn notebook(json: &str) -> Result<String, String> {
     let notebook: Notebook =
         serde_json::from_str(json).map_err(|error| format!("not a notebook: {error}"))?;

@@ -97,8 +97,7 @@ pub(super) fn lines_to_add(servers: &Servers, entry: &str) -> String {
     }
 }
 
-/// Replaces a file, which keeps its mode, by a copy that is whole. A link stays one. Fails if it cannot be
-/// written.
+/// Replaces a file, which keeps its mode, by a copy that is whole. A link stays one.
 pub(super) fn replace(file: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", file.display());
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());

@@ -79,6 +79,7 @@ pub(super) fn peek_titles(path: &Path, partition: &str) -> Vec<(Scope, String)> 
     peek(path, |connection| api::state::peek_titles(connection, partition))
 }
 
+/// Reads for a completion, which neither waits nor reports an error: nothing is read then.
 fn peek<T>(path: &Path, read: impl Fn(&Connection) -> rusqlite::Result<Vec<T>>) -> Vec<T> {
     let read = || -> rusqlite::Result<Vec<T>> {
         // With write access SQLite would make a missing file.

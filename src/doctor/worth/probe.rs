@@ -56,8 +56,7 @@ struct Prober<'a> {
 }
 
 impl Probe {
-    /// Asks the questions of some scopes, within a time. Writes nothing, and asks no server to embed. Fails
-    /// if the store cannot be read.
+    /// Asks the questions of some scopes, within a time. Writes nothing, and asks no server to embed.
     pub(super) fn run(
         store: &mut dyn Store,
         settings: &Settings,

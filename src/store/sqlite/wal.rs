@@ -44,8 +44,8 @@ pub(super) fn create_identity(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Begins a transaction that holds the write lock from its beginning. Fails if another process holds it for
-/// too long.
+/// Begins a transaction that holds the write lock from its beginning: one that read first would fail at its
+/// first write if another had written since. Fails if another process holds the lock for too long.
 pub(super) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     let log = connection.path().filter(|path| !path.is_empty()).map(|path| path_of(path.as_ref()));
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

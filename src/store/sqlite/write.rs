@@ -40,6 +40,7 @@ pub(super) fn write(
     rules: WriteRules,
 ) -> rusqlite::Result<Vec<WriteOutcome>> {
     let transaction = wal::begin_write(connection)?;
+    // The tombstones of a batch go first, since they apply to all its records.
     let received = receive(&transaction, batch)?;
     let mut writer = Writer::new(&transaction, known_collections)?;
     if batch.len() as i64 >= word_index::MAX_UNINDEXED {
@@ -49,6 +50,7 @@ pub(super) fn write(
     let (brought, new_languages) =
         (std::mem::take(&mut writer.brought), std::mem::take(&mut writer.languages));
     writer.flush()?;
+    // A store that only tools write to has no background that would refold it.
     refold::go_on(&transaction, REFOLD_TIME)?;
     languages::note(new_languages, &mut &*transaction, |transaction| newest_texts(transaction))?;
     imports::note(rules.import, brought, &mut &*transaction)?;
