@@ -3,7 +3,7 @@
 //! serves vectors, since it has a model in memory that a tool would have to load.
 //!
 //! A panic ends its request and no other: so a lock that a panicking thread held is taken all the same, here
-//! and in all that the proxy calls (`PoisonError::into_inner`). What a lock guards must be valid between any
+//! and in all that the proxy calls (`PoisonError::into_inner`). A value in a lock must be valid between any
 //! two changes of it.
 //!
 //! Its parts, by level: each uses only those of lower levels. Five are wings of many files, and the public part

@@ -1,8 +1,9 @@
 //! The turns of a conversation: those that are asked, and, of one that continues, those that are stored.
 //!
-//! A store has no conversations, but the account of a turn says which messages were left out of the recall because the
-//! request had them already. So a turn continues the one before it if its request had the answer of that. Where no
-//! account says so, as with messages that were imported, it did if the pause between them is no longer than
+//! A store has no conversations, but the account of a turn says which messages were left out of the recall
+//! because the request had them already. So a turn continues the one before it if its request had the answer
+//! of that. Where no account says so, as with messages that were imported, it did if the pause between them
+//! is no longer than
 //! `enrich.recent_gap`.
 
 use super::request::message;

@@ -126,7 +126,8 @@ pub(super) fn unreadable(sample: &Sample) -> Option<&'static str> {
     UNREADABLE.iter().find(|unreadable| (unreadable.recognize)(sample)).map(|unreadable| unreadable.reason)
 }
 
-/// The command by which a program resumes one of its sessions, and the prefix of their ids; without one, they are UUIDs.
+/// The command by which a program resumes one of its sessions, and the prefix of their ids; without one, they
+/// are UUIDs.
 struct Resumption {
     program: &'static str,
     command: &'static str,
@@ -141,8 +142,8 @@ static RESUMPTIONS: &[Resumption] = &[
     Resumption { program: "qwen-code", command: "qwen --resume", id_prefix: "" },
 ];
 
-/// The command by which a program resumes a session, for a shell. None for a program that has no such command, or
-/// if the id is not one of its own: an import may have been given another instance.
+/// The command by which a program resumes a session, for a shell. None for a program that has no such
+/// command, or if the id is not one of its own: an import may have been given another instance.
 pub fn resume_command(program: &str, id: &str) -> Option<String> {
     let known = RESUMPTIONS.iter().find(|known| known.program == program)?;
     let is_own = match known.id_prefix {

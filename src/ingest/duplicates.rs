@@ -1,10 +1,10 @@
 //! Copies of one turn that several ways brought, such as a proxy, a hook and an import: one of them stays.
 //!
-//! Two messages are copies if they have the same words, role and partition at nearly one time, in different instances,
-//! and either one program gave both the same id, or one of them was imported, the other stored as it was said, and their
-//! neighbours are copies too: the messages before them, or those after them. Two conversations may say the same short
-//! words at one time: then no neighbour may differ. The two messages alone decide which one stays, so that stores that
-//! exchange exports agree.
+//! Two messages are copies if they have the same words, role and partition at nearly one time, in different
+//! instances, and either one program gave both the same id, or one of them was imported, the other stored as
+//! it was said, and their neighbours are copies too: the messages before them, or those after them. Two
+//! conversations may say the same short words at one time: then no neighbour may differ. The two messages
+//! alone decide which one stays, so that stores that exchange exports agree.
 
 use super::copied_actions;
 use super::known_keys::KnownKeys;

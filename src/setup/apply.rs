@@ -183,8 +183,8 @@ fn show_how_to_go_on(settings: &Settings, io: &mut Io) {
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
 }
 
-/// The commands to continue with. Those that read cover every project, since there may be nothing of the one that the user
-/// is in.
+/// The commands to continue with. Those that read cover every project, since there may be nothing of the one
+/// that the user is in.
 const NEXT: [(&str, &str); 3] = [
     ("rsv-search --all WORDS", "find what was said"),
     ("rsv-view --all", "read the last messages"),

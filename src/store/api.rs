@@ -372,9 +372,9 @@ impl dyn Store + '_ {
         Ok(copies)
     }
 
-    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that was
-    /// interrupted continues with the next call. Errors, and changes nothing, if there is no such partition, or another
-    /// has the name.
+    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that
+    /// was interrupted continues with the next call. Errors, and changes nothing, if there is no such
+    /// partition, or another has the name.
     pub fn rename_partition(&mut self, rename: &Rename) -> crate::error::Result<u64> {
         let Rename { from, to } = rename;
         for name in [from, to] {

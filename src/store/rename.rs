@@ -1,9 +1,9 @@
 //! Renaming a partition: what follows from its name in a store, whichever database has it.
 //!
-//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the name, and
-//! what names them follows too. Tombstones name what was forgotten by digests in which the name is, and which nobody
-//! can recompute: each has the former names of its partition, and a record is looked up as it would be under each of
-//! these too.
+//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the
+//! name, and what names them follows too. Tombstones name what was forgotten by digests in which the name is,
+//! and which nobody can recompute: each has the former names of its partition, and a record is looked up as
+//! it would be under each of these too.
 
 use super::imports::FactTable;
 use super::synapses::reach_fact;

@@ -115,8 +115,8 @@ impl Layers {
         })
     }
 
-    /// The vectors of texts, of `DIM` numbers and length 1, given all tokens and the number of each text's. No text is
-    /// empty.
+    /// The vectors of texts, of `DIM` numbers and length 1, given all tokens and the number of each text's.
+    /// No text is empty.
     pub(super) fn embed(&self, tokens: &[Token], lengths: &[usize]) -> Vec<Vec<f32>> {
         let mut features = Array2::zeros((tokens.len(), FEATURES));
         for (token, mut row) in tokens.iter().zip(features.rows_mut()) {

@@ -1,6 +1,7 @@
-//! The histories of the sessions of clients' programs. If a session continues without its earlier messages and
-//! without a known summary, the part before is carried over as after a compaction. A session continues if the request
-//! still has some of its last messages: else the user has started over, or another agent makes the request.
+//! The histories of the sessions of clients' programs. If a session continues without its earlier messages
+//! and without a known summary, the part before is carried over as after a compaction. A session continues if
+//! the request still has some of its last messages: else the user has started over, or another agent makes
+//! the request.
 
 use crate::api::Request;
 use crate::record::Scope;

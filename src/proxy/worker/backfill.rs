@@ -1,5 +1,5 @@
-//! Makes vectors and synapses for the records that have none, in the background, and reindexes the words of those
-//! that an earlier release has indexed.
+//! Makes vectors and synapses for the records that have none, in the background, and reindexes the words of
+//! those that an earlier release has indexed.
 //!
 //! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to look.
 

@@ -1,7 +1,8 @@
 //! The tokens of models that callers with a daily budget have spent.
 //!
-//! Each proxy counts what it has spent, and keeps it as a fact of the store, under a name of its own: so the proxies of a
-//! store share the budgets without waiting for each other, and a proxy that restarts continues from what was spent.
+//! Each proxy counts what it has spent, and keeps it as a fact of the store, under a name of its own: so the
+//! proxies of a store share the budgets without waiting for each other, and a proxy that restarts continues
+//! from what was spent.
 
 use super::store_pool::StorePool;
 use crate::access::Caller;

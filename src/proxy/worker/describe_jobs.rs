@@ -212,8 +212,8 @@ impl DescribeJobs {
         Ok(())
     }
 
-    /// Describes what is queued, unless another process does. The rest stays in the queue; returns when to try it
-    /// again.
+    /// Describes what is queued, unless another process does. The rest stays in the queue; returns when to
+    /// try it again.
     fn run_round(&self) -> Result<Option<Retry>> {
         if self.state().waiting.is_empty() {
             self.list()?;

@@ -62,7 +62,8 @@ impl SharedEmbedder {
         }
     }
 
-    /// The vector of a question, of length 1, made until `end`. A server that failed is not asked, but tried in the background.
+    /// The vector of a question, of length 1, made until `end`. A server that failed is not asked, but tried
+    /// in the background.
     pub(in crate::proxy) async fn question(
         self: &Arc<SharedEmbedder>,
         question: String,

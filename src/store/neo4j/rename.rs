@@ -1,5 +1,6 @@
-//! Moves the records of a partition to another name, some in each transaction. A fact says that it is under way, so that
-//! the same command continues after an interruption; tombstones go first, so that what was forgotten stays out meanwhile.
+//! Moves the records of a partition to another name, some in each transaction. A fact says that it is under
+//! way, so that the same command continues after an interruption; tombstones go first, so that what was
+//! forgotten stays out meanwhile.
 
 use super::batch::Batch;
 use super::changes;
@@ -24,7 +25,8 @@ use crate::store::select::Select;
 const NUMBERS: usize = 2;
 
 impl Neo4j {
-    /// Renames a partition; returns the number of moved records, or why none can be. One that is under way continues.
+    /// Renames a partition; returns the number of moved records, or why none can be. One that is under way
+    /// continues.
     pub(super) fn rename_all(&self, rename: &Rename) -> DbResult<Result<u64, Obstacle>> {
         if let Some(obstacle) = self.obstacle(rename)? {
             return Ok(Err(obstacle));

@@ -149,8 +149,8 @@ impl Server {
         Ok(())
     }
 
-    /// The lists that a statement returns as `row`: in one row, unless there may be too many (`most`) for the server
-    /// to hold.
+    /// The lists that a statement returns as `row`: in one row, unless there may be too many (`most`) for the
+    /// server to hold.
     pub(super) fn lists<T: DeserializeOwned>(
         &self,
         statement: &str,

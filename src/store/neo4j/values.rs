@@ -102,7 +102,8 @@ impl Row {
         self.get::<i64>(name).map(i64::unsigned_abs)
     }
 
-    /// The vector in a column, of any length (norm), narrowed to 32 bits. Fails if it is missing or has another type.
+    /// The vector in a column, of any length (norm), narrowed to 32 bits. Fails if it is missing or has
+    /// another type.
     pub(super) fn vector(&self, name: &str) -> DbResult<Vec<f32>> {
         self.get(name).map(narrow)
     }
