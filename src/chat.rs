@@ -97,8 +97,7 @@ impl Request {
         self.messages.iter().find(|message| is_user(message))
     }
 
-    /// The scope that the request's own `rsv` names, if it names one. Fails if `rsv` or a name in it is
-    /// invalid.
+    /// The scope that the request's own `rsv` names, if it names one. Fails if `rsv` is invalid.
     pub fn scope(&self) -> Result<Option<RequestScope>> {
         let rsv = self.body.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
         if rsv.partition.is_none() && rsv.instance.is_none() {

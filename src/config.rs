@@ -88,8 +88,8 @@ pub fn load(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read, common)
 }
 
-/// The same where the file that the user names need not exist, since it is about to be written. Otherwise
-/// fails as `load` does.
+/// The same where the file that the user names need not exist, since it is about to be written. Else fails as
+/// `load`.
 pub fn load_to_write(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read_if_there, common)
 }
@@ -198,8 +198,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings file, if it has one. Fails if the file cannot be read, parsed or
-/// written.
+/// Removes a value from the settings file, if it has one. Fails if it cannot be parsed or written.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

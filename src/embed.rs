@@ -74,8 +74,7 @@ pub fn fetch(
 }
 
 /// Downloads the files of a known model, and ONNX Runtime's library, into a directory; `fetch` installs them
-/// from there. Returns the canonical id. Fails if the model is unknown, or its files cannot be downloaded or
-/// written.
+/// from there. Returns the canonical id. Fails if the model is unknown, or a download does.
 pub fn download_to(
     settings: &Settings,
     name: &str,

@@ -274,8 +274,8 @@ pub fn erase(store: &mut dyn Store) -> Result<()> {
         .hint("another program is reading the store; the next one that writes clears the log"))
 }
 
-/// Visits records with their embeddings and links, in the order of an export. Fails if the store cannot be
-/// read, or `visit` does.
+/// Visits records with their embeddings and links, in the order of an export. Fails if the store or `visit`
+/// does.
 pub fn visit(
     store: &mut dyn Store,
     ids: &BTreeSet<String>,

@@ -146,8 +146,7 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(message)], None, true)
     }
 
-    /// Adds a memory with this text. Fails if a member is invalid, or the memory is longer than a line may
-    /// be.
+    /// Adds a memory with this text. Fails if a member is invalid, or all too long.
     pub fn add_memory(&mut self, memory: &NewMemory, text: &str) -> Result<()> {
         let mut line = Object::default();
         line.set_text("title", memory.title);
@@ -186,8 +185,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds an object as its line is added; `source` names where it comes from. Fails if the line is invalid
-    /// or too long.
+    /// Adds an object as its line is added; `source` names where it comes from. Fails if the line is bad.
     pub fn add_object(&mut self, source: &str, object: Object) -> Result<()> {
         let object = LocatedObject { location: SourceLocation::new(source.into(), 1), object };
         let line = LocatedLine::new(object, &self.redaction());
@@ -300,8 +298,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds the turn of a response line: both messages and the account. Fails if the response is invalid, or
-    /// a message too long.
+    /// Adds the turn of a response line: both messages and the account. Fails if it is invalid or too long.
     pub fn add_response(&mut self, response: &Object) -> Result<()> {
         let records = turn::records(response, &mut self.completion)?;
         self.add_checked(None, records, Some(response.clone()), true)

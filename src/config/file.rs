@@ -34,8 +34,7 @@ impl ConfigFile {
         })
     }
 
-    /// The file's text; a file that the user did not name need not exist. Fails if it cannot be read or is
-    /// not UTF-8.
+    /// The file's text; a file that the user did not name need not exist. Fails if it is not UTF-8.
     pub(super) fn read(&self) -> Result<Option<String>> {
         let text = self.read_if_there()?;
         if text.is_none() && self.named {
@@ -87,8 +86,7 @@ pub(super) struct FileContents {
 }
 
 impl FileContents {
-    /// Reads and checks all of the file's text. Fails if the TOML or a value is invalid; unknown keys are
-    /// returned.
+    /// Checks all of the file's text. Fails if the TOML or a value is invalid; unknown keys are returned.
     pub(super) fn read(path: &Path, text: &str) -> Result<FileContents> {
         let mut contents = FileContents::default();
         let read = parse(path, text).and_then(|document| {

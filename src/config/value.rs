@@ -123,8 +123,7 @@ const YEAR_SECONDS: f64 = (DAYS_OF_YEAR * DAY_SECONDS) as f64;
 const MAX_YEARS: u64 = 100;
 
 impl ValueType {
-    /// Reads a value from the environment, a flag or `rsv-config set`. Fails if the text is no value of this
-    /// type.
+    /// Reads a value from the environment, a flag or `rsv-config set`. Fails if the text is of another type.
     pub(super) fn read(self, text: &str) -> Result<Value> {
         self.parse(text).ok_or_else(|| self.expected(&quote(text)))
     }

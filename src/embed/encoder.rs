@@ -119,8 +119,7 @@ impl Encoder {
     }
 
     /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take
-    /// equally long; one after the other if no thread can be started. Fails if the tokenizer or the graph
-    /// cannot be read.
+    /// equally long; one after the other if no thread can be started. Fails if one cannot be read.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,

@@ -137,7 +137,7 @@ impl InstalledModel {
         Ok(Some(InstalledModel { directory: directory.to_owned(), ..described }))
     }
 
-    /// Describes the files of a directory as those of a model; nothing is written. Fails if a file cannot be
+    /// Describes the files of a directory as those of a model; nothing is written. Fails if one cannot be
     /// read.
     pub(super) fn scan(model: Model, directory: &Path) -> Result<InstalledModel> {
         let mut files = BTreeMap::new();

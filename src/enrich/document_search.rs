@@ -52,7 +52,7 @@ impl DocumentSearch<'_> {
     }
 
     /// The archives of the session that have to do with the question, then its last one. Fails if the store
-    /// cannot be read.
+    /// does.
     pub(super) fn archives(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
         let Ok(history) = history(self.turn.scope) else { return Ok(Vec::new()) };
         let archives = tree::below(&mut *memory.store, self.partition(), &history, Some(1))?;

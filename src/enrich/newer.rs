@@ -44,8 +44,7 @@ pub(super) fn with_newer(
     Ok(ordered)
 }
 
-/// Marks the memories among candidates that were made of what is superseded. Fails if the store cannot be
-/// read.
+/// Marks the memories among candidates that were made of what is superseded. Fails if the store does.
 pub(super) fn mark_stale(
     candidates: &mut [Candidate],
     which: &Select,

@@ -42,8 +42,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Looks up the pinned and the last messages. `message` is the user's last one. Fails if the store cannot
-    /// be read.
+    /// Looks up the pinned and the last messages. `message` is the user's last one. Fails if the store does.
     pub(super) fn begin(
         store: &mut dyn Store,
         message: &Object,

@@ -57,8 +57,7 @@ struct GeminiSession {
     is_subagent: bool,
     /// The messages, which later lines may write again, or take back.
     pending: PendingMessages,
-    /// The first times of messages by their ids: a session that is resumed writes all again, with the time of
-    /// that.
+    /// The first times of messages by their ids: a resumed session writes all again, with the time of that.
     times: HashMap<String, i64>,
 }
 

@@ -193,8 +193,7 @@ pub(super) fn narrow(
 }
 
 /// The outcome of an entry whose records were written; its line is empty unless `echo`, and if all of it was
-/// kept out. Entries come in the order of the input: `forgetting` knows what was kept out before the lines
-/// that refer to it.
+/// kept out. Entries come in their order: `forgetting` knows what was kept out before the lines that name it.
 pub(super) fn outcome(
     entry: Entry,
     records: &mut [Record],

@@ -279,8 +279,8 @@ impl SynapseGraph {
         }
         for link in store.links(&new, Some(SYNAPSE))? {
             let (from, to) = (self.place(&link.from), self.place(&link.to));
-            // The link may have been read from its other end. One without a score, which was imported, gives
-            // way first.
+            // The link may have been read from its other end. An imported one without a score gives way
+            // first.
             if !self.are_linked(from, to) {
                 self.connect(from, to, link.score.unwrap_or(f64::NEG_INFINITY));
             }

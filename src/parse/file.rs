@@ -66,8 +66,7 @@ fn is_fresh(metadata: &Metadata) -> bool {
     metadata.modified().ok().and_then(|time| time.elapsed().ok()).is_none_or(|age| age < FRESH)
 }
 
-/// Reads at most `MAX_BYTES`; `expected` is how many there may be. Fails if there are more, or the input
-/// cannot be read.
+/// Reads at most `MAX_BYTES`; `expected` is how many there may be. Fails if there are more, or `input` does.
 pub(super) fn read_bounded(input: impl Read, expected: u64) -> Result<Vec<u8>, String> {
     if expected > MAX_BYTES {
         return Err(too_large());

@@ -249,8 +249,7 @@ impl OdtReader {
     }
 }
 
-/// Whether an element has no text of the document: deleted text, remarks, and the marks of notes, which are
-/// numbered here.
+/// Whether an element has no text of the document: deleted text, remarks, and marks of notes, numbered here.
 fn is_skipped(name: &str) -> bool {
     matches!(name, "tracked-changes" | "annotation" | "note-citation" | "forms")
 }

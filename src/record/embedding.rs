@@ -9,8 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 /// The longest vector that is accepted: twice that of any known model.
 const MAX_DIM: usize = 16_384;
 
-/// A vector of any length (norm), the record it is of (any kind), and the canonical id of the model that made
-/// it.
+/// A vector of any length (norm), the record it is of (any kind), and the canonical id of its model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Embedding {
     pub of: String,

@@ -27,8 +27,8 @@ pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// The time of a line in milliseconds since 1970 (UTC), from `timestamp`, else from `created_at`. Fails if
-/// that is no time.
+/// The time of a line in milliseconds since 1970 (UTC), from `timestamp`, else from `created_at`. Fails at
+/// another value.
 pub fn timestamp(line: &Object) -> Result<Option<i64>> {
     match time_member(line, "timestamp")? {
         None => time_member(line, "created_at"),

@@ -95,8 +95,7 @@ impl Object {
         let member = self.members.remove(at);
         let taken = self.text[member.value.clone()].into();
         match Arc::get_mut(&mut self.text) {
-            // The last text goes with its `,"`: what is left is in order, and need not be copied to be
-            // written.
+            // The last text goes with its `,"`: the rest is in order, and need not be copied to be written.
             Some(own) if member.value.end == own.len() && member.value.start == member.name.end + 2 => {
                 own.truncate(member.name.start - 2);
             }
@@ -110,8 +109,7 @@ impl Object {
         match self.position(name) {
             Some(at) if self.text[self.members[at].value.clone()] == *json.as_ref() => {}
             Some(at) => {
-                // Appended: in its place it would move all text after it, for each of many changes of a long
-                // object.
+                // Appended: in its place it would move all text after it, for each change of a long object.
                 self.members[at].value = self.keep(json.as_ref());
                 self.reclaim();
             }

@@ -160,7 +160,7 @@ fn required_text(line: &Object, member: &str) -> Result<String> {
 }
 
 /// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store. Fails if
-/// the day is no date.
+/// `day` is none.
 pub fn usage_id(of: &str, day: &str, store: &str) -> Result<String> {
     let begin = time::parse(&format!("{day}T00:00:00Z")).map_err(|_| unexpected("day", "a date", day))?;
     Ok(id::derived(begin, &["usage", of, day, store]))

@@ -422,8 +422,7 @@ impl Draft {
             scope,
             trace_id: if self.kind.traced { trace_id } else { String::new() },
             timestamp: self.timestamp.unwrap_or(fill.timestamp),
-            // `fill.seq` orders the records that `fill` dates; another without a seq is the first of its
-            // time.
+            // `fill.seq` orders the records that `fill` dates; another without one is the first of its time.
             seq: self.seq.unwrap_or(if self.timestamp.is_some() { 0 } else { fill.seq }),
             role: self.role,
             text: self.text,

@@ -404,8 +404,7 @@ impl dyn Store + '_ {
     }
 
     /// Visits the last `count` records of a selection, oldest first. Many are not held at once, but counted
-    /// first: one that is written meanwhile may take the place of another. Fails if `visit` or the store
-    /// does.
+    /// first: one that is written meanwhile may take the place of another. Fails if `visit` does.
     pub fn visit_last(&mut self, which: &Select, count: usize, visit: &mut Visit) -> Result<()> {
         if count <= MAX_HELD {
             for record in self.last_of(which, count)? {

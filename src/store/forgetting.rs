@@ -220,8 +220,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Compares the tombstones of a batch with the stored ones, which `existing` finds by digest. Fails if
-    /// that does.
+    /// Compares the tombstones of a batch with those that `existing` finds by digest. Fails if that does.
     pub(super) fn compare<'a, E>(
         batch: impl Iterator<Item = &'a Tombstone>,
         mut existing: impl FnMut(&str) -> Result<Option<Tombstone>, E>,

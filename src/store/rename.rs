@@ -213,8 +213,7 @@ pub(super) fn names(fact: &str) -> Vec<String> {
     serde_json::from_str(fact).unwrap_or_default()
 }
 
-/// A record as it would be under each former name of its partition; a name under which it cannot be is left
-/// out.
+/// A record as it would be under each former name of its partition; names that it cannot have are left out.
 pub(super) fn former_forms<'a>(
     record: &'a StoredRecord,
     former: &'a [String],
@@ -233,8 +232,7 @@ pub(super) struct SoughtFingerprint {
 }
 
 impl SoughtFingerprint {
-    /// Those of some messages, each once; `former` has the former names of a partition. Fails if `former`
-    /// does.
+    /// Those of some messages, each once; `former` has the former names of a partition, and may fail.
     pub(super) fn of<E>(
         messages: &[&StoredRecord],
         mut former: impl FnMut(&str) -> std::result::Result<Vec<String>, E>,

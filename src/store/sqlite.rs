@@ -54,8 +54,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// Opens the file at a path. Fails if it cannot be made, is no store, of a later release, damaged, or locked
-/// for too long.
+/// Opens the file at a path. Fails if it cannot be made, is no store, of a later release, damaged, or locked.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Box<dyn Store>> {
     let store = match mode {
         OpenMode::Recover => Sqlite::recovered(path),

@@ -119,8 +119,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// Whether it is on another page too, this many pages away: all its numbers are the same or count the
-    /// pages.
+    /// Whether it is on another page too, this many pages away: its numbers are the same or count the pages.
     fn is_repeated(&self, other: &Edge, pages: usize) -> bool {
         let counts = |(a, b): (&usize, &usize)| a == b || a.abs_diff(*b) == pages;
         (self.baseline - other.baseline).abs() < SAME_PLACE

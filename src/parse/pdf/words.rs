@@ -167,8 +167,7 @@ fn is_apart(before: &Word, after: &Word) -> bool {
     is_over || is_beside && are_numbers || after.is_note_of(before) || before.is_note_of(after)
 }
 
-/// For each word whether it continues the one before it, as the letters of a word that is spaced out: S P A C
-/// E D.
+/// Whether each word continues the one before it, as the letters of a word that is spaced out: S P A C E D.
 fn letterspaced(words: &[Word]) -> Vec<bool> {
     let mut glued = vec![false; words.len()];
     // Where the file has blanks, it has them between all words.

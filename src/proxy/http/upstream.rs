@@ -51,8 +51,8 @@ impl Upstream {
         self.providers.all()
     }
 
-    /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama. Fails if
-    /// that has no address.
+    /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama. Fails
+    /// without an address.
     pub(in crate::proxy) fn default_target(&self, keys: &CallerKeys) -> std::result::Result<Target, Failure> {
         let openai = self.providers.by_name("openai")?;
         if openai.key(keys).is_ok() { Ok(openai) } else { self.ollama() }

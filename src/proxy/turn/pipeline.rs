@@ -129,8 +129,8 @@ impl TurnPipeline {
         TurnOutcome { report, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
     }
 
-    /// The first step: enriches the request. Fails if the request is invalid; a memory that fails is noted in
-    /// the account.
+    /// The first step: enriches the request. Fails if the request is invalid; the account names a memory that
+    /// fails.
     pub(in crate::proxy) async fn begin(
         self: &Arc<TurnPipeline>,
         mut request: ChatRequest,
@@ -194,8 +194,7 @@ impl TurnPipeline {
         Ok((turn, enriched))
     }
 
-    /// The second step where the answer is streamed: asks the provider. Fails if it cannot be reached or
-    /// refuses.
+    /// The second step where the answer is streamed: asks the provider. Fails unless it accepts.
     pub(in crate::proxy) async fn stream(
         &self,
         line: Object,

@@ -46,8 +46,7 @@ pub(in crate::proxy) struct AuditQueue {
     written: Notify,
     /// There are enough rows for a batch, or the proxy ends.
     wake: Condvar,
-    /// The connection by which rows are written, unless the last write failed. Held for a whole write,
-    /// without `state`.
+    /// The connection by which rows are written, unless the last write failed. Held without `state`.
     connection: Mutex<Option<Box<dyn Store>>>,
 }
 

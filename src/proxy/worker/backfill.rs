@@ -232,8 +232,7 @@ impl Backfill {
         let Some(plan) = Plan::from_settings(store, &self.config.settings, None, None)? else {
             return Ok(());
         };
-        // The second claim beside that of the job: neither is waited for, so no two processes wait for each
-        // other.
+        // The second claim beside that of the job: neither is waited for, so no processes block each other.
         let Some(_claim) = store.claim("link")? else { return Ok(()) };
         synapse::grow(store, &plan, &Scopes::All, ROUND_MESSAGES, &mut |_, _| {}, &mut |_| Ok(()))
     }

@@ -24,8 +24,7 @@ pub(in crate::proxy) struct SharedEmbedder {
     config: Arc<ProxyConfig>,
     stores: Arc<StorePool>,
     blocking: BlockingPool,
-    /// Held while a model is loaded, so that it is loaded once; reports only try it, since that takes
-    /// seconds.
+    /// Held while a model is loaded, for seconds, so that it is loaded once; reports only try it.
     state: Mutex<EmbedderState>,
     /// Whether its server is tried until it answers.
     is_tried: AtomicBool,

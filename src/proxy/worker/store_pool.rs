@@ -80,14 +80,12 @@ impl StorePool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a connection that only reads, and for which no turn has to wait. Fails if the store cannot be
-    /// opened.
+    /// Opens a connection that only reads, and for which no turn has to wait. Fails as `store::open` does.
     pub(in crate::proxy) fn open_to_read(&self) -> Result<Box<dyn Store>> {
         Ok(store::open(&self.config.settings.store()?, OpenMode::Existing)?)
     }
 
-    /// Opens a connection as a server does, and for which no turn has to wait. Fails if the store cannot be
-    /// opened.
+    /// Opens a connection as a server does, and for which no turn has to wait. Fails as `store::open` does.
     pub(super) fn open_to_serve(&self) -> Result<Box<dyn Store>> {
         Ok(store::open(&self.config.settings.store()?, OpenMode::Pooled)?)
     }

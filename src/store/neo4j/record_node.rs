@@ -258,8 +258,7 @@ pub(super) type ListedRecord =
     (usize, Text, Text, String, String, Text, Text, Option<i64>, Option<u32>, Text, Text);
 
 /// Converts a listed record. A message without an id, which rsv did not write, gets the id that is derived
-/// from its content. Fails if it lacks a role, an id or a time that it needs, or has members that are no
-/// JSON.
+/// from its content. Fails if it lacks a role, an id or a time that it needs, or its members are no JSON.
 pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
     let (kind, id, trace_id, partition, instance, role, content, timestamp, seq, extra, url) = listed;
     let kind = kinds.get(kind).copied().ok_or_else(|| unexpected("a record of another kind"))?;

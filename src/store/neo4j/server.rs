@@ -71,8 +71,7 @@ impl Server {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
         let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
-        // Held while a pool is made, which sends nothing: a second pool would exceed the connections that are
-        // set.
+        // Held while a pool is made, which sends nothing: a second pool would exceed the connections set.
         let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, server)) = servers.iter().find(|(key, _)| *key == name) {
             return Ok(server.clone());
@@ -82,8 +81,7 @@ impl Server {
         Ok(server)
     }
 
-    /// As `for_location`, with its own connections, which are closed when it is dropped. Fails if the address
-    /// is invalid.
+    /// As `for_location`, with its own connections, which are closed when it is dropped. Fails as that does.
     pub(super) fn new(place: &StoreLocation, connections: usize) -> DbResult<Server> {
         // The same crypto provider as for HTTPS; the first one installed stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -149,8 +147,8 @@ impl Server {
         Ok(())
     }
 
-    /// The lists that a statement returns as `row`: in one row, unless there may be too many (`most`) for the
-    /// server to hold.
+    /// The lists that a statement returns as `row`: in one row, unless `most` is too many for the server to
+    /// hold.
     pub(super) fn lists<T: DeserializeOwned>(
         &self,
         statement: &str,

@@ -92,7 +92,7 @@ pub(super) type Nearness = (Option<f64>, Option<Vec<f64>>);
 pub(super) struct Row(pub(super) neo4rs::Row);
 
 impl Row {
-    /// The value of a column. Fails if it is missing or has another type.
+    /// The value of a column. Fails if it is missing or of another type.
     pub(super) fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> DbResult<T> {
         self.0.get(name).map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
     }

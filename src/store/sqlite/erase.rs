@@ -22,8 +22,7 @@ const FILE: &str = "file";
 /// The longest wait for readers of old snapshots.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Clears the gaps of all pages, in the transaction that removed records. Fails if a page cannot be read or
-/// written.
+/// Clears the gaps of all pages, in the transaction that removed records. Fails if a page cannot be written.
 pub(super) fn clear_leftovers(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pragma_module_list WHERE name = 'sqlite_dbpage')";
     if !connection.query_row(sql, [], |row| row.get(0))? {

@@ -50,8 +50,7 @@ pub(super) fn sums(connection: &mut Connection) -> rusqlite::Result<Vec<String>>
     Ok(if differed { vec!["the counts of signals differed".to_owned()] } else { Vec::new() })
 }
 
-/// Repairs a file; returns in words what was wrong and what was done. Fails if a page that it needs is
-/// damaged.
+/// Repairs a file; returns in words what was wrong and what was done. Fails if a needed page is damaged.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     // Damaged rows must not prevent the repair of the rest.
     connection.pragma_update(None, "foreign_keys", false)?;

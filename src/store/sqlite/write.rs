@@ -31,8 +31,7 @@ use std::time::Duration;
 /// The time that each write gives to the words of an earlier folding: with what begins before its end, less than 50 ms.
 const REFOLD_TIME: Duration = Duration::from_millis(20);
 
-/// Writes a batch; returns the outcome of each record. Fails, and writes nothing, if the file cannot be
-/// written.
+/// Writes a batch; returns the outcome of each record. Fails, writing nothing, if the file cannot be written.
 pub(super) fn write(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,

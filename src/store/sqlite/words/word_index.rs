@@ -131,8 +131,7 @@ pub(crate) fn grow(
     let mut counts = connection.prepare_cached("SELECT unindexed, pool FROM collection WHERE n = ?")?;
     let mut set_counts =
         connection.prepare_cached("UPDATE collection SET unindexed = ?, newest = ? WHERE n = ?")?;
-    // Level by level, so that `full` names collections before their pools: their segments take records from
-    // these.
+    // Level by level, so that `full` names collections before their pools: their segments take from these.
     for depth in 0.. {
         let mut pools: BTreeMap<i64, (CollectionRow, i64)> = BTreeMap::new();
         for (collection, count) in added.into_values() {
