@@ -425,6 +425,7 @@ impl Ingest {
         if self.completion.options.import.is_some() {
             misfits::take(&mut entries, &mut records, store)?;
         }
+        // Held from the check to the write: else two processes would both find a session uncommitted.
         let claim = match self.completion.options.import {
             None => commit::claim(&entries, &records, store)?,
             Some(_) => None,
@@ -432,6 +433,8 @@ impl Ingest {
         if claim.is_some() {
             commit::check(&mut entries, &mut records, store)?;
         }
+        // Uses are records about memories, whose scopes they get next; links follow the order that `order`
+        // settles.
         turn::count_uses(&mut entries, &mut records, &mut self.completion, store)?;
         entry::inherit_scopes(&mut records, store)?;
         pair::order(&entries, &mut records, store)?;

@@ -261,6 +261,7 @@ impl Duplicates {
         let neighbours = neighbours(store, all)?;
         let beside = || neighbours.values().flat_map(Neighbours::all);
         let tombstones_beside = Tombstones::read(store, beside().map(|message| &*message.record))?;
+        // The nearest in time first, since `add` matches a message with one copy in each instance.
         pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
         for (message, other) in pairs {
             let (own, others) = (&neighbours[message.id()], &neighbours[other.id()]);
@@ -301,6 +302,7 @@ impl Duplicates {
                 others.any(|other| other.instance() == tombstone.scope.instance)
                     || tombstones_beside.has_copy_in(&tombstone.scope.instance, neighbour)
             };
+            // Only beside another copy: the user may say forgotten words again in a new conversation.
             let Neighbours { before, after } = &neighbours[message.id()];
             if before.first().into_iter().chain(after.first()).any(|next| is_there(&next)) {
                 self.forgotten.insert(message.id().to_owned());

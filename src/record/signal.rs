@@ -184,7 +184,7 @@ impl Draft {
 
 impl Draft {
     /// A use of a memory on the day of `timestamp` (milliseconds since 1970, UTC), counted in a store: one
-    /// more than there are. Fails if that has no date.
+    /// more than there are. Fails if `timestamp` has no date.
     pub fn usage(of: &str, store: &str, timestamp: i64) -> Result<Draft> {
         let day = day_of(timestamp);
         let mut draft = Draft::signal(of, SignalType::Usage, true, timestamp);

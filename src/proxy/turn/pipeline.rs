@@ -157,6 +157,7 @@ impl TurnPipeline {
         let mut attempt = self.dedup.begin(scope, request.token.as_deref(), &body.attempt_key());
         let retry = &request.retry;
         let identity = RequestIdentity::new(&body, scope, retry.key.as_deref(), retry.is_retry);
+        // Before anything is awaited: a proxy that ends waits for the turns that are announced.
         let (pending, timer) = (self.queue.announce(), self.config.metrics.begin_turn(&scope.partition));
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
@@ -165,6 +166,8 @@ impl TurnPipeline {
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);
+        // Unknown to this process, the first attempt may have met another proxy, or an earlier run of this
+        // one.
         let earlier =
             if attempt.first.is_none() { self.stored_attempts.find(&identity, scope).await } else { None };
         let is_stored = earlier.is_some();
@@ -230,6 +233,7 @@ impl TurnPipeline {
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
         let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
         let is_whole = !rsv.has("partial");
+        // The provider was paid, whether the turn is stored or not.
         if let Some(purse) = &turn.purse {
             purse.spend(spent(&rsv, response));
         }
@@ -320,6 +324,7 @@ impl TurnPipeline {
             self.blocking.spawn(prepare).await
         });
         let prepared = prepared.await;
+        // While it lives, the work of this recall has a reader; a client that leaves drops it earlier.
         drop(awaited);
         let prepared = prepared.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
         Ok(prepared.place()?)

@@ -162,7 +162,7 @@ impl Server {
         row.map_or_else(|| Ok(Vec::new()), |row| row.get("rows"))
     }
 
-    /// Waits for a connection, no longer than the connect timeout. Fails if none is free by then.
+    /// Waits for a connection, no longer than the connect timeout. Fails if the server gives none.
     pub(super) fn reach(&self) -> DbResult<()> {
         self.begin().map(drop)
     }
@@ -172,7 +172,7 @@ impl Server {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
-    /// Starts a transaction. Fails if no connection is free within the connect timeout.
+    /// Starts a transaction. Fails if the server refuses, or is later than the connect timeout.
     pub(super) fn begin(&self) -> DbResult<Transaction> {
         let transaction = self.retry(|| {
             let graph = self.graph();
