@@ -1,7 +1,8 @@
 //! The capabilities of a store, in the words of the domain, and one call that retrieves by all of them.
 //!
 //! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
-//! when it returns, and its reads see one snapshot.
+//! when it returns, and its reads see one snapshot. It fails if the store cannot be read or, where it writes,
+//! written, and then changes nothing; other causes and exceptions stand at the method.
 
 use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
