@@ -49,12 +49,13 @@ impl Request {
         Request { body, unread_tokens, messages: turns }
     }
 
-    /// The requested model, if the request names one.
+    /// The requested model, if the request names one. Fails if `model` is no string.
     pub fn model(&self) -> Result<Option<String>> {
         self.body.text("model")
     }
 
-    /// The tokens that the caller keeps free for the answer, if it sets them.
+    /// The tokens that the caller keeps free for the answer, if it sets them. Fails if the member is no whole
+    /// number from 0.
     pub fn max_tokens(&self) -> Result<Option<usize>> {
         for member in ["max_completion_tokens", "max_tokens"] {
             if let Some(tokens) = self.body.integer(member)? {
@@ -96,7 +97,7 @@ impl Request {
         self.messages.iter().find(|message| is_user(message))
     }
 
-    /// The scope that the request's own `rsv` names, if it names one.
+    /// The scope that the request's own `rsv` names, if it names one. Fails if `rsv` is invalid.
     pub fn scope(&self) -> Result<Option<RequestScope>> {
         let rsv = self.body.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
         if rsv.partition.is_none() && rsv.instance.is_none() {
@@ -106,7 +107,7 @@ impl Request {
         Ok(Some(RequestScope { reach: rsv.reach.unwrap_or(named.reach), ..named }))
     }
 
-    /// Takes the member `rsv` off.
+    /// Takes the member `rsv` off. Fails if its value is invalid.
     pub fn take_rsv(&mut self) -> Result<Rsv> {
         self.body.take("rsv").map_or(Ok(Rsv::default()), |json| Rsv::parse(&json))
     }
@@ -198,7 +199,7 @@ pub struct Rsv {
 }
 
 impl Rsv {
-    /// Reads the member's value.
+    /// Reads the member's value. Fails if it is no object, or a member has an unexpected type.
     pub fn parse(json: &str) -> Result<Rsv> {
         Rsv::read(json).map_err(|e| e.at("rsv"))
     }

@@ -47,7 +47,7 @@ pub fn note_unknown(settings: &Settings, io: &Io) {
     io.summary(format_args!("{first}{remedy}{others}"));
 }
 
-/// The same for a tool that reports unknown keys itself.
+/// The same for a tool that reports unknown keys itself. Fails as `load` does.
 pub fn load_without_notes(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
@@ -88,7 +88,8 @@ pub fn load(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read, common)
 }
 
-/// The same where the file that the user names need not exist, since it is about to be written.
+/// The same where the file that the user names need not exist, since it is about to be written. Else fails as
+/// `load`.
 pub fn load_to_write(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read_if_there, common)
 }
@@ -162,12 +163,12 @@ pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
     flags
 }
 
-/// The path of the settings' file, which need not exist.
+/// The path of the settings' file, which need not exist. Fails if no home directory is known.
 pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)
 }
 
-/// Creates an empty settings' file if the user names one that is not there.
+/// Creates an empty settings' file if the user names one that is not there. Fails if it cannot be written.
 pub fn make_named(common: &Common) -> Result<()> {
     match ConfigFile::find(common).filter(|file| file.named) {
         Some(_) => edit::create_empty(common).map(drop),
@@ -175,7 +176,7 @@ pub fn make_named(common: &Common) -> Result<()> {
     }
 }
 
-/// Creates an empty settings' file if there is none, and returns its path.
+/// Creates an empty settings' file if there is none, and returns its path. Fails if it cannot be written.
 pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
@@ -188,6 +189,7 @@ pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
 }
 
 /// Checks a value and writes it into the settings' file, which is created if needed; comments and order stay.
+/// Fails if the value is invalid, or the file cannot be read, parsed or written.
 pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     if text.is_empty() {
         return Err(Error::new(format!("{key}: is empty")).hint(format!("rsv-config unset '{key}'")));
@@ -196,7 +198,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings file, if it has one.
+/// Removes a value from the settings file, if it has one. Fails if it cannot be parsed or written.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

@@ -62,7 +62,8 @@ pub fn check_name(settings: &Settings, name: &str) -> Result<()> {
 }
 
 /// Gets a model, checks and prepares it: by its name from the hub of the settings, or from a directory.
-/// `report` receives its progress. Returns the canonical id. Nothing is left half-installed.
+/// `report` receives its progress. Returns the canonical id. Nothing is left half-installed. Fails if the
+/// model is unknown or damaged, or its files cannot be downloaded or written.
 pub fn fetch(
     settings: &Settings,
     name: &str,
@@ -72,8 +73,8 @@ pub fn fetch(
     fetch::fetch(settings, name, from, report)
 }
 
-/// Downloads the files of a known model, and ONNX Runtime's library, into a directory; `fetch` installs them from
-/// there. Returns the canonical id.
+/// Downloads the files of a known model, and ONNX Runtime's library, into a directory; `fetch` installs them
+/// from there. Returns the canonical id. Fails if the model is unknown, or a download does.
 pub fn download_to(
     settings: &Settings,
     name: &str,
@@ -113,7 +114,7 @@ impl ListedModel {
 }
 
 /// The models that are known or installed: the best first, then those of fastembed's list, then the user's
-/// own.
+/// own. Fails if no home directory is known, or the models cannot be listed.
 pub fn models(settings: &Settings) -> Result<Vec<ListedModel>> {
     let model_dir = ModelDir::from_settings(settings)?;
     let used = InstalledModel::select(settings, None).ok().map(|used| used.model.id);

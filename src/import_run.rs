@@ -54,8 +54,9 @@ impl ImportRun {
         Ok(ImportRun { ingest, feed, files, file_count, has_memories: reading.has_memories.clone() })
     }
 
-    /// Writes all lines into a store, batch by batch, so that an interrupted import has whole batches. Names bad lines,
-    /// and prints what a user should know.
+    /// Writes all lines into a store, batch by batch, so that an interrupted import has whole batches. Names
+    /// bad lines, and prints what a user should know. Fails if the store cannot be written; bad lines do not
+    /// end the import.
     pub fn run(mut self, store: &mut dyn Store, io: &mut Io) -> Result<ImportReport> {
         let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
         let mut bar = io.progress();
@@ -134,7 +135,8 @@ fn commit(
     Ok(())
 }
 
-/// The options by which an import of the whole store is written.
+/// The options by which an import of the whole store is written. Fails if a name in the flags is empty, or
+/// the redaction patterns are invalid.
 pub fn writing(settings: &Settings, import: Option<Import>, io: &Io) -> Result<Options> {
     Ok(Options {
         partition: io.common.partition.clone(),

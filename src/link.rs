@@ -55,9 +55,9 @@ fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result
     Ok(missing)
 }
 
-/// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of similar
-/// messages; with `rebuild` all of these anew. `report` gets how many records are done, and of how many; `on_link` gets
-/// each new link.
+/// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of
+/// similar messages; `rebuild` replaces all of these. `report` gets how many records are done, and of how
+/// many; `on_link` gets each new link. Fails if the store or `on_link` does.
 pub fn bring_up_to_date(
     store: &mut dyn Store,
     plan: Option<&Plan>,

@@ -32,7 +32,8 @@ const ROOT_NAME: &str = "root";
 const DIGEST_BYTES: usize = 3;
 
 impl Projects {
-    /// Reads the partitions that are kept in rsv's data directory; new ones are written there.
+    /// Reads the partitions that are kept in rsv's data directory; new ones are written there. Fails if its
+    /// file cannot be read or is invalid.
     pub fn open(data_dir: Option<&Path>) -> Result<Projects> {
         let file = data_dir.map(|directory| directory.join(FILE_NAME));
         let partitions = file.as_deref().map(read).transpose()?.unwrap_or_default();
@@ -44,7 +45,8 @@ impl Projects {
         Projects { file: None, ..self }
     }
 
-    /// The partition of the project that a directory belongs to. The directory need not exist.
+    /// The partition of the project that a directory belongs to. The directory need not exist. Fails if a new
+    /// one cannot be written.
     pub fn partition(&mut self, directory: &str) -> Result<String> {
         if let Some(known) = self.partitions.get(directory) {
             return Ok(known.clone());
@@ -65,7 +67,7 @@ impl Projects {
         Some((partition.clone(), worktree.to_owned()))
     }
 
-    /// Has the projects of a partition follow its new name.
+    /// Has the projects of a partition follow its new name. Fails if their file cannot be read or written.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         if !self.partitions.values().any(|partition| partition == from) {
             return Ok(());
@@ -83,6 +85,7 @@ impl Projects {
         let parent = file.parent().unwrap_or(Path::new("."));
         let context = format!("cannot write {}", file.display());
         DirBuilder::new().recursive(true).mode(0o700).create(parent).context(&context)?;
+        // Without support for locks, the change goes ahead.
         let _lock = File::open(parent).and_then(|parent| parent.lock().map(|()| parent));
         // Another process may have added some.
         self.partitions = read(file)?;

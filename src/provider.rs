@@ -55,8 +55,9 @@ impl Providers {
         Ok(Providers { endpoints, routes })
     }
 
-    /// The provider of a model: the most specific route, else the provider that is named before a slash, else the
-    /// one that serves models of such a name, else Ollama.
+    /// The provider of a model: the most specific route, else the provider that is named before a slash, else
+    /// the one that serves models of such a name, else Ollama. Fails if the model's name is empty, or its
+    /// provider has no address.
     pub fn target(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))

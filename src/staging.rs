@@ -57,7 +57,8 @@ impl StagingDir {
         &self.path
     }
 
-    /// Writes a small file so that it has its name when it is whole; an existing one is replaced.
+    /// Writes a small file so that it has its name when it is whole; an existing one is replaced. Fails if it
+    /// cannot be written.
     pub fn write(&self, file: &Path, bytes: &[u8]) -> Result<()> {
         let new = self.path.join("file");
         let written = || -> io::Result<()> {
@@ -77,7 +78,8 @@ impl Drop for StagingDir {
     }
 }
 
-/// Writes a small file so that it has its name when it is whole; an existing one is replaced.
+/// Writes a small file so that it has its name when it is whole; an existing one is replaced. Fails if it
+/// cannot be written.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     StagingDir::beside(file)?.write(file, bytes)
 }

@@ -34,7 +34,7 @@ impl ConfigFile {
         })
     }
 
-    /// The file's text; a file that the user did not name need not exist.
+    /// The file's text; a file that the user did not name need not exist. Fails if it is not UTF-8.
     pub(super) fn read(&self) -> Result<Option<String>> {
         let text = self.read_if_there()?;
         if text.is_none() && self.named {
@@ -47,7 +47,7 @@ impl ConfigFile {
         Ok(text)
     }
 
-    /// The file's text, if there is a file.
+    /// The file's text, if there is a file. Fails if it cannot be read or is not UTF-8.
     pub(super) fn read_if_there(&self) -> Result<Option<String>> {
         let bytes = match std::fs::read(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -61,7 +61,7 @@ impl ConfigFile {
     }
 }
 
-/// Parses the text of the file at `path`.
+/// Parses the text of the file at `path`. Fails at a syntax error, and names its line.
 pub(super) fn parse<'a>(path: &Path, text: &'a str) -> Result<Document<&'a str>> {
     Document::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);
@@ -86,7 +86,7 @@ pub(super) struct FileContents {
 }
 
 impl FileContents {
-    /// Reads and checks all of the file's text.
+    /// Checks all of the file's text. Fails if the TOML or a value is invalid; unknown keys are returned.
     pub(super) fn read(path: &Path, text: &str) -> Result<FileContents> {
         let mut contents = FileContents::default();
         let read = parse(path, text).and_then(|document| {

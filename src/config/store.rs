@@ -56,7 +56,8 @@ impl ServerOptions {
 }
 
 impl Settings {
-    /// The location of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
+    /// The location of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`. Fails if
+    /// none is set and no home directory is known.
     pub fn store(&self) -> Result<StoreLocation> {
         let address = match self.text("store") {
             Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
@@ -72,8 +73,9 @@ impl Settings {
 }
 
 impl Settings {
-    /// The directory of files that are uploaded, until they are stored: each store has its own. It is beside the store,
-    /// if that is a file, else one of the server's in the XDG data directory.
+    /// The directory of files that are uploaded, until they are stored: each store has its own. It is beside
+    /// the store, if that is a file, else one of the server's in the XDG data directory. Fails if no home
+    /// directory is known.
     pub fn spool_directory(&self) -> Result<PathBuf> {
         let store = self.store()?;
         if let Some(path) = store.path() {

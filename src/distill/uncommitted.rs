@@ -89,7 +89,7 @@ impl UncommittedSession {
         Ok(())
     }
 
-    /// The address of the archive.
+    /// The address of the archive. Fails if the scope's names make no address.
     pub(super) fn address(&self) -> Result<String> {
         let last = self.messages.last().map_or("", |message| message.id.as_str());
         Ok(archive_address(&self.scope, last)?.to_string())

@@ -244,7 +244,7 @@ fn check_words(store: &mut dyn Store) -> Option<Finding> {
 /// The command that returns unused space.
 const COMPACT_HINT: &str = "rsv-config doctor --compact";
 
-/// Returns the unused space of the store to the disk.
+/// Returns the unused space of the store to the disk. Fails if the store cannot be opened or erased.
 pub(super) fn compact(settings: &Settings) -> Result<Finding> {
     let place = settings.store()?;
     let Some(path) = place.path() else {

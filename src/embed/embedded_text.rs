@@ -50,7 +50,7 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Inp
 /// The kinds of lines without a text to embed.
 const TEXTLESS_KINDS: [&str; 6] = ["account", "chunk", "embedding", "error", "link", "tree"];
 
-/// Sets a line's vector and the model that made it.
+/// Sets a line's vector, of any dimension and length (norm), and the model that made it.
 pub fn set_vector(line: &mut Object, vector: &[f32], model: &str) {
     let mut json = Vec::new();
     write_vector(vector, VectorFormat::Numbers, &mut json);

@@ -72,6 +72,8 @@ impl Worker {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        // `next` before `model`. A mutex is not fair: with `model` alone, a thread with many batches shuts
+        // out the others.
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         drop(next);
@@ -86,7 +88,8 @@ impl Worker {
 type IndexedVectors = Vec<(usize, Vec<f32>)>;
 
 impl Encoder {
-    /// Loads a model that is installed, in its fast form if it has one.
+    /// Loads a model that is installed, in its fast form if it has one. Fails if the model's files are
+    /// missing or damaged, or ONNX Runtime cannot be loaded.
     pub(super) fn load(settings: &Settings, installed: &InstalledModel, work: Workload) -> Result<Encoder> {
         let model_dir = ModelDir::from_settings(settings)?;
         installed.check()?;
@@ -99,7 +102,7 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model that runs without ONNX Runtime.
+    /// Loads a model that runs without ONNX Runtime. Fails if its file cannot be read.
     pub(super) fn use_multilingual(
         settings: &Settings,
         installed: &InstalledModel,
@@ -116,7 +119,7 @@ impl Encoder {
     }
 
     /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take
-    /// equally long; one after the other if no thread can be started.
+    /// equally long; one after the other if no thread can be started. Fails if one cannot be read.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,
@@ -170,7 +173,8 @@ impl Encoder {
         }
     }
 
-    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1.
+    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1. Fails if the model does, or
+    /// makes a vector of another dimension.
     pub(super) fn embed(&self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());

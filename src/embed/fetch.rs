@@ -39,7 +39,8 @@ impl Report for (Progress, Diagnostics) {
 /// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an
 /// `.onnx` file. ONNX Runtime's library is installed too where the model needs it. With `from` nothing is
 /// downloaded: the files, and the library if it is there, come from that directory. An installed model is
-/// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next.
+/// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next. Fails
+/// if the model is unknown or a checksum wrong, or files cannot be downloaded or written.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,
@@ -53,6 +54,7 @@ pub(super) fn fetch(
     if model.engine == Engine::OnnxRuntime {
         ensure_library(settings, &model_dir, from.as_deref(), report)?;
     }
+    // A description that cannot be read is no model: it is fetched again.
     let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
         Some(there) if there.verify().is_ok() => there,
@@ -93,8 +95,9 @@ pub(super) fn check_name(settings: &Settings, name: &str) -> Result<()> {
     resolve_model(&ModelDir::from_settings(settings)?, name, None).map(|_| ())
 }
 
-/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which a machine
-/// without a network can install them. Returns the canonical id.
+/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which
+/// a machine without a network can install them. Returns the canonical id. Fails if the model is unknown, or
+/// files cannot be downloaded or written.
 pub(super) fn download_to(
     settings: &Settings,
     name: &str,

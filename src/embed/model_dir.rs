@@ -62,7 +62,7 @@ impl ModelDir {
         self.models().join(id)
     }
 
-    /// The model of a name in any spelling, if it is installed.
+    /// The model of a name in any spelling, if it is installed. Fails if its description cannot be read.
     pub(super) fn find(&self, name: &str) -> Result<Option<InstalledModel>> {
         let wanted = normalized_name(name);
         let ids = self.ids()?;
@@ -107,7 +107,8 @@ impl ModelDir {
 }
 
 impl InstalledModel {
-    /// The model of a name, or that of the settings, or the best of those that are installed.
+    /// The model of a name, or that of the settings, or the best of those that are installed. Fails if none
+    /// is installed, or the named one is not.
     pub(super) fn select(settings: &Settings, name: Option<&str>) -> Result<InstalledModel> {
         let model_dir = ModelDir::from_settings(settings)?;
         if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
@@ -126,7 +127,7 @@ impl InstalledModel {
             .ok_or_else(|| Error::new("no embedding model is installed").hint("rsv-embed --fetch"))
     }
 
-    /// Reads a model's directory; `None` if there is no model.
+    /// Reads a model's directory; `None` if there is no model. Fails if its description is invalid.
     pub(super) fn read(directory: &Path) -> Result<Option<InstalledModel>> {
         let path = directory.join(DESCRIPTION_FILE);
         let Some(described) = model::read::<InstalledModel>(&path)? else { return Ok(None) };
@@ -136,7 +137,8 @@ impl InstalledModel {
         Ok(Some(InstalledModel { directory: directory.to_owned(), ..described }))
     }
 
-    /// Describes the files of a directory as those of a model; nothing is written.
+    /// Describes the files of a directory as those of a model; nothing is written. Fails if one cannot be
+    /// read.
     pub(super) fn scan(model: Model, directory: &Path) -> Result<InstalledModel> {
         let mut files = BTreeMap::new();
         for entry in
@@ -150,7 +152,7 @@ impl InstalledModel {
         Ok(InstalledModel { model, directory: directory.to_owned(), files })
     }
 
-    /// Writes the description, by which the directory becomes a model's.
+    /// Writes the description, by which the directory becomes a model's. Fails if it cannot be written.
     pub(super) fn describe(&self) -> Result<()> {
         let path = self.directory.join(DESCRIPTION_FILE);
         fs::write(&path, format!("{:#}\n", json!(self)))
@@ -183,7 +185,7 @@ impl InstalledModel {
 }
 
 impl FileChecksum {
-    /// Measures a file.
+    /// Measures a file. Fails if it cannot be read.
     pub(super) fn compute(path: &Path) -> Result<FileChecksum> {
         let read = || -> std::io::Result<FileChecksum> {
             let mut file = fs::File::open(path)?;

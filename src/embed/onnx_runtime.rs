@@ -19,6 +19,7 @@ static LOADED_ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 /// program, in the data directory, `ORT_DYLIB_PATH`, the system's own. The first that exists is used.
 /// Errors name the paths that were tried, and have a hint.
 pub(super) fn environment(settings: &Settings) -> Result<Environment> {
+    // Held while it is made: ONNX Runtime has one environment for a process.
     let mut loaded = LOADED_ENVIRONMENT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(environment) = &*loaded {
         return Ok(environment.clone());

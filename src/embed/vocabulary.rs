@@ -44,7 +44,7 @@ const PROBE_TEXTS: [&str; 6] = [
     "pneumonoultramicroscopicsilicovolcanoconiosis",
 ];
 
-/// Reads a tokenizer's JSON; it neither cuts nor pads.
+/// Reads a tokenizer's JSON; it neither cuts nor pads. Fails if the file cannot be read.
 pub(super) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
     let read = Tokenizer::from_file(path);
     let mut tokenizer = read.map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?;
@@ -66,7 +66,8 @@ pub(super) fn padded(tokenizer: &Tokenizer) -> Option<Tokenizer> {
     Some(padded)
 }
 
-/// Writes the fast form of a tokenizer into a directory, if it has one; whether it does.
+/// Writes the fast form of a tokenizer into a directory, if it has one; whether it does. Fails if a file
+/// cannot be read or written.
 pub(super) fn prepare(json: &Path, directory: &Path) -> Result<bool> {
     let slow = read_tokenizer(json)?;
     let bytes =
@@ -124,12 +125,13 @@ fn simple(json: &Value) -> Option<(String, Rules)> {
     Some((words.join("\n") + "\n", rules))
 }
 
-/// Reads the fast form.
+/// Reads the fast form. Fails if its files are missing or damaged.
 pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
     let damaged = |name: &str| Error::new(format!("{} is damaged", directory.join(name).display()));
     let rules: Option<Rules> = super::model::read(&directory.join(RULES_FILE))?;
     let rules = rules.ok_or_else(|| damaged(RULES_FILE))?;
     let path = directory.join(WORDS_FILE);
+    // Missing rules have the defaults of WordPiece and BertNormalizer in `tokenizers`.
     let words = WordPiece::from_file(&path.to_string_lossy());
     let words = words.unk_token(rules.unknown.unwrap_or_else(|| "[UNK]".to_owned()));
     let words = words.max_input_chars_per_word(rules.longest.unwrap_or(100)).build();

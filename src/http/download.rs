@@ -16,9 +16,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ATTEMPTS: usize = 4;
 
 impl Client {
-    /// Downloads to a file, following redirects. Until it is complete it is called `NAME.part`, and an interrupted
-    /// download is resumed if the server still has the same file. `report` gets the number of bytes so far, and the
-    /// total if the server reports it. Only the address is sent.
+    /// Downloads to a file, following redirects. Until it is complete it is called `NAME.part`, and an
+    /// interrupted download is resumed if the server still has the same file. `report` gets the number of
+    /// bytes so far, and the total if the server reports it. Only the address is sent. Fails if the server
+    /// refuses, the last attempt breaks off, or the file cannot be written.
     pub async fn download(
         &self,
         address: &Address,

@@ -45,6 +45,7 @@ impl ChangedFiles {
         self.waiting.push_back(Err(error));
     }
 
+    /// The next changed file, if one is waiting. Fails in place of one that cannot be read.
     pub(super) fn next(&mut self) -> Option<Result<PathBuf>> {
         let next = self.waiting.pop_front()?;
         if let Ok(path) = &next {

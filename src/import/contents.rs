@@ -40,8 +40,8 @@ pub(super) fn tool_call(id: &str, name: &str, arguments: &str) -> String {
     )
 }
 
-/// The text of a member that is a string, or a part or a list of parts as Gemini has them: those with a text, but not
-/// the thoughts.
+/// The text of a member that is a string, or a part or a list of parts as Gemini has them: those with a text,
+/// but not the thoughts. Fails if the member has another type.
 pub(super) fn said_text(message: &Object, member: &str) -> Result<String> {
     let Ok(parts) = message.objects(member) else { return text(message, member, &[]) };
     let mut texts = Vec::new();

@@ -126,7 +126,7 @@ pub(super) fn unreadable(sample: &Sample) -> Option<&'static str> {
     UNREADABLE.iter().find(|unreadable| (unreadable.recognize)(sample)).map(|unreadable| unreadable.reason)
 }
 
-/// The command of a program that goes on with one of its sessions, and the beginning of the ids of these; without one, they
+/// The command by which a program resumes one of its sessions, and the prefix of their ids; without one, they
 /// are UUIDs.
 struct Resumption {
     program: &'static str,
@@ -142,8 +142,8 @@ static RESUMPTIONS: &[Resumption] = &[
     Resumption { program: "qwen-code", command: "qwen --resume", id_prefix: "" },
 ];
 
-/// The command by which a program goes on with a session, for a shell. None for a program that has no such command, or
-/// if the id is not one of its own: an import may have been given another instance.
+/// The command by which a program resumes a session, for a shell. None for a program that has no such
+/// command, or if the id is not one of its own: an import may have been given another instance.
 pub fn resume_command(program: &str, id: &str) -> Option<String> {
     let known = RESUMPTIONS.iter().find(|known| known.program == program)?;
     let is_own = match known.id_prefix {
@@ -164,7 +164,7 @@ pub fn formats() -> &'static [ImportFormat] {
     FORMATS
 }
 
-/// The format of a name.
+/// The format of a name. Fails if there is none.
 pub fn named(name: &str) -> Result<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
         Error::new(format!("--from: unknown format {name:?}")).hint(format!("one of: {}", names()))

@@ -5,7 +5,7 @@ use crate::record::{Object, time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// The number from which on numbers count seconds: a time of March 1973. What is smaller may be of any unit.
+/// The number from which on numbers count seconds: a time of March 1973. Smaller numbers may be of any unit.
 const FIRST_SECOND: f64 = 1e8;
 
 /// The number from which on numbers count milliseconds, microseconds and nanoseconds, of the same day, each with its
@@ -48,7 +48,7 @@ pub(super) fn member(object: &Object, name: &str) -> Result<Option<i64>> {
     from_text(&text).map(Some).map_err(|error| error.at(name))
 }
 
-/// The time in the first of some members that has one.
+/// The time in the first of some members that has one. Fails if its value is no time.
 pub(super) fn first_member(object: &Object, names: &[&str]) -> Result<Option<i64>> {
     for name in names {
         if let Some(time) = member(object, name)? {

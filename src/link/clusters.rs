@@ -70,8 +70,9 @@ pub struct ClusterSums {
     pub passed_over: usize,
 }
 
-/// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors are those
-/// of `model`; `now` is in milliseconds since 1970, UTC.
+/// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors
+/// are those of `model`; `now` is in milliseconds since 1970, UTC. Fails if the threshold is no cosine, or
+/// the store or `on_cluster` fails.
 pub fn clusters(
     store: &mut dyn Store,
     model: &str,
@@ -178,8 +179,8 @@ fn is_recent(memories: &[StoredRecord], window: Duration, now: i64) -> bool {
     newest.is_some_and(|newest| i128::from(now) - i128::from(newest) < window.as_millis().cast_signed())
 }
 
-/// The clusters of a group, greedily: each memory that is in no cluster yet takes those after it that are similar to
-/// all that it has taken.
+/// The clusters of a group, greedily: each memory that is in no cluster yet takes those after it that are
+/// similar to all that it has taken. The vectors have one dimension and any length (norm).
 fn clusters_of(
     group: Vec<StoredRecord>,
     vectors: &HashMap<String, Vec<f32>>,

@@ -15,7 +15,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the messages and links of some scopes.
+    /// Reads the messages and links of some scopes. Fails if the store cannot be read.
     pub fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
         let (mut messages, mut links) = (Vec::new(), Vec::new());
         let walk = Walk { links: true, ..Walk::records(Select::messages(scopes.clone())) };

@@ -162,7 +162,8 @@ impl Cluster {
     }
 }
 
-/// Reads a member, with its confidence and uses, as they were derived.
+/// Reads a member, with its confidence and uses, as they were derived. Fails if a member is missing or
+/// invalid, or the memory is archived.
 pub(super) fn member(line: Object) -> Result<StoredRecord> {
     for name in ["id", "partition"] {
         if line.text(name)?.is_none_or(|text| text.is_empty()) {

@@ -8,6 +8,7 @@ use crate::record::{Commit, LINE_ENDS, Object};
 use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
+/// Low: the decision is to follow from the memories.
 const TEMPERATURE: f64 = 0.3;
 /// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;
@@ -40,7 +41,7 @@ pub(super) fn by_model(candidate: &Candidate, model: &Model) -> Result<(Decision
     checked(&answer, candidate.near.len()).map_err(|error| error.at("the answer is invalid"))
 }
 
-/// The requests about the memories of a commit.
+/// The requests about the memories of a commit. Fails if a memory of it is invalid.
 pub fn decision_requests(commit: &Commit) -> Result<Vec<Request>> {
     let candidates = commit.memories.iter().cloned().map(Candidate::read).collect::<Result<Vec<_>>>()?;
     Ok(candidates.iter().filter(|candidate| !candidate.near.is_empty()).map(request).collect())

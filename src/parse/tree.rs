@@ -57,7 +57,8 @@ impl Parser {
         operands.iter().map(count).sum()
     }
 
-    /// Parses an operand into the tree at an address.
+    /// Parses an operand into the tree at an address. Fails if `sink` does; unreadable files become lines
+    /// that say so.
     pub fn parse(
         &self,
         operand: Operand,

@@ -160,7 +160,8 @@ impl Target {
         caller.kept_for(self.name()).or(self.endpoint.key.as_ref())
     }
 
-    /// The key to send: the caller's only to the provider that it is for, and none to another machine unencrypted.
+    /// The key to send: the caller's only to the provider that it is for, and none to another machine
+    /// unencrypted. Fails if a key is needed and missing, or would be sent unencrypted.
     pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let policy = self.endpoint.key_policy;
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();

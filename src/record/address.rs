@@ -57,7 +57,7 @@ impl Address {
         }
     }
 
-    /// As `resolve`, also of an address that belongs to another partition.
+    /// As `resolve`, also of an address that belongs to another partition. Fails if it is no address.
     pub fn locate(text: &str, partition: &str) -> Result<Address> {
         let address = Address::parse(text)?;
         if address.segments().next() != Some(HOME) {

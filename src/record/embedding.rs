@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 /// The longest vector that is accepted: twice that of any known model.
 const MAX_DIM: usize = 16_384;
 
-/// A vector, the record it is of (any kind), and the canonical id of the model that made it.
+/// A vector of any length (norm), the record it is of (any kind), and the canonical id of its model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Embedding {
     pub of: String,
@@ -65,7 +65,7 @@ impl Embedding {
     }
 }
 
-/// Appends a vector as JSON.
+/// Appends a vector, of any dimension and length (norm), as JSON.
 pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     match form {
         VectorFormat::Numbers => serde_json::to_writer(out, vector).expect("writing to memory does not fail"),
@@ -78,7 +78,8 @@ pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian.
+/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian. Fails
+/// at another form, dimension or number.
 pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     let wanted = "an array of numbers, or base64 of 32-bit floats";
     let vector: Vec<f32> = if json.starts_with('"') {

@@ -141,7 +141,8 @@ impl Draft {
     }
 
     /// Reads a message of a request or answer body. Members that happen to have a name of rsv's, such as a
-    /// provider's `id`, have another meaning there and are dropped.
+    /// provider's `id`, have another meaning there and are dropped. Fails if its role is unknown, or its
+    /// content neither text nor parts.
     pub fn from_body(message: Object) -> Result<Draft> {
         let role = message.text("role")?.unwrap_or_else(|| Role::Assistant.name().to_owned()).parse()?;
         let content = Content::from_message(&message)?;
@@ -214,7 +215,7 @@ fn message_id(line: &Object) -> Result<Option<String>> {
     }
 }
 
-/// The order within one timestamp.
+/// The order within one timestamp. Fails if it is no whole number from 0.
 pub(super) fn seq(line: &Object) -> Result<Option<u32>> {
     let seq = line.integer("seq")?;
     seq.map(|n| u32::try_from(n).map_err(|_| unexpected("seq", "a whole number from 0", &n.to_string())))
@@ -242,7 +243,7 @@ fn read_model_vector(line: &Object) -> Result<Option<Vector>> {
 }
 
 /// The models that Reservoir's exports never name: its own had 1024 numbers, its first release asked for
-/// text-embedding-ada-002.
+/// text-embedding-ada-002. Fails for another dimension.
 pub fn reservoir_model(dim: usize) -> Result<&'static str> {
     match dim {
         1024 => Ok("bge-large-en-v1.5"),

@@ -19,6 +19,11 @@ const PUNCTUATION_BYTES: usize = 4;
 
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
 /// with forty digits is written unchanged.
+///
+/// Invariants: ranges lie in `text` at the borders of characters and do not overlap; names differ, and stand
+/// there without escapes; each value is valid JSON text. Members that were removed or replaced leave gaps,
+/// and a replaced value stands behind all others: so only `is_in_order` says whether `text` may be written as
+/// it is.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
     /// All names and values, one after the other, with the punctuation of JSON before each; clones share it
@@ -62,14 +67,14 @@ impl Object {
         object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
     }
 
-    /// As `parse`, with the members of some names only: nothing of the others is kept.
+    /// As `parse`, with the members of some names only: nothing of the others is kept. Fails at invalid JSON.
     pub fn parse_only(text: &str, names: &[&str]) -> Result<Object> {
         let mut from = serde_json::Deserializer::from_str(text);
         let object = from.deserialize_map(Members { bytes: 0, only: Some(names) });
         object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
     }
 
-    /// As `parse`, from bytes that may not be UTF-8.
+    /// As `parse`, from bytes that may not be UTF-8. Fails if they are not, or are no object.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
         Object::parse(utf8(bytes)?)
     }
@@ -90,6 +95,7 @@ impl Object {
         let member = self.members.remove(at);
         let taken = self.text[member.value.clone()].into();
         match Arc::get_mut(&mut self.text) {
+            // The last text goes with its `,"`: the rest is in order, and need not be copied to be written.
             Some(own) if member.value.end == own.len() && member.value.start == member.name.end + 2 => {
                 own.truncate(member.name.start - 2);
             }
@@ -103,6 +109,7 @@ impl Object {
         match self.position(name) {
             Some(at) if self.text[self.members[at].value.clone()] == *json.as_ref() => {}
             Some(at) => {
+                // Appended: in its place it would move all text after it, for each change of a long object.
                 self.members[at].value = self.keep(json.as_ref());
                 self.reclaim();
             }
@@ -187,7 +194,7 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// An optional member that must be a string; `null` counts as absent.
+    /// An optional string; `null` counts as absent. Fails if the member has another type.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -197,7 +204,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a whole number; `null` counts as absent.
+    /// An optional whole number; `null` counts as absent. Fails at another type, or beyond 64 bits.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -208,7 +215,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a number; `null` counts as absent.
+    /// An optional number; `null` counts as absent. Fails if the member has another type or is not finite.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -219,7 +226,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be an object; `null` counts as absent.
+    /// An optional object; `null` counts as absent. Fails if the member has another type.
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -227,7 +234,7 @@ impl Object {
         }
     }
 
-    /// The elements of a member that must be an array of objects.
+    /// The elements of an optional array of objects; `null` counts as absent. Fails at another type.
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -291,7 +298,8 @@ impl Object {
         self.to_json()
     }
 
-    /// Whether the text is that of the object, up to its last brace.
+    /// Whether the text is that of the object, up to its last brace. A name that needs escapes is not: it
+    /// stands there without them.
     fn is_in_order(&self) -> bool {
         let mut end = 0;
         for Member { name, value } in &self.members {

@@ -21,8 +21,8 @@ impl fmt::Display for Scope {
 }
 
 impl Scope {
-    /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an instance
-    /// alone is in partition default.
+    /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an
+    /// instance alone is in partition default. Fails if a name is empty.
     pub fn new(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         for (name, value) in [("partition", partition), ("instance", instance)] {
             if value == Some("") {
@@ -80,7 +80,7 @@ pub struct RequestScope {
 }
 
 impl RequestScope {
-    /// By the names that the caller gives. A partition alone asks for all of it.
+    /// By the names that the caller gives. A partition alone asks for all of it. Fails if one is empty.
     pub fn named(partition: Option<&str>, instance: Option<&str>) -> Result<RequestScope> {
         let reach = match (partition, instance) {
             (Some(_), None) => Reach::Partition,
@@ -109,7 +109,8 @@ pub enum Scopes {
 }
 
 impl Scopes {
-    /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
+    /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing
+    /// default/default. Fails if one is empty.
     pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         Ok(RequestScope::named(partition, instance)?.scopes())
     }

@@ -159,7 +159,8 @@ fn required_text(line: &Object, member: &str) -> Result<String> {
     name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
 }
 
-/// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store.
+/// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store. Fails if
+/// `day` is none.
 pub fn usage_id(of: &str, day: &str, store: &str) -> Result<String> {
     let begin = time::parse(&format!("{day}T00:00:00Z")).map_err(|_| unexpected("day", "a date", day))?;
     Ok(id::derived(begin, &["usage", of, day, store]))
@@ -183,7 +184,7 @@ impl Draft {
 
 impl Draft {
     /// A use of a memory on the day of `timestamp` (milliseconds since 1970, UTC), counted in a store: one
-    /// more than there are.
+    /// more than there are. Fails if `timestamp` has no date.
     pub fn usage(of: &str, store: &str, timestamp: i64) -> Result<Draft> {
         let day = day_of(timestamp);
         let mut draft = Draft::signal(of, SignalType::Usage, true, timestamp);
@@ -230,6 +231,7 @@ fn tallies(signal: &StoredRecord) -> Vec<Tally> {
     let mut tallies = vec![Tally { subject: of.clone(), counter, amount: 1 }];
     match signal_type {
         SignalType::Usage => {
+            // A signal of usage without a count is one use.
             let amount = signal.members.integer("count").ok().flatten().unwrap_or(1);
             tallies.push(Tally { subject: of, counter: USES, amount });
         }

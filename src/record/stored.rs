@@ -70,7 +70,7 @@ impl StoredRecord {
         self.members.text(self.kind.versions?.version).ok().flatten()
     }
 
-    /// A vector of this version.
+    /// A vector of this version, of any length (norm).
     pub fn embedding(&self, model: &str, vector: Vec<f32>) -> Embedding {
         let mut extra = Object::default();
         if let (Some(versions), Some(version)) = (self.kind.versions, self.version()) {
@@ -382,7 +382,7 @@ impl Draft {
         }
     }
 
-    /// The scope of the record, in which the parts that it lacks are these.
+    /// The scope of the record, in which the parts that it lacks are these. Fails if a name is empty.
     pub fn scope(&self, partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         match (&self.partition, &self.instance) {
             (None, None) => Scope::new(partition, instance),
@@ -408,7 +408,8 @@ impl Draft {
         record.embedded_text().map(Cow::into_owned)
     }
 
-    /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
+    /// Completes the draft. A partition and instance of its own go before those of `fill`, together. Fails if
+    /// a name is empty, or its kind finds it invalid.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
@@ -421,6 +422,7 @@ impl Draft {
             scope,
             trace_id: if self.kind.traced { trace_id } else { String::new() },
             timestamp: self.timestamp.unwrap_or(fill.timestamp),
+            // `fill.seq` orders the records that `fill` dates; another without one is the first of its time.
             seq: self.seq.unwrap_or(if self.timestamp.is_some() { 0 } else { fill.seq }),
             role: self.role,
             text: self.text,

@@ -18,8 +18,8 @@ pub struct Contradiction {
     pub statement: NewerStatement,
 }
 
-/// The pairs among the last messages of the user in some scopes that the rule finds and nobody has settled by a
-/// correction: those with the newest statement first.
+/// The pairs among the last messages of the user in some scopes that the rule finds and nobody has settled by
+/// a correction: those with the newest statement first. Fails if the store cannot be read.
 pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Contradiction>> {
     let which = Select { roles: vec![Role::User], ..Select::records(vec![&MESSAGE], scopes.clone()) };
     let messages = store.last_of(&which, MAX_MESSAGES)?;

@@ -24,7 +24,7 @@ const EXPORT_ALL: &str =
     "leave out --new-since once; an import of the whole export changes nothing that is there";
 
 impl Cursor {
-    /// The cursor after all present changes.
+    /// The cursor after all present changes. Fails if the store cannot be read.
     pub fn now(store: &mut dyn Store, selection: &str) -> Result<Cursor> {
         let ChangeState { store, numbers, mut witnesses, .. } = store.change_state(&[])?;
         witnesses.sort_by(|one, other| (&one.part, one.n).cmp(&(&other.part, other.n)));
@@ -41,7 +41,8 @@ impl Cursor {
         cursor.map(Some).map_err(|error| error.hint(EXPORT_ALL))
     }
 
-    /// Writes the cursor to a file as a line of JSON; the file has all of it or stays as it was.
+    /// Writes the cursor to a file as a line of JSON; the file has all of it or stays as it was. Fails if
+    /// that cannot be written.
     pub fn write(&self, file: &Path) -> Result<()> {
         let context = format!("cannot write {}", file.display());
         let json = serde_json::to_string(self).context(&context)? + "\n";

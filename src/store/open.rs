@@ -34,7 +34,7 @@ pub fn peek_titles(place: &StoreLocation, partition: &str) -> Vec<(Scope, String
 
 /// Opens a store for a tool that only reads. Prints a note if the store that a flag names is missing, since
 /// nothing else would show a misspelt name; also for unreadable messages, and if others can read the store:
-/// only a tool that writes takes their rights.
+/// only a tool that writes takes their rights. Fails if the store cannot be opened.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let mut store = open(&place, OpenMode::Existing)?;
@@ -42,8 +42,8 @@ pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dy
     Ok(store)
 }
 
-/// As `open_to_read`, but a damaged store is opened too: to read what can be read of it. With `recover` every store is
-/// opened so, and its indexes are not used.
+/// As `open_to_read`, but a damaged store is opened too: to read what can be read of it. With `recover` every
+/// store is opened so, and its indexes are not used. Fails if it cannot be opened even so.
 pub fn open_readable(settings: &Settings, io: &Io, recover: bool) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let mode = if recover { OpenMode::Recover } else { OpenMode::Existing };
@@ -76,13 +76,14 @@ fn print_notes(store: &mut dyn Store, place: &StoreLocation, io: &Io) -> crate::
 /// The fact that names a store.
 const STORE_ID: &str = "store_id";
 
-/// The random id of a store, which gets one if it has none.
+/// The random id of a store, which gets one if it has none. Fails if the store cannot be read or written.
 pub fn id(store: &mut dyn Store) -> crate::error::Result<String> {
     if let Some(id) = store.fact(STORE_ID)? {
         return Ok(id);
     }
     let id = record::id::fresh(&Clock::default(), "store")?;
     store.set_fact(STORE_ID, Some(&id))?;
+    // Another process may have set one at the same time: that in the store is the store's.
     Ok(store.fact(STORE_ID)?.unwrap_or(id))
 }
 

@@ -1,9 +1,9 @@
 //! Renaming a partition: what follows from its name in a store, whichever database has it.
 //!
-//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the name, and
-//! what names them follows too. Tombstones name what was forgotten by digests in which the name is, and which nobody
-//! can make anew: each has the former names of its partition, and a record is looked up as it would be under each of
-//! these too.
+//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the
+//! name, and what names them follows too. Tombstones name what was forgotten by digests in which the name is,
+//! and which nobody can recompute: each has the former names of its partition, and a record is looked up as
+//! it would be under each of these too.
 
 use super::imports::FactTable;
 use super::synapses::reach_fact;
@@ -127,7 +127,7 @@ impl<'a> RenamedIds<'a> {
         Ok(())
     }
 
-    /// A record under the new name.
+    /// A record under the new name. Fails if the new name makes an address or an id invalid.
     pub(super) fn record(&self, record: &StoredRecord) -> Result<StoredRecord> {
         let mut renamed = record.renamed(&self.rename.to)?;
         if let Some(trace) = self.traces.get(&record.trace_id) {
@@ -213,7 +213,7 @@ pub(super) fn names(fact: &str) -> Vec<String> {
     serde_json::from_str(fact).unwrap_or_default()
 }
 
-/// A record as it would be under each former name of its partition.
+/// A record as it would be under each former name of its partition; names that it cannot have are left out.
 pub(super) fn former_forms<'a>(
     record: &'a StoredRecord,
     former: &'a [String],
@@ -232,7 +232,7 @@ pub(super) struct SoughtFingerprint {
 }
 
 impl SoughtFingerprint {
-    /// Those of some messages, each once; `former` has the former names of a partition.
+    /// Those of some messages, each once; `former` has the former names of a partition, and may fail.
     pub(super) fn of<E>(
         messages: &[&StoredRecord],
         mut former: impl FnMut(&str) -> std::result::Result<Vec<String>, E>,
@@ -273,7 +273,7 @@ impl SoughtFingerprint {
     }
 }
 
-/// Notes the former names that tombstones have.
+/// Notes the former names that tombstones have. Fails if the facts cannot be read or written.
 pub(super) fn note_former<'a, T: FactTable>(
     tombstones: impl IntoIterator<Item = &'a Tombstone>,
     facts: &mut T,

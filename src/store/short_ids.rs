@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_CANDIDATES: usize = 8;
 const MAX_WORDS_CHARS: usize = 40;
 
-/// The short id of each of some records, by its id.
+/// The short id of each of some records, by its id. Fails if the store cannot be read.
 pub fn short_ids<'a>(
     store: &mut dyn Store,
     ids: impl IntoIterator<Item = &'a str>,
@@ -63,7 +63,7 @@ pub fn full_id(store: &mut dyn Store, given: &str, scopes: &Scopes) -> crate::er
     }
 }
 
-/// The same of several.
+/// The same of several. Fails as `full_id` does.
 pub fn full_ids(
     store: &mut dyn Store,
     given: &[String],

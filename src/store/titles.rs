@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most instances whose first questions are looked for.
 const MAX_DERIVED: usize = 50;
 
-/// The titles of some instances; none for one without a title and a question.
+/// The titles of some instances; none for one without a title and a question. Fails if the store does.
 pub fn titles(store: &mut dyn Store, scopes: &BTreeSet<Scope>) -> Result<BTreeMap<Scope, String>> {
     let ids: Vec<String> = scopes.iter().map(title_id).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();

@@ -19,8 +19,8 @@ const VOCABULARY_FILE: &str = "sp.model";
 const TABLE_PARTS: usize = 17;
 const PART_ROWS: usize = 7530;
 
-/// Makes the file of the model in a directory with the downloaded files, and removes these. The same files make the
-/// same file to the byte.
+/// Makes the file of the model in a directory with the downloaded files, and removes these. The same files
+/// make the same file to the byte. Fails if one of these is missing or has another format.
 pub(in crate::embed) fn convert(directory: &Path) -> Result<()> {
     let vocabulary = fs::read(directory.join(VOCABULARY_FILE)).context(VOCABULARY_FILE)?;
     let vocabulary = Vocabulary::parse(&vocabulary)

@@ -39,7 +39,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The row of a token.
+    /// The row of a token. Fails if the file is too short.
     pub(super) fn row(&self, id: u32) -> io::Result<[u8; DIM]> {
         let mut row = [0; DIM];
         self.file.read_exact_at(&mut row, self.offset + u64::from(id) * DIM as u64)?;
@@ -112,7 +112,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl Sections<'_> {
-    /// Writes a file, to the disk.
+    /// Writes a file, to the disk. Fails if it cannot be written.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let u32s = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
         let f32s = |numbers: &[f32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();

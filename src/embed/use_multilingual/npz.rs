@@ -13,6 +13,7 @@ const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 pub(super) struct Npz(ZipArchive<BufReader<File>>);
 
 impl Npz {
+    /// Opens an archive of arrays. Fails if it cannot be read or is no zip archive.
     pub(super) fn open(path: &Path) -> Result<Npz> {
         let file = File::open(path).context(format_args!("cannot read {}", path.display()))?;
         let archive = ZipArchive::new(BufReader::new(file));
@@ -20,6 +21,7 @@ impl Npz {
     }
 
     /// The bytes of an array whose numbers have a type in NumPy's notation, such as `<f4`, row after row.
+    /// Fails if there is none, or it has another type or order.
     pub(super) fn array(&mut self, name: &str, number_type: &str) -> Result<Vec<u8>> {
         let damaged = || Error::new(format!("{name} is not an array of {number_type}"));
         let missing = |e| Error::new(format!("there is no array {name}")).because(e);

@@ -30,7 +30,8 @@ pub(super) struct Prepared {
     pub(super) is_outdated: bool,
 }
 
-/// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process knows.
+/// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process
+/// knows. Fails if the server is too old, has a graph of another version, or refuses.
 pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared> {
     let refused = |kind: ErrorKind, cause: String| {
         Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))

@@ -13,7 +13,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// The number of records between two updates of the indexes.
 const AT_ONCE: usize = 2000;
 
-/// Renames a partition; returns the number of moved records, or why none can be. One that is under way goes on.
+/// Renames a partition; returns the number of moved records, or why none can be. One that is under way
+/// continues. Fails, and moves nothing, if the file cannot be written.
 pub(super) fn rename(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,

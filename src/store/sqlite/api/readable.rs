@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 const MIN_CONTINUED: usize = 2000;
 
 impl Sqlite {
-    /// Opens the readable part of the file at a path. A missing file is an empty store.
+    /// Opens the readable part of the file at a path. A missing file is an empty store. Fails if it cannot be
+    /// opened or copied.
     pub(crate) fn recovered(path: &Path) -> Result<Sqlite> {
         let opened = Sqlite::alone(path, OpenMode::Existing);
         let is_damaged = match &opened {

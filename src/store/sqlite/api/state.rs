@@ -140,7 +140,7 @@ impl Maintenance for Sqlite {
 /// The time for which words are updated in one transaction: other writers wait so long.
 const UPDATE_TIME: Duration = Duration::from_millis(30);
 
-/// The scopes in a file, if they can be read at once.
+/// The scopes in a file, if they can be read at once. Fails if the file cannot be read.
 pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
     let sql = "SELECT DISTINCT partition, instance FROM collection
                WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)";
@@ -149,8 +149,8 @@ pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     statement.query_map([], scope)?.collect()
 }
 
-/// The titles of the instances of a partition in a file, stored or made of the first question, if they can be read at
-/// once.
+/// The titles of the instances of a partition in a file, stored or made of the first question, if they can be
+/// read at once. Fails if the file cannot be read.
 pub(crate) fn peek_titles(
     connection: &Connection,
     partition: &str,
