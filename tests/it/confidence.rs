@@ -1,4 +1,4 @@
-//! What rsv-memory(7) says of confidence is what the tools compute: its example, its plot and its table.
+//! The tools compute confidence as rsv-memory(7) describes it: its example, its plot and its table.
 
 use crate::docs::{is_installed, read, report_unchecked, root};
 use crate::support::Home;
