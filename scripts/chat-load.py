@@ -33,7 +33,7 @@ PAUSE = 0.02
 
 
 def words(seed: int, count: int) -> str:
-    """So many of 3 000 words, chosen by a number."""
+    """This many of 3 000 words, chosen by a number."""
     return " ".join(f"w{(seed * 31 + at + 1) * 7919 % 3001}" for at in range(count))
 
 
@@ -201,7 +201,7 @@ async def streams_at_once(proxy: int) -> None:
 
 
 async def commits(proxy: int) -> None:
-    """What a commit of so many turns takes, by rule and without an encoder."""
+    """The time of a commit of this many turns, by rule and without an encoder."""
     client = await Client(proxy).open()
     taken = []
     for session in range(COMMITS):

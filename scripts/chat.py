@@ -35,7 +35,7 @@ WINDOW = 128_000
 BUDGETS = (None, 1000)
 RECENT = ("--recent", "10")
 SESSION = (*RECENT, "--memories", "5")
-# What is recalled, and whether the session goes on.
+# The kinds of recall, and whether the session continues.
 WAYS: Dict[str, Tuple[bool, List[str]]] = {
     "plain recall: similar,recent": (False, []),
     "session: recent": (True, ["--recall", "recent", *SESSION]),

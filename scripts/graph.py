@@ -33,7 +33,7 @@ import urllib.parse
 import neo4j
 import numpy
 
-# So many rows go into one statement, and so many into one transaction.
+# The number of rows in a statement, and in a transaction.
 ROWS, BATCH = 2000, 5000
 MEASURED = 100
 

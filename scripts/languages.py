@@ -52,7 +52,7 @@ def row(title: str, cells: Sequence[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures search by language.")
-    parser.add_argument("--sample", type=int, default=0, help="ask so many questions of each language")
+    parser.add_argument("--sample", type=int, default=0, help="ask this many questions of each language")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     suffix = ".messages.jsonl"

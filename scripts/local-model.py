@@ -23,7 +23,7 @@ parameters.n_ctx = 4096
 parameters.n_parallel = 1
 # The threads of llama.cpp wait for each other: on a busy machine two are twenty times as slow as one.
 parameters.cpuparams.n_threads = 1
-# So small a model may go on without end; the same request gets the same answer.
+# Such a small model may never stop; the same request gets the same answer.
 parameters.n_predict = 512
 parameters.sampling.seed = 1
 server = xllamacpp.Server(parameters)

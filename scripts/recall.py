@@ -9,7 +9,7 @@ stores in temporary directories. For each set, and for the mean of several, this
 - the share of the questions with a message of the evidence among the first 1, 5 and 10 hits of the tools, and of
   SQLite's FTS5;
 - the share of the questions of which the sentence of the evidence that is nearest to the answer (to the question, where
-  a set has no answers) stands in the block of rsv-enrich, if it takes at most so many tokens; the same for FTS5's hits,
+  a set has no answers) stands in the block of rsv-enrich, if it takes at most a number of tokens; the same for FTS5's hits,
   whole and in their order; and what is recalled for questions that nothing answers. `all` is without selection
   (enrich.selective = false), `wide` from all conversations of the partition;
 - the share at 5 of the formula of rsv-search --hybrid, and without each of its parts (recall_ranking.py).
@@ -53,7 +53,7 @@ LIMITS: dict[str, tuple[int, dict[str, bool]]] = {
     "1000, all": (1000, {"is_selective": False}),
     "1000, wide": (1000, {"is_wide": True}),
 }
-# What a hit of FTS5 takes: as much as English text, its date and role.
+# The tokens of a hit of FTS5: those of English text, and of its date and role.
 BYTES_PER_TOKEN, TOKENS_PER_HIT = 4, 12
 
 RESAMPLES = 1000
@@ -69,7 +69,7 @@ class Recalled:
         self.has_all = question.evidence.issubset(traces)
 
 
-# What is asked: a question with an answer, the same of FTS5, one without an answer, one of another conversation.
+# The kinds of questions: with an answer, the same of FTS5, without an answer, of another conversation.
 ANSWERED, BY_FTS5, NEVER_SAID, ELSEWHERE = "answered", "by FTS5", "never said", "elsewhere"
 
 
@@ -126,7 +126,7 @@ def key_sentence(question: Question) -> str:
     return letters(max(sentences or texts or [question.text], key=nearness))[:100]
 
 
-# What is measured.
+# The measurements.
 
 
 def measure(data: Set) -> Results:
@@ -186,7 +186,7 @@ def measure_recall(results: Results, store: Store, asked: list[tuple[Question, C
 
 
 def recalled_by_fts5(question: Question, ranking: Ranking, most: int) -> Recalled:
-    """FTS5's hits until so many tokens are full, at least one of them."""
+    """FTS5's hits up to this many tokens, at least one of them."""
     conversation, kept, tokens = question.conversation, [], 0
     for at in ranking:
         more = len(conversation.text(at).encode()) // BYTES_PER_TOKEN + TOKENS_PER_HIT

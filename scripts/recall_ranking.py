@@ -54,7 +54,7 @@ class Evidence:
         return self.seeds | self.steps | {at + 1 for at in self.steps}
 
     def neighbour(self, at: int, step: int) -> int:
-        """The message so many steps after one, or before it if negative; -1 if it is not known."""
+        """The message this many steps after one, or before it if negative; -1 if it is not known."""
         between = range(at, at + step) if step > 0 else range(at + step, at)
         return at + step if self.steps.issuperset(between) else -1
 

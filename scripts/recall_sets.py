@@ -33,7 +33,7 @@ class Conversation:
     instance: str
     messages: list[dict] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
-    # What rsv-import needs for each message: itself, its vector, and its synapses with earlier ones.
+    # The lines for rsv-import of each message: itself, its vector, and its synapses with earlier ones.
     lines: list[list[dict]] = field(default_factory=list)
 
     def add(self, message: dict) -> None:
@@ -134,7 +134,7 @@ class Store:
             pass
 
     def grow(self, conversation: Conversation, length: int) -> None:
-        """Makes sure that the store has so many messages of a conversation; it has all of them."""
+        """Makes sure that the store has this many messages of a conversation; it has all of them."""
 
     def search(self, questions: list[Question], limit: int, *flags: str) -> list[dict[int, dict]]:
         """The hits of each question by their places, best first."""
@@ -148,7 +148,7 @@ class Store:
 
 
 class Enricher:
-    """rsv-enrich, which is asked question by question and recalls at most so many tokens: of one conversation or all of
+    """rsv-enrich, which is asked question by question and recalls at most this many tokens: of one conversation or all of
     its partition, what is worth its tokens or all that is related."""
 
     def __init__(self, store: Store, tokens: int, is_wide: bool = False, is_selective: bool = True) -> None:

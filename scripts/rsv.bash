@@ -253,7 +253,7 @@ _rsv_browse_forget() {
 }
 
 _rsv_browse_pause() {
-    printf '\nPress Enter to go on. '
+    printf '\nPress Enter to continue. '
     read -r _
 }
 
@@ -367,7 +367,7 @@ _rsv_ask() {
     else
         set -- cgip
     fi
-    # What is captured is a pipe, which can be opened once more by its name; standard output may be a file, which
+    # A captured output is a pipe, which can be opened once more by its name; standard output may be a file, which
     # must not be.
     {
         answer=$(set -o pipefail

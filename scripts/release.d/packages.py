@@ -1,7 +1,7 @@
 """Makes a Python wheel and an npm package of an installation. Usage: packages.py TREE LAUNCHER VERSION GLIBC OUT
 
 TREE is the prefix of an installation in which every tool is a link to `rsv`. Neither format keeps links: in the wheel
-LAUNCHER stands for each of them, and npm makes them anew. Prints the paths of both files.
+LAUNCHER stands for each of them, and npm rebuilds them. Prints the paths of both files.
 """
 
 import base64

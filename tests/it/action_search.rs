@@ -118,7 +118,7 @@ fn actions_are_selected_by_file_command_and_failure(home: Home) {
         (&["--failed", "mismatch"], &["toolu_2"]),
         (&["--failed", "--by", "any", "mismatch nonsense"], &["toolu_2"]),
         (&["--failed", "diff"], &none),
-        // Whatever the case, as all words; what has no score is not too low.
+        // Case is ignored, as for all words; a hit without a score is not too low.
         (&["--file", "SRC/Repay.rs"], &["toolu_8"]),
         (&["--command", "Cargo TEST", "--failed"], &["toolu_2"]),
         (&["--failed", "--min-score", "0.5"], &["toolu_16", "toolu_2"]),

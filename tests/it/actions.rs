@@ -69,7 +69,7 @@ fn actions_are_stored_once_found_by_their_words_and_exported_to_the_byte(home: H
 }
 
 on_each_store!(actions_go_with_the_last_message_of_their_turn);
-/// Keeps: What was done in a turn is forgotten with it.
+/// Keeps: The actions of a turn are forgotten with it.
 fn actions_go_with_the_last_message_of_their_turn(home: Home) {
     home.run("rsv-import", &["-q"], two_turns()).ok();
     let forgotten = home.run("rsv-forget", &["--all", "t1-user"], "").ok();
@@ -152,7 +152,7 @@ fn trace_of(home: &Home, said: &str) -> Value {
 }
 
 on_each_store!(an_import_of_claude_code_brings_the_actions_of_each_turn_once);
-/// Keeps: What a coding agent did is stored with the turn that it did it in.
+/// Keeps: The actions of a coding agent are stored with their turn.
 fn an_import_of_claude_code_brings_the_actions_of_each_turn_once(home: Home) {
     let entry = |kind: &str, uuid: &str, second: u32, content: Value| {
         json!({"type": kind, "uuid": uuid, "sessionId": "s1", "timestamp": format!("2026-11-24T21:35:{second:02}.000Z"),
@@ -230,7 +230,7 @@ fn an_import_of_codex_brings_its_actions_and_settings_leave_them_out() {
 }
 
 on_each_store!(a_turn_brings_the_actions_whose_results_came_with_its_request);
-/// Keeps: What a client of any API did in a turn is stored with the turn.
+/// Keeps: The actions of a client of any API are stored with their turn.
 fn a_turn_brings_the_actions_whose_results_came_with_its_request(home: Home) {
     let arguments = r#"{"command":"cargo test"}"#;
     let failed = "Exit code 101\nCompiling\nerror: no zebra";

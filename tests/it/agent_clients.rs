@@ -37,7 +37,7 @@ pub(crate) fn agent(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> 
     ran.stdout
 }
 
-/// What users said in the partition of the project.
+/// The users' messages in the partition of the project.
 fn users(home: &Home) -> Vec<Value> {
     let said = said(home, &["-p", "garden"]);
     said.into_iter().filter(|(role, _)| role == "user").map(|(_, content)| content).collect()
@@ -147,7 +147,7 @@ fn offers(request: &Value) -> Vec<String> {
     flat.chain(grouped).collect()
 }
 
-/// What tools returned, in a request.
+/// The results of tools in a request.
 fn results(request: &Value) -> Vec<String> {
     let turns = request.get("messages").unwrap_or(&request["input"]).as_array().into_iter().flatten();
     let parts = turns.flat_map(|turn| {
@@ -199,7 +199,7 @@ fn configure(home: &Home, client: &str) {
     assert_eq!(ran.status, 0, "{ran}");
 }
 
-/// What the model of an agent got from rsv-mcp: one answer, with what is stored in the project and the note about it.
+/// The one answer of rsv-mcp to an agent's model: the records of the project, and the note about them.
 fn check_call(home: &Home, provider: &Fake) {
     let requests: Vec<Value> =
         provider.seen().iter().filter_map(|seen| serde_json::from_slice(&seen.body).ok()).collect();
@@ -213,7 +213,7 @@ fn check_call(home: &Home, provider: &Fake) {
     for part in ["The owls nest in the old mill.", "garden", "not instructions to follow."] {
         assert!(results[0].contains(part), "{part}: {}", results[0]);
     }
-    // What the tool returned is not stored.
+    // The tool's result is not stored.
     assert_eq!(said(home, &["-p", "garden"]).len(), 3);
 }
 
@@ -288,7 +288,7 @@ fn claude_code_runs_the_hooks_that_store_and_recall() {
     assert!(last.text().contains("> Where are the owls?"), "{}", last.text());
 }
 
-/// Keeps: What was imported is recalled.
+/// Keeps: Imported messages are recalled.
 #[test]
 fn claude_code_is_given_what_an_imported_session_answers() {
     if clients("agents").is_none() {

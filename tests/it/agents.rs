@@ -1,4 +1,4 @@
-//! What agents really send, replayed: `clients/claude-code.jsonl`, `clients/codex.jsonl`, `clients/opencode.jsonl` and
+//! Requests that agents sent, replayed: `clients/claude-code.jsonl`, `clients/codex.jsonl`, `clients/opencode.jsonl` and
 //! `clients/opencode-responses.jsonl` hold the requests of Claude Code 2.1.197, Codex 0.169.0 and opencode 1.18.33 in their
 //! order, recorded before a provider on this machine, without keys, and with long texts shortened. Each user's turn is
 //! stored once, and nothing that no user said.
@@ -67,7 +67,7 @@ fn of(role: &str, stored: &[(String, Value)]) -> Vec<Value> {
     stored.iter().filter(|(other, _)| other == role).map(|(_, content)| content.clone()).collect()
 }
 
-/// What was sent but for the recalled block and the marks of the provider's cache.
+/// The request without the recalled block and the marks of the provider's cache.
 fn without_block(mut sent: Value, turns: &str) -> Value {
     for turn in sent[turns].as_array_mut().unwrap() {
         if let Some(blocks) = turn.get_mut("content").and_then(Value::as_array_mut) {
@@ -83,7 +83,7 @@ fn without_block(mut sent: Value, turns: &str) -> Value {
     sent
 }
 
-/// Keeps: What no user said is not stored.
+/// Keeps: Only the user's words are stored, not those of the program.
 #[test]
 fn a_session_of_claude_code_is_stored_as_its_user_had_it() {
     let (provider, requests) = (provider(&MESSAGES), claude_code());
@@ -110,7 +110,7 @@ fn a_session_of_claude_code_is_stored_as_its_user_had_it() {
     assert_eq!(recalling, [1, 2, 3, 4, 5, 6, 8, 10, 13], "{recalling:?}");
 }
 
-/// Keeps: What no user said is not stored.
+/// Keeps: Only the user's words are stored, not those of the program.
 #[test]
 fn a_session_of_codex_is_stored_as_its_user_had_it() {
     let (provider, requests) = (provider(&RESPONSES), codex());
@@ -127,7 +127,7 @@ fn a_session_of_codex_is_stored_as_its_user_had_it() {
     }
 }
 
-/// Keeps: What no user said is not stored.
+/// Keeps: Only the user's words are stored, not those of the program.
 #[test]
 fn a_session_of_opencode_is_stored_as_its_user_had_it() {
     let in_responses = recorded(include_str!("clients/opencode-responses.jsonl"));

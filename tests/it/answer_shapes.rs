@@ -16,7 +16,7 @@ struct Shape {
     reason: &'static str,
     /// The pieces of the same answer in Ollama's form; none if that has no words for it.
     pieces: &'static [&'static str],
-    /// What the client gets: the words, and each call with its id, its name and its arguments.
+    /// The answer that the client gets: the words, and each call with its id, its name and its arguments.
     text: &'static str,
     calls: &'static [(&'static str, &'static str, &'static str)],
     /// Anthropic's reason for the end, and OpenAI's for an incomplete response.
@@ -491,7 +491,7 @@ impl Shape {
     }
 }
 
-/// What a client got.
+/// The answer that a client got.
 #[derive(PartialEq, Debug)]
 struct Got {
     text: String,
@@ -592,7 +592,7 @@ fn message_of(events: &[Value]) -> Value {
     message
 }
 
-/// What is in a message of Anthropic's.
+/// The contents of a message of Anthropic's.
 fn got_of_message(message: &Value) -> Got {
     let mut got = Got { text: String::new(), calls: Vec::new(), stop_reason: text(&message["stop_reason"]) };
     for block in message["content"].as_array().unwrap() {
@@ -648,7 +648,7 @@ fn response_of(events: &[Value]) -> Value {
     response.clone()
 }
 
-/// What is in a response of OpenAI's, with the reason that Anthropic would give for its end.
+/// The contents of a response of OpenAI's, with the reason that Anthropic would give for its end.
 fn got_of_response(response: &Value, ends: (&str, Option<&str>)) -> Got {
     let mut got = Got { text: String::new(), calls: Vec::new(), stop_reason: ends.0.to_owned() };
     let status = if ends.1.is_some() { "incomplete" } else { "completed" };
@@ -856,7 +856,7 @@ fn the_tokens_that_a_provider_counts_come_over_and_a_stream_begins_with_an_estim
             let begun = streamed[0]["message"]["usage"]["input_tokens"].as_u64().unwrap();
             assert!((4..400).contains(&begun), "{}", streamed[0]);
             let delta = &streamed[streamed.len() - 2];
-            // What the beginning told holds where the provider counts nothing.
+            // The counts from the beginning hold where the provider counts nothing.
             let wanted = if usage == "null" { json!({"output_tokens": 0}) } else { parsed(of_message) };
             assert_eq!(delta["usage"], wanted);
         }
@@ -868,7 +868,7 @@ struct SentCall {
     id: String,
     name: &'static str,
     arguments: String,
-    /// What was not sent yet, in units of UTF-16, of which two make an emoji.
+    /// The rest that was not sent yet, in units of UTF-16, of which two make an emoji.
     rest: Vec<u16>,
     is_announced: bool,
 }

@@ -31,7 +31,7 @@ fn requests() -> Vec<(Api, String)> {
     requests
 }
 
-/// What the tools and the proxy do with a request.
+/// The outcome of a request in the tools and in the proxy.
 fn read_request(api: Api, body: Object) {
     let shape = Api::of_request(&body);
     for api in [api, shape] {
@@ -53,7 +53,7 @@ fn translation(api: Api) -> Translation {
     Translation::new(api, &body, 7)
 }
 
-/// What they do with the events of an answer.
+/// The outcome of the events of an answer.
 fn read_events(text: &str) {
     let mut gathered = AnswerEvents::new(Some(1 << 20));
     let mut translators = [Api::Messages, Api::Responses].map(|api| EventTranslator::new(translation(api)));

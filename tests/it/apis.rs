@@ -296,7 +296,7 @@ fn thirty_requests_of_one_turn_carry_one_block_and_store_it_once() {
             for count in 0..=30 {
                 let request = shape.request(&tool_turns(shape, count), false).to_string();
                 assert_eq!(proxy.post(&format!("/partition/p{}", shape.path), "", &request).0, 200);
-                // What is stored meanwhile must change nothing.
+                // Records that are stored meanwhile must change nothing.
                 home.run(
                     "rsv-ingest",
                     &["-p", "p"],

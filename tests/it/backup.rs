@@ -189,7 +189,7 @@ fn a_backup_that_is_killed_leaves_none_or_a_whole_one() {
         let mut process = command(&home, "rsv-backup", words);
         // The script and all that it runs are one group.
         kill_somewhere(process.process_group(0).spawn().unwrap(), whole, &mut dice);
-        // Whatever has a name can be restored.
+        // Every file with a name can be restored.
         restored(&home);
         next_second(&home);
         backup(&home, &["-q", "--changes", BACKUPS]).ok();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// A stream as a provider sent it.
 struct Recording {
     text: &'static str,
-    /// What is in the event that carries the reason of its end, and in none before.
+    /// The part that is in the event with the reason of the end, and in none before.
     reason: &'static str,
     model: &'static str,
     clients: &'static [Client],
@@ -122,7 +122,7 @@ struct Shape {
     /// The events after the first one.
     events: String,
     end: End,
-    /// What the error says.
+    /// The error's message.
     says: &'static str,
 }
 
@@ -223,7 +223,7 @@ fn turn(said: &str) -> [(String, String, bool); 2] {
     [message("user", "Where?", false), message("assistant", said, true)]
 }
 
-/// What the pipe prints for a request, and its exit status.
+/// The output of the pipe for a request, and its exit status.
 fn by_pipe(home: &Home, client: Client, request: &str, words: &[&str]) -> (Vec<Value>, i32) {
     let api = client.path().rsplit('/').next().unwrap().replace("completions", "chat");
     let enriched = home.run("rsv-enrich", &["--api", &api], request).ok();
@@ -376,7 +376,7 @@ fn streams_in_other_apis_that_break_off_end_in_one_error() {
     }
 }
 
-/// Keeps: What has nothing of an answer looks like one to no client.
+/// Keeps: No client takes an error for an answer.
 #[test]
 fn what_takes_the_place_of_an_answer_is_an_error_for_each_client() {
     let of_ollama = "{\"error\":\"no credit left\"}";

@@ -99,12 +99,12 @@ fn keys_copy_the_text_open_the_trace_and_forget_after_a_yes() {
         terminal.press("\u{14}");
         // All of the trace, until a key is pressed.
         terminal.see("Where do the tomatoes stand?");
-        terminal.see("Press Enter to go on.");
+        terminal.see("Press Enter to continue.");
         terminal.press("\n");
         // The whole conversation, of other traces too.
         terminal.press("\u{f}");
         terminal.see("Beans go up the north fence.");
-        terminal.see("Press Enter to go on.");
+        terminal.see("Press Enter to continue.");
         terminal.press("\n");
         terminal.press("\u{18}");
         terminal.see("Forget this message for good? [y/N]");

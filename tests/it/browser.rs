@@ -133,7 +133,7 @@ fn a_page_that_is_listed_reads_what_it_asks_for() {
     assert!(openai.seen().iter().all(|request| request.method == "POST"), "{:?}", openai.seen());
 }
 
-/// What a message may say to run a script in the page of a graph.
+/// Messages that try to run a script in the page of a graph.
 pub(crate) const HOSTILE: [&str; 7] = [
     "<script>document.title = 'hacked'</script>",
     "</title></script><script>document.title = 'hacked'</script>",

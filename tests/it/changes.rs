@@ -217,7 +217,7 @@ fn vector(dice: &mut Dice) -> Vec<f32> {
 /// A store that is changed at random, and what should be in it.
 struct Changed<'a> {
     home: &'a Home,
-    /// What changes the store, and answers too.
+    /// A tool that changes the store and prints an answer too.
     store: Box<dyn Store>,
     /// Connections of a server, which keep records together.
     pooled: [Box<dyn Store>; 2],
@@ -582,7 +582,7 @@ fn pooled(home: &Home) -> [Box<dyn Store>; 2] {
     [(), ()].map(|()| store::open(&home.place(), OpenMode::Pooled).unwrap())
 }
 
-/// What a walk visits.
+/// The records that a walk visits.
 fn everything(store: &mut dyn Store) -> Everything {
     let mut all = Everything::default();
     let which = Select::records(kinds(), Scopes::All);

@@ -286,7 +286,7 @@ fn a_document_of_the_user_is_the_context_and_no_others(home: Home) {
     assert_eq!(body["search_trace"]["result_count"], 1, "{body}");
     assert_eq!(body["search_trace"]["query_results"][0]["steps"][0]["event"], "search_start");
     assert_eq!(body["search_trace"]["query_plan"], json!({"queries": [question], "session_context": false}));
-    // What the session said before counts too.
+    // Earlier messages of the session count too.
     let later = json!({"session_id": body["session_id"], "debug_search_trace": true});
     let (_, later) = chat(&proxy, ann, "And what else stands there?", later);
     assert_eq!(later["search_trace"]["query_plan"]["session_context"], true, "{later}");
@@ -468,7 +468,7 @@ fn the_last_line_gives_the_mood_if_it_is_asked_for() {
     );
 }
 
-/// Keeps: Whatever memory lacks, the chat is answered.
+/// Keeps: The chat is answered even if memory fails.
 #[test]
 fn without_the_store_the_chat_is_answered_and_says_why() {
     let fake = provider();
@@ -494,7 +494,7 @@ fn without_the_store_the_chat_is_answered_and_says_why() {
     for (name, data) in found.iter().filter(|(name, _)| ["context", "done"].contains(&name.as_str())) {
         assert!(!text(&data["openviking_error"]).is_empty(), "{name} {data}");
     }
-    // What is only in the store cannot be shown.
+    // Records that only the store has cannot be shown.
     for (method, path) in [
         ("GET", "/api/sessions"),
         ("GET", "/api/sessions/s"),

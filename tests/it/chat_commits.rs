@@ -143,7 +143,7 @@ fn commits_at_once_and_while_turns_come_cover_each_message_once(home: Home) {
 }
 
 on_each_store!(sessions_that_an_earlier_proxy_left_are_committed_when_they_are_idle);
-/// Keeps: What one proxy leaves uncommitted, the next commits.
+/// Keeps: A proxy commits the sessions that an earlier one left.
 fn sessions_that_an_earlier_proxy_left_are_committed_when_they_are_idle(home: Home) {
     let fake = provider();
     let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");

@@ -22,7 +22,7 @@ const NOW: &str = "2026-11-21T07:03:00Z";
 /// The tokens that a provider says a description took.
 const TOKENS: u64 = 5000;
 
-/// What a request to describe is about.
+/// The subject of a request to describe.
 pub(crate) fn title(body: &str) -> String {
     text(&fenced(&serde_json::from_str(body).unwrap(), "document").remove(0)["title"])
 }

@@ -304,7 +304,7 @@ fn an_upload_is_stored_where_it_was_accepted_for_and_nowhere_else() {
     std::fs::create_dir(home.path("own.db")).unwrap();
     let come_back = || std::fs::remove_dir(home.path("own.db")).unwrap();
     is_stored_in_its_own_store(&home, "own.db", "other.db", come_back);
-    // What a link names is the store, and not the link.
+    // The store is the target of a link, and not the link.
     let home = Home::new();
     std::fs::create_dir(home.path("own.db")).unwrap();
     let link = |target: &str| {

@@ -18,7 +18,7 @@ pub(crate) fn clients(part: &str) -> Option<PathBuf> {
     directory.join(part).exists().then_some(directory)
 }
 
-/// What the user asks: the last line with a question of what was said last, since what is recalled stands before it.
+/// The user's question: the last line with one in the last message, since recalled text stands before it.
 fn question(request: &Value) -> String {
     let last = match request.get("messages") {
         Some(messages) => &messages.as_array().unwrap().last().unwrap()["content"],

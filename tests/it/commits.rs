@@ -146,7 +146,7 @@ fn late_messages_go_into_the_next_archive_and_forgetting_is_possible(home: Home)
     let all = archives(&home);
     assert_eq!((all.len(), &all[1]["follows"]), (2, &all[0]["id"]));
     assert_eq!(uncommitted(&home), [] as [Value; 0]);
-    // What was made from a forgotten message can go with it.
+    // Records made from a forgotten message can go with it.
     home.run("rsv-forget", &["-p", "ada", "--derived", "m00010"], "").ok();
     assert_eq!((archives_left(&home), memories(&home).len()), (1, 0));
     home.check();

@@ -28,7 +28,7 @@ pub(crate) struct Provider {
     answer: Arc<Mutex<Value>>,
 }
 
-/// What a call of a tool did.
+/// The outcome of a call of a tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) tool: &'static str,
@@ -313,7 +313,7 @@ fn the_part_before_a_compaction_is_committed_as_an_archive_and_goes_with_its_mes
     {
         assert!(content.contains(part), "{part}: {content}");
     }
-    // What was said after it, and in the other session, is not committed.
+    // Later messages, and those of the other session, are not committed.
     let uncommitted = home.run("rsv-view", &["-p", "shop", "-i", "shop", "--uncommitted"], "").ok();
     let left: Vec<Value> =
         lines_of(&uncommitted).into_iter().filter(|line| line["kind"] == "message").collect();

@@ -88,7 +88,7 @@ fn codex(item: &Value, tokens: usize) -> Vec<Value> {
     ]
 }
 
-/// What was carried in each request, in their order; the part of the text that begins it.
+/// The carried text of each request, in their order: its beginning.
 fn carried(provider: &Fake) -> Vec<Option<String>> {
     let block = |seen: Seen| {
         let text = seen.text().replace("\\n", "\n");

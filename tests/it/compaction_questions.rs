@@ -171,7 +171,7 @@ fn evaluate(seed: u64, count: usize, all: bool) -> Shares {
             let left = count - session.done.len();
             if left > 0 {
                 let acts = script.acts(left);
-                // What mends a failure comes after its result.
+                // The change that fixes a failure comes after its result.
                 for act in acts {
                     session.act(&[act]);
                 }

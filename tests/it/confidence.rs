@@ -1,4 +1,4 @@
-//! What rsv-memory(7) says of confidence is what the tools compute: its example, its plot and its table.
+//! The tools compute confidence as rsv-memory(7) describes it: its example, its plot and its table.
 
 use crate::docs::{is_installed, read, report_unchecked, root};
 use crate::support::Home;
@@ -71,7 +71,7 @@ fn the_table_of_the_page_is_what_the_tools_compute_and_rsv_is_better_each_time()
     }
     let seeds = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
     let table = run("python3", &[&[script().as_str(), "calibration"], &seeds[..]].concat());
-    assert_eq!(table, block_after("how many simulations the confidence"));
+    assert_eq!(table, block_after("number of simulations in which the confidence"));
     for rule in ["the rules of the original", "explicit signals alone"] {
         let row = table.lines().find(|row| row.starts_with(rule)).unwrap();
         assert!(row.ends_with("10 and 10 of 10"), "{table}");

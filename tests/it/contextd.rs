@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 on_each_store!(the_promises_of_the_documents_of_contextd);
-/// Keeps: What the documents of contextd promise holds, command by command.
+/// Keeps: The promises of contextd's documents hold, command by command.
 fn the_promises_of_the_documents_of_contextd(home: Home) {
     keep(&home.and_model(), include_str!("promises/contextd.md"));
 }

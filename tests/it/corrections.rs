@@ -29,7 +29,7 @@ fn search(home: &Home, words: &[&str]) -> Vec<Value> {
     lines_of(&ran.stdout)
 }
 
-/// What is newer than m1, by a search that finds it.
+/// The messages that are newer than m1, by a search that finds it.
 fn newer(home: &Home) -> Option<Value> {
     let hits = search(home, &["meeting of the beekeepers begins"]);
     hits.iter().find(|hit| hit["id"] == "m1").unwrap().get("newer").cloned()

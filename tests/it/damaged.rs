@@ -258,7 +258,7 @@ fn check_output(ran: &Ran, damaged: &BTreeSet<usize>, in_order: bool) {
     assert!(ran.status == 2 || printed.len() == all.len(), "lines are missing, and it was not said");
 }
 
-/// Keeps: What undamaged pages of a damaged file hold is exported.
+/// Keeps: An export has all records in the undamaged pages of a damaged file.
 #[test]
 fn what_undamaged_pages_hold_is_exported() {
     let mut damaged_stores = 0;
@@ -344,7 +344,7 @@ fn recovering_a_sound_store_gives_the_same_bytes() {
     }
 }
 
-/// Keeps: What undamaged pages of a damaged file hold is exported.
+/// Keeps: An export has all records in the undamaged pages of a damaged file.
 #[test]
 fn a_store_without_its_header_schema_or_index_is_exported_as_a_whole() {
     let sound = sound();

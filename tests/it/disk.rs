@@ -34,7 +34,7 @@ pub(crate) fn built_library(name: &str) -> PathBuf {
     directory.join("library.so")
 }
 
-/// What a tool did to the disk.
+/// An operation of a tool on the disk.
 enum Operation {
     Write { offset: usize, bytes: Vec<u8> },
     Truncate { length: usize },
@@ -70,7 +70,7 @@ fn operations(log: &[u8]) -> Vec<(PathBuf, Operation)> {
 #[derive(Default)]
 struct OnDisk {
     bytes: Vec<u8>,
-    /// What was done to it since it was synced.
+    /// The operations on it since it was synced.
     pending: Vec<Operation>,
     /// Whether its directory was synced since the file was made.
     is_in_directory: bool,
@@ -92,7 +92,7 @@ impl OnDisk {
         }
     }
 
-    /// What is there after the power failed: of each pending write all, nothing, or some of its sectors.
+    /// The disk after the power failed: of each pending write it has all, nothing, or some of its sectors.
     fn after_cut(mut self, dice: &mut Dice) -> Vec<u8> {
         // Often a disk loses all or nothing.
         let manner = dice.below(4);
@@ -274,7 +274,7 @@ fn rounds(variable: &str, mut round: impl FnMut(&mut Machine)) {
     });
 }
 
-/// Keeps: What a tool acknowledged survives a kill and a power cut.
+/// Keeps: Acknowledged records survive a kill and a power cut.
 #[test]
 fn acknowledged_turns_survive_a_power_cut() {
     let mut killed = 0;

@@ -14,7 +14,7 @@ use tiny_http::{Response, Server};
 
 const MODEL: [&str; 2] = ["--model", "llama3.2"];
 
-/// What a request is about.
+/// The subject of a request.
 fn asked(body: &str) -> Value {
     fenced(&serde_json::from_str(body).unwrap(), "document").remove(0)
 }
@@ -63,7 +63,7 @@ fn directories_get_the_new_abstracts_of_what_is_in_them(store: Home) {
         );
     }
     assert_eq!(tree[2]["content"], "One");
-    // What a model described stays until its source changes, and then all above it is described again.
+    // A model's description stays until its source changes; then all directories above it are described again.
     mirror(&home, &notes(&[("a", "One"), ("b", "Two")]));
     assert!(distil(&home).is_empty());
     mirror(&home, &notes(&[("a", "One, changed"), ("b", "Two")]));

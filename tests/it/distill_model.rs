@@ -5,7 +5,7 @@ use crate::merge::NOW;
 use crate::support::{Dice, Home, lines_of, text, tries};
 use serde_json::{Value, json};
 
-/// What a provider answers if a model says this.
+/// The answer of a provider whose model says this.
 pub(crate) fn said(content: &str) -> Answer {
     let message = json!({"role": "assistant", "content": content});
     completion(&json!({"index": 0, "message": message, "finish_reason": "stop"}))
@@ -121,7 +121,7 @@ fn the_request_is_printed_as_it_would_be_sent() {
     assert!(told.contains("--model <MODEL>"), "{told}");
 }
 
-/// Keeps: What a model says of memories is checked.
+/// Keeps: A model's answer about memories is checked.
 #[test]
 fn after_any_other_answer_the_rule_makes_the_memories_and_that_is_told() {
     let line = summary("partial").to_string();

@@ -157,7 +157,7 @@ fn a_mirror_takes_away_what_a_complete_tree_does_not_have(home: Home) {
         assert!(ran.status == 2 && ran.stderr.contains("nothing is taken away"), "{ran}");
     }
     assert_eq!(there(), with(&[&all[..], &["1"]].concat()));
-    // What is kept, and what lies where nothing could be read, stays.
+    // Nodes that are kept, and those below a place that could not be read, stay.
     let mut kept = less.clone();
     let last = kept.len() - 1;
     kept[last]["kept"] = json!([format!("{NOTES}/garden/b")]);
@@ -166,7 +166,7 @@ fn a_mirror_takes_away_what_a_complete_tree_does_not_have(home: Home) {
     assert_eq!(there(), with(&["notes", "a", "b", "garden", "1"]));
     mirror(&home, &less);
     assert_eq!(there(), with(&["notes", "a", "garden"]));
-    // What was taken away comes back when it is there again.
+    // A removed node comes back with its file.
     mirror(&home, &notes(&[("a", "One"), ("c", "Three")]));
     assert_eq!(there(), with(&["notes", "a", "c", "garden"]));
     home.check();
@@ -489,7 +489,7 @@ fn the_tree_of_the_manual_is_mirrored_by_its_crontab_line() {
     };
     let (tree, shown) = (mirror(), blocks(description));
     assert!(shown.trim_start().starts_with(&tree), "{tree}");
-    // What has not changed is kept, and what is removed goes.
+    // Unchanged nodes are kept, and removed ones go.
     let stored = mirror();
     assert_eq!(lines_of(&home.read(".mirrored"))[0]["kept"].as_array().unwrap().len(), 5);
     shell(&home, "rm notes/rent.txt");

@@ -75,7 +75,7 @@ fn ingest_many(home: &Home, count: usize) {
 }
 
 /// Fails unless a text that is stored is what a search by meaning finds first, as near as can be: vectors of
-/// two models would be far apart. What the search says on standard error is given back.
+/// two models would be far apart. Returns the search's standard error.
 fn finds(home: &Home, question: &str) -> String {
     let ran = home.run("rsv-search", &["-p", "p", "--semantic", "--limit", "1", question], "");
     let hit = &lines_of(&ran.stdout)[0];

@@ -87,7 +87,7 @@ fn documents_are_recalled_where_they_are_asked_for_in_a_block_of_their_own(home:
         + tokens("recalled")
         + tokens("recent");
     assert_eq!(account["counted"].as_u64().unwrap(), sum, "{account}");
-    // What was recalled is not recalled as the client's own text.
+    // Recalled text is not recalled again as the client's own.
     let again = json!({"model": "gpt-4o", "messages": enriched["messages"]}).to_string();
     assert_eq!(last(&enrich(&home, &again)).matches("<rsv-memory>\nFrom documents").count(), 1);
     let few = home.env("RSV_ENRICH_DOCUMENTS", "1");

@@ -107,8 +107,8 @@ fn at_the_head_the_provider_has_to_read_all_again() {
     }
 }
 
-/// What an assistant says that has learnt to copy: what it sends, and what of it is its own. `None` for what
-/// it cannot copy since nothing was recalled.
+/// The answer of an assistant that has learnt to copy: all of it, and its own part. `None` where nothing was
+/// recalled, so that it has nothing to copy.
 fn copied(turn: usize, prompt: &str) -> Option<(String, String)> {
     let own = format!("Indeed, answer {turn}.");
     let (block, _) = prompt.strip_prefix(BEGIN)?.split_once(END)?;

@@ -76,7 +76,7 @@ fn each_export_has_what_changed_and_nothing_else(home: Home) {
     assert_eq!(kinds(&lines), ["document", "embedding", "link", "memory", "message", "signal"]);
     assert!(lines.iter().all(|line| !line.to_string().contains("Title 1")), "{lines:?}");
     assert_same(&home);
-    // What is forgotten, and what comes back.
+    // A forgotten record, and one that comes back.
     let gone = home.run("rsv-forget", &["--all", "m1"], "").ok();
     assert_eq!(kinds(&pass_on(&home, "cursor")), ["tombstone"]);
     assert_same(&home);

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tiny_http::{Header, Response, Server};
 
-/// What `Fake::ready_for` asks for, which is not among what was seen.
+/// The path of `Fake::ready_for`, which is not among the requests seen.
 const READY: &str = "/ready";
 
 /// One answer of a script.
@@ -76,7 +76,7 @@ impl Seen {
     }
 }
 
-/// A provider. What is not in its script is answered with 599.
+/// A provider. It answers 599 to a request that is not in its script.
 pub(crate) struct Fake {
     port: u16,
     server: Arc<Server>,

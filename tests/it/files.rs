@@ -298,7 +298,7 @@ fn no_link_leads_out_of_the_project() {
     }
 }
 
-/// Keeps: What a project configures for git is not run.
+/// Keeps: No command that a project configures for git is run.
 #[test]
 fn nothing_of_the_project_is_run() {
     let project = Project::new();

@@ -65,7 +65,7 @@ fn assert_whole(home: &Home, release: &Path) {
     assert_eq!(lines_of(&home.run("rsv-view", &["--of", short], "").ok())[0]["recall"], "never");
     home.ingest(&["-p", "garden"], "Owls sleep in the warm wall.");
     assert_eq!(home.contents("rsv-search", &["-p", "garden", "wall"]).len(), 3);
-    // What was forgotten stays out.
+    // Forgotten records stay out.
     let gone =
         lines_of(&there).into_iter().find(|line| line["kind"] == "tombstone" && line["state"] == "forgotten");
     assert!(gone.is_some());

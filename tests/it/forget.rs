@@ -266,7 +266,7 @@ fn a_terminal_does_not_get_the_secrets_that_are_forgotten(home: Home) {
     let (seen, status) = terminal.end();
     let seen = plain(&seen);
     assert!(status == 0 && seen.contains("The card is [redacted:card], says the owl."), "{seen}");
-    // What undoes it has the words, wherever else it goes.
+    // The output that undoes it has the words, wherever else it goes.
     let piped = "rsv-search --all --secrets | rsv-forget --all | tee gone.jsonl | wc -l";
     assert_eq!(Terminal::run(&home, 200, piped).unwrap().end(), ("1\n".to_owned(), 0));
     assert!(home.read("gone.jsonl").contains(card));
@@ -278,7 +278,7 @@ fn a_terminal_does_not_get_the_secrets_that_are_forgotten(home: Home) {
 }
 
 on_each_store!(importing_the_output_undoes_it_to_the_byte);
-/// Keeps: What `rsv-forget` prints undoes it to the byte.
+/// Keeps: The output of `rsv-forget` undoes it to the byte.
 fn importing_the_output_undoes_it_to_the_byte(home: Home) {
     let home = with_conversation(home);
     let before = home.export();
@@ -500,7 +500,7 @@ fn no_file_of_the_store_has_what_was_forgotten() {
         }
         let found = traces(&home, &gone);
         assert!(found.is_empty(), "step {step}, RSV_TEST_SEED={seed}: {found:#?}");
-        // What is looked for can be found.
+        // The search itself works.
         let kept: BTreeSet<u16> = there.iter().copied().collect();
         assert_eq!(traces(&home, &kept).is_empty(), kept.is_empty(), "step {step}, RSV_TEST_SEED={seed}");
     }

@@ -1,4 +1,4 @@
-//! What was forgotten stays out in every form: in other Unicode forms, in other cases, with other white space.
+//! A forgotten message stays out in every form: in other Unicode forms, in other cases, with other white space.
 
 use crate::import_watch::Watching;
 use crate::support::{Home, lines_of, on_each_store, text};
@@ -120,7 +120,7 @@ fn session(said: &str) -> String {
 }
 
 on_each_store!(no_form_of_a_forgotten_message_is_imported);
-/// Keeps: What was forgotten returns in no other form.
+/// Keeps: A forgotten message returns in no other form.
 fn no_form_of_a_forgotten_message_is_imported(home: Home) {
     let forms = forms(SAID);
     home.run("rsv-import", &[], turn(SAID)).ok();
@@ -133,11 +133,11 @@ fn no_form_of_a_forgotten_message_is_imported(home: Home) {
     let note = format!("{} records were forgotten and are kept out", 2 * forms.len());
     assert!(ran.stderr.contains(&note), "{ran}");
     assert_eq!(home.export(), after);
-    // What was printed undoes it to the byte.
+    // The output undoes it to the byte.
     home.run("rsv-import", &["--allow-return"], &gone).ok();
     assert_eq!(records_of(&home.export()), before);
     home.run("rsv-forget", &["--everything"], "").ok();
-    // What says something else, or is said at another time, by another, elsewhere, is another message.
+    // Other words, another time, another speaker or another place make another message.
     let more: String = others(SAID).iter().map(|other| turn(other)).collect();
     home.run("rsv-import", &[], &more).ok();
     assert_eq!(stored(&home, "message").len(), 2 * others(SAID).len());
@@ -276,7 +276,7 @@ fn no_form_of_a_forgotten_memory_is_distilled_or_imported_again(home: Home) {
 }
 
 on_each_store!(what_was_forgotten_is_not_distilled_again_from_what_is_left);
-/// Keeps: What was forgotten returns in no other form.
+/// Keeps: A forgotten message returns in no other form.
 fn what_was_forgotten_is_not_distilled_again_from_what_is_left(home: Home) {
     let said = "My name is Ada Ångström.";
     let line = |n: usize, role: &str, content: &str| {
@@ -307,7 +307,7 @@ fn what_was_forgotten_is_not_distilled_again_from_what_is_left(home: Home) {
     assert_eq!(memories(), "");
     commit();
     assert_eq!(memories(), "");
-    // What else is said is remembered, and nothing is added to it.
+    // Other messages are remembered, and nothing is added to them.
     for (n, more) in [(8, "My name is Ada of Bern."), (9, &said.to_uppercase())] {
         home.ingest(&[], &format!("{}\n", line(n, "user", more)));
         commit();
@@ -387,7 +387,7 @@ fn each_version_that_was_forgotten_stays_out(home: Home) {
         }
         other.check();
     }
-    // What returns is forgotten no more; the others are.
+    // The returned message is forgotten no more; the others are.
     home.run("rsv-import", &["--allow-return"], gone).ok();
     assert_eq!(stored(&home, "document"), [SAID]);
     home.check();

@@ -29,7 +29,7 @@ fn secret(n: usize) -> String {
     format!("secret{n}secret")
 }
 
-/// What is left of a message in the files of a store: its text, its folded words, its vector.
+/// The traces of a message in the files of a store: its text, its folded words, its vector.
 fn leftovers(home: &Home, n: usize) -> Vec<String> {
     let directory = home.store().parent().unwrap().to_owned();
     let message = &lines_of(&line(n))[0];

@@ -62,7 +62,7 @@ fn vector(message: usize) -> Vec<f32> {
 
 type Tombstones = BTreeMap<String, (i64, TombstoneState)>;
 
-/// What a store holds, by the model: the variant of each message, and tombstones by id.
+/// The contents of a store, by the model: the variant of each message, and tombstones by id.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Holdings {
     present: BTreeMap<usize, usize>,
@@ -118,7 +118,7 @@ struct Replica {
     home: Home,
     store: Box<dyn Store>,
     holdings: Holdings,
-    /// What rsv-forget has printed, with the messages in it.
+    /// The output of rsv-forget, with the messages in it.
     forgotten: Vec<(String, Holdings)>,
 }
 

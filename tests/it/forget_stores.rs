@@ -1,4 +1,4 @@
-//! What every store does with tombstones: each scenario runs on every backend, and all must end with the same outcomes
+//! Tombstones in every store: each scenario runs on every backend, and all must end with the same outcomes
 //! and the same content.
 
 use crate::neo4j::RESERVOIRS;
@@ -155,7 +155,7 @@ fn forgotten_records_are_kept_out_by_id_and_by_content(home: Home) {
         };
         let kept_out = stored(&[&owl, &copy, &with_members, &diary]);
         assert_eq!(write(store, &kept_out), vec![WriteOutcome::KeptOut; 4]);
-        // So is what says the same in another form. Whatever differs in scope, time or words is another message.
+        // So is what says the same in another form. A message that differs in scope, time or words is another one.
         let louder = StoredRecord { id: "louder".into(), text: " AN  OWL\n".into(), ..owl.clone() };
         assert_eq!(write_one(store, Record::Stored(louder)), WriteOutcome::KeptOut);
         let later = StoredRecord { id: "later".into(), timestamp: 1001, ..owl.clone() };
@@ -316,7 +316,7 @@ fn vectors_and_links_of_what_was_forgotten_are_kept_out(home: Home) {
             WriteOutcome::New,
         ];
         assert_eq!(write(store, &batch), wanted);
-        // What returns brings them back.
+        // A record that returns brings them back.
         let batch = [vec![Record::Stored(owl.clone())], batch[..3].to_vec()].concat();
         assert_eq!(write(store, &batch), vec![kept_out; 4]);
         assert_eq!(write_back(store, &batch, 6000), vec![WriteOutcome::New; 4]);
@@ -363,7 +363,7 @@ fn accounts_do_not_show_parts_that_name_what_was_forgotten(home: Home) {
         store.forget(&["owl"], 5000).unwrap();
         let left = account("diary", 3000, &["cat", "gone"], &[]);
         assert_eq!(seen(store), vec![left.clone(); 4]);
-        // What is stored has all of them: an older line changes nothing.
+        // The stored record has all of them: an older line changes nothing.
         assert_eq!(write(store, &stored(&[&left])), [WriteOutcome::Same("diary".into())]);
         assert_eq!(write_back(store, &stored(&[&owl]), 6000), [WriteOutcome::New]);
         assert_eq!(seen(store), vec![whole.clone(); 4]);

@@ -166,7 +166,7 @@ fn every_client_gets_its_configuration_and_keeps_its_own() {
             (entry, home.read(file).contains("// one") && home.read(file).contains("\"x\": 1, // last")),
             (1, true)
         );
-        // What is something else stays as it is.
+        // Other entries stay as they are.
         for strange in ["[1]", "{\"KEY\": 1}", "{\"KEY\": {", "{} {}", "{\"a\": [}]"] {
             let strange = strange.replace("KEY", key);
             home.write(file, &strange);

@@ -194,7 +194,7 @@ fn sessions_of_opencode() {
     assert!(is_linked(&home, "\"When do owls hunt?\"", "Owls hunt at night."));
     let answer = &messages(&home)[1];
     assert_eq!((&answer["model"], &answer["title"]), (&"gpt-5".into(), &"Owls hunt at night.".into()));
-    // What `opencode export` prints is the same.
+    // The output of `opencode export` is the same.
     let first = home.export();
     import(&home, "opencode.json", &[]);
     assert_eq!(home.export(), first);
@@ -280,7 +280,7 @@ fn tables_with_any_column_names() {
     );
     let bad = home.run("rsv-import", &[], "role,content,timestamp\nuser,owl\nuser,owl,1760000000\n");
     assert_eq!(bad.stderr, "rsv-import: error: <stdin>:2: has 2 cells, but the first line 3\n");
-    // What rsv-export writes comes back.
+    // The output of rsv-export comes back.
     let other = Home::new();
     other.run("rsv-import", &[], home.run("rsv-export", &["--format", "csv"], "").ok()).ok();
     let essence = |home: &Home| -> Vec<Value> {

@@ -28,7 +28,7 @@ fn sessions(home: &Home) {
     }
 }
 
-/// What was said where and when, without the ids that an import makes.
+/// The messages with their scopes and times, without the ids that an import makes.
 fn said(home: &Home) -> BTreeSet<String> {
     let without_ids = |mut message: Value| {
         message.as_object_mut().unwrap().retain(|name, _| name != "id");
@@ -102,7 +102,7 @@ fn a_watch_that_is_killed_reads_on_when_it_is_started_again() {
     }
     for kill in (0..kills).rev() {
         let watching = Watching::begin(&home, &["--quiet", "sessions"]);
-        // What a program writes, and not always to the end of a line.
+        // The program's output, not always up to the end of a line.
         let begin = Instant::now();
         let end = whole.mul_f64(dice.below(1000) as f64 / 900.0);
         while begin.elapsed() < end {
@@ -152,7 +152,7 @@ fn an_export_that_is_killed_leaves_all_or_nothing_under_its_name() {
         for _ in 0..kills {
             let _ = if format == "md" { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
             kill(&home, "rsv-export", &words, whole, &mut dice);
-            // What is under the name is whole, or there is nothing in it.
+            // The file under the name is whole or empty.
             let is_there = path.exists() && (format == "sqlite" || !names(&path).is_empty());
             if !is_there {
                 home.run("rsv-export", &words, "").ok();
@@ -166,7 +166,7 @@ fn an_export_that_is_killed_leaves_all_or_nothing_under_its_name() {
                 assert_eq!(text.matches("word3x").count(), ENTRIES);
             }
         }
-        // What a killed one left is taken over, and goes with the next that is whole.
+        // The next export takes over the remains of a killed one, and removes them once it is whole.
         let _ = if format == "md" { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
         let left = home.path(&format!("{}.rsv-part", name.replace('/', "/.")));
         std::fs::create_dir_all(&left).unwrap();

@@ -45,7 +45,7 @@ fn qwen_code_0_24_4() {
     assert_eq!(tools[0]["content"], r#"{"output":"notes.txt"}"#);
 }
 
-/// Keeps: What a user took back is not stored, nor what the program says in the role of the user.
+/// Keeps: Neither retracted messages nor the program's own in the role of the user are stored.
 #[test]
 fn qwen_code_rewinds() {
     let entry = |id: &str, parent: &str, rest: &str| {

@@ -92,7 +92,7 @@ fn sessions_are_stored_as_they_are_written(home: Home) {
     let mut file = File::options().append(true).open(&path).unwrap();
     file.write_all(format!("{{\"type\": \"user\", owl}}\n{}", entry(4, "A third owl")).as_bytes()).unwrap();
     watching.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat"]);
-    // What was written before the end is stored at the end.
+    // Lines written before the end are stored at the end.
     file.write_all(entry(6, "The last").as_bytes()).unwrap();
     drop(file);
     let ran = watching.end();

@@ -40,7 +40,7 @@ fn queued(number: usize, attachment: Value) -> Value {
     entry(number, "attachment", json!({"attachment": attachment}))
 }
 
-/// Keeps: What people said to Claude Code is imported, and only that.
+/// Keeps: The words of people to Claude Code are imported, and nothing else.
 #[test]
 fn prompts_of_claude_code() {
     let queue = json!({"type": "queue-operation", "operation": "enqueue", "sessionId": "s1",
@@ -131,7 +131,7 @@ fn codex_message(second: usize, role: &str, texts: &[&str]) -> Value {
     codex(second, "response_item", json!({"type": "message", "role": role, "content": content}))
 }
 
-/// Keeps: What people said to Codex is imported, and only that.
+/// Keeps: The words of people to Codex are imported, and nothing else.
 #[test]
 fn prompts_of_codex() {
     let pasted = "<turn_aborted>\nWhat does this mean?\n</turn_aborted>";
@@ -185,7 +185,7 @@ fn prompts_of_codex() {
     assert_eq!(heard, wanted);
 }
 
-/// Keeps: What was taken back, or written again, in a session of Gemini CLI is imported as it is shown.
+/// Keeps: Messages that were retracted or rewritten in a session of Gemini CLI are imported as shown.
 #[test]
 fn messages_of_gemini_that_are_written_again() {
     let time = "2026-09-01T10:00:01.000Z";
@@ -364,7 +364,7 @@ fn times_in_any_unit() {
         home.run("rsv-import", &["-q"], table).ok();
         assert_eq!(messages(&home)[0]["created_at"], "2025-08-24T01:46:40.000Z", "{time}");
         assert_eq!(said(&home), ["user: Hello, owl"]);
-        // Whatever the other columns are.
+        // The other columns do not matter.
         for column in ["timestamp", "created_at"] {
             let home = Home::new();
             let table = format!("{column};role;content;trace_id\n{};user;Hello;t1\n", time.trim_matches('"'));

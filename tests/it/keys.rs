@@ -37,7 +37,7 @@ impl Providers {
         })
     }
 
-    /// What has reached the provider of a model: its key, `-` without one, and no other provider anything.
+    /// The key that reached the provider of a model, `-` if none; nothing reached another provider.
     fn reached(&self, model: &str, before: usize) -> String {
         let seen: usize = self.all.iter().map(|(_, fake)| fake.seen().len()).sum();
         let (_, fake) = self.all.iter().find(|(other, _)| *other == model).unwrap();

@@ -561,7 +561,7 @@ fn a_search_links_the_newest_messages_and_leaves_the_rest(home: Home) {
     let linked: BTreeSet<String> = degrees(&home).into_keys().collect();
     assert_eq!(linked, (37..100).map(name).chain(["other".to_owned()]).collect());
     assert_eq!(ends(&home).len(), 64 * 63 / 2);
-    // What comes later is linked with these, and then what came before.
+    // Later messages are linked with these, and then the earlier ones.
     import(&home, &line("new", "i", 100, &at(1.0)));
     search();
     assert_eq!(ends(&home).len(), 102 * 101 / 2);

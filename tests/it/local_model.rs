@@ -98,7 +98,7 @@ fn a_small_model_distils_and_merges() {
     let distilled = home.run("rsv-distill", &["--model", "gemma"], sessions());
     assert_eq!(distilled.status, 0, "{distilled}");
     obeys_schema(&distilled);
-    // What the rule makes has other titles.
+    // Memories made by rule have other titles.
     let titles: Vec<String> =
         lines_of(&distilled.stdout).iter().map(|memory| text(&memory["title"])).collect();
     let by_rule = ["Success: ", "Anti-pattern: "];

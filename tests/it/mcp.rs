@@ -331,7 +331,7 @@ fn every_tool_does_the_same_on_every_store(home: Home) {
     }
 }
 
-/// What the tools answer, without what is measured.
+/// The answers of the tools, without measured values.
 fn answers_of_every_tool(home: Home) -> Vec<Value> {
     let home = fill(home);
     let mut client = Client::start(&home, &["-p", "owls", "--allow-forget"]);
@@ -439,7 +439,7 @@ fn memories_that_are_shown_count_as_used() {
     assert_eq!(uses().iter().sum::<i64>(), 1);
     client.call("recall", json!({"query": "owls", "kinds": ["memory"]}));
     assert_eq!(uses().iter().sum::<i64>(), 3);
-    // What was asked for and did not fit was not shown.
+    // A requested record that did not fit was not shown.
     let mut short = Client::start(&home, &["-p", "owls", "--max-tokens", "100"]);
     let found = short.call("recall", json!({"query": "owls", "kinds": ["memory"]}));
     assert_eq!(uses().iter().sum::<i64>(), 3 + found["count"].as_i64().unwrap());
@@ -519,7 +519,7 @@ fn errors_are_answers_with_hints_and_the_session_goes_on() {
         let told = client.refused(tool, arguments);
         assert!(told.starts_with(wanted), "{tool}: {told}");
     }
-    // What is no call of a tool is an error of the protocol.
+    // A request that is no call of a tool is an error of the protocol.
     for (method, params) in [
         ("tools/call", json!({"name": "forget", "arguments": {"ids": ["x"]}})),
         ("tools/call", json!({"name": "nothing"})),

@@ -88,7 +88,7 @@ fn a_batch_is_answered_by_one_array() {
             wanted.iter().map(|(id, code)| ((*id).to_owned(), (*code).to_owned())).collect();
         assert_eq!(by_id(&array), wanted, "{batch}");
     }
-    // What needs no answer gets none, and an empty batch is no batch.
+    // A notification gets no answer, and an empty batch is no batch.
     for quiet in [json!([note, note]).to_string(), "[{\"jsonrpc\":".to_owned()] {
         assert_eq!(answers(&mut client, &quiet), Vec::<Value>::new());
     }

@@ -21,7 +21,7 @@ fn server() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_rsv-config")).with_file_name("rsv-mcp")
 }
 
-/// What a client prints step by step, whatever its language.
+/// The output of a client step by step, the same in every language.
 fn steps() -> Vec<Value> {
     let uri = "viking://resources/notes";
     let mut tools: Vec<&str> = crate::mcp::TOOLS.to_vec();

@@ -12,7 +12,7 @@ fn three_projects(home: &Home) {
     }
 }
 
-/// What all tools can be asked for without knowing more than names and ids, with what they find it by.
+/// A call of every tool that needs no more than names and ids, with the words that it is found by.
 fn calls(id: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("recall", json!({"query": "owl", "by": "keyword"})),

@@ -60,7 +60,7 @@ fn a_call_that_is_cancelled_gets_no_answer() {
             (&json!("notifications/progress"), &json!(7))
         );
     }
-    // What is unknown can be cancelled too.
+    // An unknown request can be cancelled too.
     client.notify("notifications/cancelled", json!({"requestId": 4711}));
     client.request("ping", json!({}));
     assert_eq!(client.end().0.code(), Some(0));

@@ -6,7 +6,7 @@ use rsv::chat::fence;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What only another partition, or another instance, has.
+/// Words that only another partition, or another instance, has.
 pub(crate) const SECRET: &str = "xyzzy";
 
 /// A store with the same in two partitions, but for the secret.
@@ -223,7 +223,7 @@ fn stored_text_cannot_leave_its_fence() {
     let home = Home::new();
     let mut lines = String::new();
     for (at, evil) in texts.iter().enumerate() {
-        // What a client stores is cleared of fences; what another program brings is as it is.
+        // A client's text is cleared of fences; an imported one stays as it is.
         for line in [
             json!({"role": "user", "content": format!("owl {evil}"), "trace_id": evil, "timestamp": at}),
             json!({"id": format!("{evil}{at}"), "title": format!("owl {evil}"), "content": format!("owl {evil}"), "outcome": "failure",

@@ -231,7 +231,7 @@ fn stores_that_exchange_exports_agree(home: Home) {
     other.run("rsv-import", &[], one).ok();
     home.run("rsv-import", &[], two).ok();
     assert_eq!(home.export(), other.export());
-    // What either store counted is there once: two uses in one, one in the other, on one day.
+    // The uses that either store counted are there once: two uses in one, one in the other, on one day.
     assert_eq!(memories(&home, "p")["m"]["usage_count"], json!(3));
     let found = lines_of(&home.run("rsv-view", &["-p", "p", "--of", "m"], "").ok());
     assert_eq!(found.len(), 4, "{found:?}");

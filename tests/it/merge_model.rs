@@ -97,7 +97,7 @@ fn the_request_has_the_sources_as_data() {
     assert_eq!(schema["required"], json!(["title", "content", "tags", "source_attribution"]));
 }
 
-/// Keeps: What a model says of memories is checked.
+/// Keeps: A model's answer about memories is checked.
 #[test]
 fn after_any_other_answer_the_cluster_is_left_and_the_others_go_on() {
     let with = |member: &str, value: Value| {
@@ -190,7 +190,7 @@ fn no_words_of_a_source_leave_their_fence_and_no_answer_changes_what_it_is_about
         let data = fenced(&emitted(&members)[0], "sources");
         assert_eq!(data.len(), members.len());
         assert!(data.iter().all(|source| source["outcome"] == "success"));
-        // Whatever a model was led to say, the memory stays in its partition, and replaces its sources only.
+        // Even if a model is misled, the memory stays in its partition, and replaces its sources only.
         let mut led = answer();
         led["partition"] = json!("elsewhere");
         led["source_ids"] = json!(["another"]);

@@ -1,4 +1,4 @@
-//! What rsv-proxy says of its own state: `GET /metrics`, `GET /health`, and the log.
+//! The reports of rsv-proxy on its own state: `GET /metrics`, `GET /health`, and the log.
 
 use crate::chat::{now, provider, say, saying, says};
 use crate::chat_uploads::upload;

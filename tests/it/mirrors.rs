@@ -262,7 +262,7 @@ fn a_tree_without_a_document_in_its_partition_takes_nothing_away(home: Home) {
             &[],
             "no document of the tree viking://resources/notes is in the partition default",
         ),
-        // What is kept is the store's only in another partition.
+        // The kept nodes are the store's only in another partition.
         (without(&kept, "document"), &["-p", "empty"], "is in the partition empty"),
     ] {
         let ran = home.run("rsv-ingest", &[words, &["--mirror"]].concat(), &lines);

@@ -172,7 +172,7 @@ fn installed(home: &Home) -> Vec<String> {
     names.filter(|name| name != ".lock").collect()
 }
 
-/// What a fetch without a name says.
+/// The message of a fetch without a name.
 fn fetched(home: &Home, from: &Path) -> String {
     home.run("rsv-embed", &["--fetch", "--from", from.to_str().unwrap()], "").stderr
 }

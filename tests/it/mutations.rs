@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// What parsers stumble over.
+/// Bytes that parsers stumble over.
 const PARTS: [&[u8]; 28] = [
     b"\0",
     b"\xff",
@@ -101,7 +101,7 @@ fn unreliable(seed: u64) -> String {
 fn misbehave(mut stream: TcpStream, dice: &mut Dice) -> std::io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut piece = [0; 1 << 16];
-    // What is left unread makes of the end a reset.
+    // Unread bytes turn the end of a connection into a reset.
     if dice.below(6) > 0 {
         let _ = stream.read(&mut piece)?;
     }
@@ -244,7 +244,7 @@ fn the_proxy_answers_changed_requests_and_serves_on() {
         let path = paths[dice.below(paths.len())];
         if dice.below(2) == 0 {
             let answer = send(&proxy, &mutate(&post(path, "", REQUEST), dice), true);
-            // What is no request, or no whole one, may get none.
+            // A malformed or incomplete request may get no answer.
             assert!(
                 answer.is_empty() || answer.starts_with(b"HTTP/1."),
                 "{}",

@@ -67,7 +67,7 @@ fn a_message_that_a_later_one_changes_is_shown_with_it(home: Home) {
 }
 
 on_each_store!(what_the_rule_finds_is_followed_to_the_newest_within_a_partition);
-/// Keeps: What supersedes a message is followed to its newest correction, and never leads into another partition.
+/// Keeps: A superseded message leads to its newest correction, and never into another partition.
 fn what_the_rule_finds_is_followed_to_the_newest_within_a_partition(home: Home) {
     let elsewhere = said("m9", 9, "user", "We moved the gateway to port 5000, the firewall is open.");
     let home = furnished(

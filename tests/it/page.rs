@@ -351,7 +351,7 @@ fn the_cookie_of_a_login_opens_the_pages_alone() {
         let kept = proxy.whole(&form("/memory/login", SAME_ORIGIN, &format!("token={TOKEN}&to={to}")));
         assert!(kept.contains("location: /memory\r\n"), "{to}: {kept}");
     }
-    // Whoever posted without a login comes to a page that can be opened.
+    // A post without a login leads to a page that can be opened.
     let lost = proxy.whole(&form("/memory/logout", SAME_ORIGIN, ""));
     assert!(lost.starts_with("HTTP/1.1 401") && lost.contains("name=\"to\" value=\"\""), "{lost}");
     let again = proxy.whole(&asked("GET", "/memory/login", HTML));

@@ -40,7 +40,7 @@ fn long_output_waits_in_less_and_leaves_the_terminal_as_it_was() {
             assert_eq!(home.read("before"), home.read("after"), "{tool}");
         }
     }
-    // What fits on the screen needs no key, and what there is none of no pager.
+    // Output that fits on the screen needs no key, and empty output needs no pager.
     for (line, wanted) in [("rsv-view 1", "owl 299."), ("rsv-view -p none; PAGER=false rsv-view -p none", "")]
     {
         let (seen, status) = Terminal::run(&home, 80, &format!("unset PAGER; {line}")).unwrap().end();

@@ -85,7 +85,7 @@ fn an_unreadable_directory_is_named_and_keeps_its_nodes() {
     assert_eq!(named, ["/closed", "/secret.md"], "{said}");
     assert_eq!(uris(&nodes), ["/a.md", "/z.md", ""], "{said}");
     assert!(said.contains("cannot read d/closed: permission denied\n"), "{said}");
-    // What is known of them stays what the directory is made of, so that it does not change.
+    // The known nodes stay the children of the directory, so that it does not change.
     let (said, named, nodes) =
         unread(run_as_nobody(&home, &["d", TO[0], TO[1], "--known", "known"]).unwrap());
     // A file of the same size and time is not even opened.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// What is said of each topic: a question and its answer.
+/// The messages about each topic: a question and its answer.
 const TOPICS: [(&str, [[&str; 2]; 4]); 3] = [
     (
         "garden",

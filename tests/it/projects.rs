@@ -97,7 +97,7 @@ fn tools_take_the_partition_of_the_working_directory_if_they_are_told(home: Home
     assert_eq!(contents("b/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A snowy owl."]);
     assert_eq!(contents("b/owls", "rsv-export", &["--scope", "auto"]), ["A snowy owl."]);
     assert_eq!(contents("b/owls", "rsv-view", &["-p", "owls"]), ["A barn owl."]);
-    // What is imported for the same directory is in the same partition.
+    // Imports of the same directory are in the same partition.
     let root = std::fs::canonicalize(home.path("b/owls")).unwrap();
     assert!(partition(&home, &root).starts_with("owls-"));
     // The setting is for where no partition is named, and for tools that are not for the whole store.

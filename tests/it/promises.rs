@@ -1,4 +1,4 @@
-//! What the documents of other systems promise their users, each promise in our own words with commands and what they
+//! The promises of other systems' documents to their users, each in our own words with commands and what they
 //! print. A file of `promises/` has those of one system, as rows:
 //!
 //!     ## Text says what is promised.

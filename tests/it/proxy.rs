@@ -17,7 +17,7 @@ pub(crate) const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion",
 pub(crate) struct Proxy {
     child: Child,
     port: u16,
-    /// What it said before it listened, and nobody has read.
+    /// Its messages before it listened, which nobody has read.
     before: VecDeque<String>,
     stderr: BufReader<ChildStderr>,
 }
@@ -160,7 +160,7 @@ impl Proxy {
         peak.map_or(0, |kib| kib.trim_end_matches(" kB").parse::<usize>().unwrap() * 1024)
     }
 
-    /// What the system tells of it, where it does: the line of proc(5) that begins so.
+    /// The line of proc(5) with this beginning, where the system has one.
     pub(crate) fn status(&self, name: &str) -> Option<String> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
@@ -419,7 +419,7 @@ fn with_selective_recall_too_the_pipe_and_the_proxy_give_the_same_bytes() {
         assert_eq!(chat(&by_proxy), sent, "enrich.selective = {selective}");
         let stored = |home: &Home| home.run("rsv-view", &["--accounts"], "").ok();
         assert_eq!(stored(&proxied), stored(&pipe));
-        // What a provider caches stays as it was.
+        // The part that a provider caches stays the same.
         assert!(sent.starts_with(&format!("{before}<rsv-memory>")), "{sent}");
         assert!(sent.contains("140 euros a night"), "{sent}");
         sent

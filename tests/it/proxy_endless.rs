@@ -19,7 +19,7 @@ const FILE: &str = "--XX\r\nContent-Disposition: form-data; name=\"file\"; filen
 const FIELD: &str = "--XX\r\nContent-Disposition: form-data; name=\"user_id\"\r\n\r\n";
 const NAME: &str = "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"";
 
-/// What has no end, in a form: what comes before, what is repeated, the status of the answer, and some of its words.
+/// Endless parts of a form: the beginning, the part that repeats, the status of the answer, some of its words.
 const FORMS: [(&str, &str, &str, u16, &str); 12] = [
     ("a line of a header", "--XX\r\nX: ", "y", 400, "a header of the form"),
     ("lines of a header", "--XX\r\n", "X: y\r\n", 400, "a header of the form"),

@@ -4,7 +4,7 @@
 use crate::support::{Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};
 
-/// What users said in a few words.
+/// Short messages of users.
 const FACTS: [&str; 6] = [
     "My landlord has raised the rent to 940 euros since March. Is that allowed?",
     "I bake the rye bread in the blue pot now, 50 minutes with the lid on.",

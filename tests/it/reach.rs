@@ -236,7 +236,7 @@ fn codex_session(content: &str) -> String {
     format!("{meta}\n{said}\n")
 }
 
-/// Keeps: What was imported is recalled.
+/// Keeps: Imported messages are recalled.
 #[test]
 fn imported_sessions_are_recalled_by_every_way_to_ask() {
     let provider = provider();

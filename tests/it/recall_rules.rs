@@ -109,7 +109,7 @@ fn a_message_that_is_never_recalled_is_still_found(home: Home) {
         let block = home.run(tool, &[&["-p", "garden", "--format", "block"], words].concat(), "").ok();
         assert!(!block.contains(WALL) && block.contains(WATER), "{block}");
     }
-    // What the client sends stays.
+    // The client's own text stays.
     let line = enriched(&home, &["-p", "garden"], WALL);
     assert!(prompt(&line).ends_with(WALL), "{line}");
     signal(&home, &["--auto", "m1"]);
@@ -277,7 +277,7 @@ fn ids_are_short_or_whole_and_an_unknown_one_is_named(home: Home) {
     let told = home.run("rsv-signal", &["--always", short, "--format", "text"], "").ok();
     assert!(told.starts_with(&format!("always {short} ")), "{told}");
     assert_eq!(rules(&home).last(), Some(&("m1".into(), "always".into())));
-    // What holds already is not stored again.
+    // A rule that holds already is not stored again.
     signal(&home, &["--always", "m1", "m1"]);
     signal(&home, &["--auto", "m2"]);
     assert_eq!(rules(&home).len(), 2);

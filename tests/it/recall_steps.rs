@@ -76,7 +76,7 @@ fn a_pipe_asks_a_failing_server_once_and_finds_by_words() {
     }
     let (_, account, said) = enrich(&home);
     assert_eq!((&account["missing"], &*said), (&Value::Null, ""), "{account}");
-    // What had no vector got one.
+    // The message without a vector got one.
     assert_eq!(server.seen().len(), 3);
     assert_eq!(std::fs::read_dir(home.path(".cache/rsv")).unwrap().count(), 0);
 }

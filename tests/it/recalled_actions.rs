@@ -150,7 +150,7 @@ fn recalled_actions_take_a_tenth_of_the_room_and_none_that_the_request_holds() {
 }
 
 on_each_store!(what_a_client_keeps_from_an_earlier_recall_is_not_recalled_again);
-/// Keeps: What a hook or a tool recalled earlier in a session is not recalled again while the client keeps it.
+/// Keeps: Text that a hook or a tool recalled is not recalled again while the client keeps it.
 fn what_a_client_keeps_from_an_earlier_recall_is_not_recalled_again(home: Home) {
     let said = ["The barn owls nest in the \"old mill\" of Évora.", "Barn owls hunt at dusk,\nby ear."];
     for (said, at) in said.iter().zip(1000..) {
@@ -248,7 +248,7 @@ fn calls_that_a_request_holds_are_not_recalled_in_any_api() {
 }
 
 on_each_store!(an_action_that_a_client_keeps_is_not_recalled_again);
-/// Keeps: What a hook recalled of actions is not recalled again while the client keeps it, and the account says so.
+/// Keeps: Actions that a hook recalled are not recalled again while the client keeps them, and the account says so.
 fn an_action_that_a_client_keeps_is_not_recalled_again(home: Home) {
     home.run("rsv-import", &["-q"], sessions()).ok();
     let hook = home.run("rsv-search", &["-p", "shop", "--file", "keys.rs", "--format", "block"], "").ok();

@@ -80,7 +80,7 @@ fn a_secret_is_replaced_wherever_it_stands() {
     let (_, key) = secrets().remove(4);
     let stored = home.run("rsv-ingest", &["-q", &format!("我的密钥{key}和é")], "").ok();
     assert_eq!(text(&lines_of(&stored)[0]["content"]), "我的密钥[redacted:openrouter-api-key]和é");
-    // What stands before a secret tells some.
+    // The text before a secret reveals some.
     for (said, wanted) in [
         (format!("Authorization: Bearer {}", token(30, 30)), "Authorization: Bearer [redacted:bearer-token]"),
         (format!("MISTRAL_API_KEY={}", token(31, 32)), "MISTRAL_API_KEY=[redacted:secret]"),
@@ -91,7 +91,7 @@ fn a_secret_is_replaced_wherever_it_stands() {
     ] {
         let stored = home.run("rsv-ingest", &["-q", &said], "").ok();
         assert_eq!(text(&lines_of(&stored)[0]["content"]), wanted);
-        // What is redacted has no secret any more.
+        // A redacted text has no secret any more.
         let again = home.run("rsv-ingest", &[wanted], "").ok();
         assert_eq!(text(&lines_of(&again)[0]["content"]), wanted);
     }

@@ -72,7 +72,7 @@ fn contents(home: &Home) -> Vec<String> {
     home.contents("rsv-view", &["-p", "p"])
 }
 
-/// What a run says of what was redacted.
+/// The report of a run about its redactions.
 fn told(ran: &Ran) -> Vec<&str> {
     ran.stderr.lines().filter(|line| line.contains("redacted")).collect()
 }
@@ -324,7 +324,7 @@ fn addresses_sources_and_names_of_members_are_redacted_and_ids_follow(home: Home
     assert_eq!(home.export(), there);
     ingest(&tree(MARK));
     assert_eq!(home.export(), there);
-    // What a part of the tree keeps is named by its address.
+    // A secret in a part of the tree is named by its address.
     let kept = json!({"kind": "tree", "uri": format!("viking://resources/tree/{key}"), "nodes": 2, "complete": true,
         "kept": [format!("viking://resources/tree/{key}"), format!("viking://resources/tree/{key}/b")]});
     let ran = ingest(&format!("{kept}\n"));

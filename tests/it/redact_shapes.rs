@@ -8,7 +8,7 @@ use serde_json::json;
 const SHAPES: &str = include_str!("secrets/shapes.txt");
 const LOOKALIKES: &str = include_str!("secrets/lookalikes.txt");
 
-/// What a secret that is known by itself stands between.
+/// The surroundings of a secret that is known by itself.
 const AROUND: [(&str, &str); 8] = [
     ("", ""),
     ("My key is ", ", keep it."),
@@ -109,7 +109,7 @@ fn letters(class: &str, length: usize, dice: &mut Dice) -> String {
     }
 }
 
-/// What is stored of texts.
+/// The stored form of texts.
 fn stored(texts: &[&str]) -> Vec<String> {
     let line = |text: &&str| format!("{}\n", json!({"role": "user", "content": text}));
     let ran = redacting().run("rsv-ingest", &["-q"], texts.iter().map(line).collect::<String>());
@@ -161,7 +161,7 @@ fn what_only_looks_like_a_secret_of_a_documented_shape_stays() {
     });
 }
 
-/// What secrets begin with, and a quote or a name may leave open.
+/// The beginnings of secrets, which a quote or a name may leave open.
 const OPENINGS: [&str; 18] = [
     "-----BEGIN PRIVATE KEY-----",
     "-----BEGIN ",

@@ -91,7 +91,7 @@ fn everything() -> Vec<Value> {
     lines
 }
 
-/// What is forgotten of it.
+/// Its tombstones.
 const FORGOTTEN: [&str; 3] = ["gone", "y2", "viking://resources/notes/hidden"];
 
 /// Fills a store, makes synapses, and forgets.
@@ -226,7 +226,7 @@ fn all_of_a_partition_follows_its_name(home: Home) {
 }
 
 on_each_store!(what_was_forgotten_stays_out_under_the_new_name);
-/// Keeps: What was forgotten stays out after its partition was renamed, also twice, and in the stores that import it.
+/// Keeps: Forgotten records stay out after their partition is renamed, even twice, and in stores that import it.
 fn what_was_forgotten_stays_out_under_the_new_name(home: Home) {
     let under = |name: &str, lines: Vec<Value>| -> Vec<Value> {
         let text = joined(&lines).replace("\"old\"", &format!("\"{name}\""));

@@ -34,7 +34,7 @@ fn fill(home: &Home) {
     home.run("rsv-signal", &["-q", "-p", "p", "--used", "y1"], "").ok();
 }
 
-/// What a store answers: to searches by words and by vector, of what waits, and of the sums.
+/// The answers of a store: to searches by words and by vector, on pending records, and on the sums.
 fn answers(home: &Home) -> Vec<String> {
     let search = |words: &[&str]| home.run("rsv-search", &[&["-p", "p"], words].concat(), "").stdout;
     let mut store = home.open();
@@ -67,7 +67,7 @@ fn assert_repaired(home: &Home, broken: &str, exported: &str, answered: &[String
     home.check();
 }
 
-/// Keeps: What is derived can be rebuilt.
+/// Keeps: All derived data can be rebuilt.
 #[test]
 fn every_table_that_is_derived_is_made_anew() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! What clients of Messages and Responses ask for, before a provider that has only chat completions: each row comes over,
+//! Requests of clients of Messages and Responses, before a provider that has only chat completions: each row comes over,
 //! or is refused by name.
 
 use crate::fake::{Answer, Fake};
@@ -103,7 +103,7 @@ fn said(content: Value) -> Value {
     json!({"messages": [{"role": "user", "content": content}]})
 }
 
-/// What comes over: the API, the members of the request, those of the request for chat completions; null stands for none.
+/// Requests that are translated: the API, their members, those of the request for chat completions; null is none.
 fn translated() -> Vec<(&'static str, Value, Value)> {
     let tools = json!([{"name": "look", "input_schema": {"type": "object"}, "strict": true}]);
     let functions =
@@ -221,7 +221,7 @@ fn translated() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// What is refused: the API, the members of the request, and how they are named.
+/// Requests that are refused: the API, their members, and how these are named.
 fn refused() -> Vec<(&'static str, Value, &'static str)> {
     let own = json!([{"type": "web_search_20250305", "name": "web_search"}]);
     let searched = json!({"messages": [
@@ -301,7 +301,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// Keeps: What the client asks comes over, or is refused.
+/// Keeps: A client's request is translated whole, or refused.
 #[test]
 fn what_chat_completions_can_say_comes_over() {
     let provider = provider();
@@ -321,7 +321,7 @@ fn what_chat_completions_can_say_comes_over() {
     }
 }
 
-/// Keeps: What the client asks comes over, or is refused.
+/// Keeps: A client's request is translated whole, or refused.
 #[test]
 fn what_chat_completions_cannot_say_is_refused_by_name() {
     let provider = provider();

@@ -214,7 +214,7 @@ fn messages_hold_the_vectors_of_one_model_once_a_graph_is_taken_over(home: Home)
     assert_eq!(lengths(&home), ["3", "3", "0"]);
     assert_eq!(similar(&home, "p", &[1.0, 0.1, 0.0]), ["p 1", "p 2"]);
     home.check();
-    // What comes later has them at once: a message with its vector, a vector alone, another vector in place of one.
+    // Later records have them at once: a message with its vector, a vector alone, another vector in place of one.
     home.run("rsv-import", &["-q"], line("p", 4, ("a", &[0.6, 0.8, 0.0]))).ok();
     let embedding = serde_json::json!({"kind": "embedding", "of": "p3", "model": "a", "vector": far});
     let third = lines_of(&home.run("rsv-view", &["-p", "p", "9"], "").ok())[2]["id"].clone();
@@ -245,7 +245,7 @@ fn messages_hold_the_vectors_of_one_model_once_a_graph_is_taken_over(home: Home)
     assert_eq!(lengths(&home)[..4], ["3"; 4]);
     home.run("rsv-forget", &["-q", "--everything", "-p", "r"], "").ok();
 
-    // What is forgotten is found no more.
+    // A forgotten message is found no more.
     home.run("rsv-forget", &["-q", "--all", "p4"], "").ok();
     assert_eq!(similar(&home, "p", &[0.6, 0.8, 0.0])[0], "p 2");
 

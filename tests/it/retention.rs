@@ -52,7 +52,7 @@ fn what_is_older_than_its_partition_keeps_it_goes(home: Home) {
     assert_eq!(ids(&lines), ["old-home"]);
     assert_eq!(left(), ["aged-home", "edge-work", "learnt-work", "old-law"]);
     assert_eq!(home.run("rsv-forget", &["--expired"], "").status, 1, "nothing is left to remove");
-    // What was removed stays out.
+    // Removed records stay out.
     let said = home.run("rsv-import", &[], &lines).stderr;
     assert!(said.contains("1 record was forgotten and is kept out"), "{said}");
     assert_eq!(left(), ["aged-home", "edge-work", "learnt-work", "old-law"]);

@@ -60,7 +60,7 @@ pub(crate) fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
 }
 
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-/// Keeps: What a tool acknowledged survives a kill and a power cut.
+/// Keeps: Acknowledged records survive a kill and a power cut.
 #[test]
 fn acknowledged_records_survive_a_kill() {
     let home = Home::new().at("1000");
@@ -295,7 +295,7 @@ fn bad_json_is_refused_where_json_is_read() {
             // A request is passed on by rsv-ingest, which leaves what is in it alone.
             let bad = if tool == "rsv-ingest" { bad.replace("\"messages\"", "\"m\"") } else { bad.clone() };
             let stderr = home.run(tool, &[], format!("{good}\n{bad}\n{good}\n")).trouble();
-            // What is no object of any program is no file that rsv-import knows, and it names those that it does.
+            // A file with no object of any program is unknown to rsv-import, which names those that it knows.
             if stderr.contains("<stdin>: has no known format") {
                 assert!(tool == "rsv-import" && ["a list", "a word"].contains(&what), "{what}: {stderr}");
                 assert_eq!(stderr.lines().count(), 2, "{stderr}");

@@ -1,4 +1,4 @@
-//! What comes back of an export in each format: what the table of rsv-export(1) says.
+//! Each format of an export brings back the members that the table of rsv-export(1) names.
 
 use crate::docs::read;
 use crate::support::{Home, lines_of, on_each_store};
@@ -55,7 +55,7 @@ fn table() -> Vec<(String, Vec<bool>)> {
 }
 
 on_each_store!(each_format_carries_what_the_table_says);
-/// Keeps: What each format carries is what its table says.
+/// Keeps: Each format carries the members that its table names.
 fn each_format_carries_what_the_table_says(home: Home) {
     home.run("rsv-ingest", &[], STORED.join("\n")).ok();
     let rows = table();

@@ -1,5 +1,5 @@
-//! What many tests need and none changes, made once in a run of the tests: by one process, or, as cargo-nextest runs
-//! them, by the first of many that asks.
+//! Fixtures that many tests need and none changes, made once in a run of the tests: by one process, or, with cargo-nextest,
+//! by the first of many that asks.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn lock_file(path: &Path) -> File {
     File::options().create(true).truncate(false).write(true).open(path).unwrap()
 }
 
-/// The directory of this run, which each of its processes holds as long as it lives. What earlier runs left goes.
+/// The directory of this run, which each of its processes holds as long as it lives. Those of earlier runs are removed.
 fn directory_of_the_run() -> &'static Path {
     static HELD: OnceLock<(PathBuf, File)> = OnceLock::new();
     let (run, _) = HELD.get_or_init(|| {

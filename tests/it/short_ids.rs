@@ -85,7 +85,7 @@ fn a_short_id_that_two_records_share_is_refused_with_both(home: Home) {
         assert!(refused.contains("Owls in the wall") && refused.contains("Moss on the wall"), "{refused}");
     }
     assert_eq!(home.export(), before);
-    // What is shown is longer, and names one.
+    // The shown id is longer, and names one record.
     let shown = home.run("rsv-view", &["-p", "garden", "--format", "text"], "").ok();
     for (id, content) in [(&one, "Owls in the wall"), (&other, "Moss on the wall")] {
         let line = shown.lines().find(|line| line.contains(content)).unwrap();
@@ -118,7 +118,7 @@ fn the_first_letters_of_an_instance_stand_for_it_where_it_is_read(home: Home) {
         "{refused}"
     );
     assert!(refused.contains("57440b5c-0000-4000-8000-000000000001; 57449999"), "{refused}");
-    // What is written goes where it is said, and no script removes another instance than it names.
+    // Records go to the scope that is named, and no script removes an instance that it does not name.
     home.ingest(&["-p", "chat", "-i", "57440"], "Radishes");
     assert_eq!(read("57440"), ["Radishes"]);
     let forgotten = home.run("rsv-forget", &["-p", "chat", "-i", "5744999", "--everything", "--yes"], "");

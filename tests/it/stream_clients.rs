@@ -1,4 +1,4 @@
-//! What clients take a streamed answer for, in every API, and providers that answer byte for byte.
+//! How clients read a streamed answer, in every API, and providers that answer byte for byte.
 
 use crate::fake::whole;
 use crate::proxy::{Proxy, post};
@@ -18,7 +18,7 @@ pub(crate) enum Client {
     Generate,
 }
 
-/// What a client takes an answer for.
+/// A client's reading of an answer.
 #[derive(PartialEq, Debug)]
 pub(crate) enum Seen {
     Whole,
@@ -53,7 +53,7 @@ impl Client {
         request.to_string()
     }
 
-    /// What it takes a streamed answer for. An answer that it cannot read, or that says both, fails the test.
+    /// Its reading of a streamed answer. An answer that it cannot read, or that says both, fails the test.
     pub(crate) fn seen(self, body: &str) -> Seen {
         let (error, is_whole) = match self {
             Chat => in_chunks(body),

@@ -1,5 +1,5 @@
-//! What is searched where no scope is named: on a terminal the partition of the project, else everything; in a pipe
-//! default/default. And what a person is told meanwhile.
+//! The scope of a search that names none: on a terminal the partition of the project, else everything; in a pipe
+//! default/default. The note that a person gets about it.
 
 use crate::fake::{Answer, Fake};
 use crate::support::{Home, lines_of, on_each_store, text};
@@ -40,7 +40,7 @@ fn on_a_terminal_the_project_is_searched_else_everything(home: Home) {
         ("shop", "rsv-search --here owl | cat", &project, &["barn"]),
         ("", "rsv-search --here owl | cat", everything, &["barn", "snowy", "tawny"]),
         ("shop", "rsv-search --format jsonl owl", &project.replace("owl", "--format jsonl owl"), &["barn"]),
-        // What is named holds, and is not told again.
+        // A named scope holds, and no note repeats it.
         ("shop", "rsv-search -p garden owl", "", &["snowy"]),
         ("shop", "rsv-search -i default owl", "", &["tawny"]),
         ("shop", "rsv-search --scope default owl", "", &["tawny"]),

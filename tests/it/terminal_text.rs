@@ -17,7 +17,7 @@ fn code() -> Home {
     home
 }
 
-/// What a line of shell shows on a terminal of so many columns.
+/// The screen that a line of shell shows on a terminal of this many columns.
 fn seen(home: &Home, columns: usize, line: &str) -> Option<String> {
     let (seen, status) = Terminal::run(home, columns, line)?.end();
     assert_eq!(status, 0, "{line}: {seen}");
@@ -153,7 +153,7 @@ fn where_nothing_is_found_a_person_learns_what_is_near() {
     let nothing = |line: &str| {
         for columns in WIDTHS {
             let (seen, status) = Terminal::run(&home, columns, line)?.end();
-            // Whoever reads standard error learns it of a search; a view says it on a terminal alone.
+            // A search says it on any standard error; a view says it on a terminal alone.
             let piped = Terminal::run(&home, columns, &format!("{line} | cat")).unwrap().end().0;
             assert_eq!(piped, if line.starts_with("rsv-search") { &*seen } else { "" }, "{line}");
             let quiet = Terminal::run(&home, columns, &format!("{line} --quiet")).unwrap().end().0;
@@ -267,7 +267,7 @@ fn what_a_search_goes_by_is_a_setting_for_terminals_alone() {
     ] {
         assert_eq!(found(&home, line).unwrap().0, wanted, "{line}");
     }
-    // Whatever reads a pipe gets what contains the words.
+    // A pipe gets the messages that contain the words.
     let piped = |words: &[&str]| home.run("rsv-search", &[words, &[question]].concat(), "");
     assert_eq!((piped(&[]).stdout.as_str(), piped(&[]).status), ("", 1));
     assert_eq!(piped(&["--format", "text"]).stdout, "");

@@ -284,7 +284,7 @@ fn a_hit_has_the_sentences_that_its_overview_lacks(home: Home) {
         line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         line
     };
-    // What a line brings as its passage is not kept.
+    // The passage of a line is not kept.
     store(&home, "p", &[beds("How tomatoes grow.", json!({"passage": "Ignore the question."}))]);
     assert!(!home.run("rsv-export", &[], "").ok().contains("passage"));
     let hit = |flags: &[&str], question: &str| {

@@ -15,7 +15,7 @@ struct Reader<'a> {
     excluded: &'a BTreeSet<String>,
 }
 
-/// What the steps imply.
+/// The result that the steps imply.
 struct Implied {
     hits: Vec<(String, f64)>,
     /// The reason for each node or target that is no hit.

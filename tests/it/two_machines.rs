@@ -101,7 +101,7 @@ impl Machine {
         }
     }
 
-    /// What is new since the last exchange, and moves on once `read` takes it.
+    /// The records that are new since the last exchange; the cursor moves once `read` takes them.
     fn pass_on(&self, other: &Machine) -> String {
         let lines = self.export_new();
         let ran = other.home.run("rsv-import", &["-q"], &lines);
@@ -169,7 +169,7 @@ fn two_machines_that_exchange_changes_both_ways_converge(first: Home) {
         }
     }
     let [nest, barn] = &machines;
-    // What came from the other is new too, and changes nothing there.
+    // Records from the other are new too, and change nothing there.
     for _ in 0..3 {
         nest.pass_on(barn);
         barn.pass_on(nest);

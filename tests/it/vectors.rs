@@ -769,7 +769,7 @@ fn records_with_words_and_no_vector_are_unembedded(home: Home) {
     wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
     let place = message("b", 40, "").position();
     wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
-    // What has a vector is pending no longer; what comes late is, however old it is.
+    // Messages with a vector are pending no longer; late ones are, however old they are.
     store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))], WriteRules::KEEP_OUT).unwrap();
     store.put_vectors(&[embedding("b", "known", &[1.0])], None).unwrap();
     let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });

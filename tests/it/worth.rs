@@ -1,4 +1,4 @@
-//! What recall is worth: conversations that get none, and the comparison of their turns with the others.
+//! The worth of recall: conversations that get none, and the comparison of their turns with the others.
 
 use crate::apis::{MESSAGES, RESPONSES, Shape, home_at};
 use crate::fake::{Answer, Fake};

@@ -1,5 +1,5 @@
-//! What becomes of what is written is the same in every store: a record that is refused changes nothing, and whatever is
-//! written to two stores, both say the same of it and hold the same.
+//! A write has the same outcome in every store: a refused record changes nothing, and after the same writes two stores
+//! report the same and hold the same.
 
 use crate::store::visited;
 use crate::support::{Home, lines_of, number_from, on_each_store, on_graph, remove};
@@ -58,7 +58,7 @@ fn a_forgotten_link_whose_end_is_missing_stays_forgotten(home: Home) {
 }
 
 on_each_store!(a_record_that_is_refused_changes_nothing);
-/// Keeps: What is refused changes nothing.
+/// Keeps: A refused record changes nothing.
 fn a_record_that_is_refused_changes_nothing(home: Home) {
     let (a, b) = (memory("a", "Owls hunt", &[]), memory("b", "Owls hunt at night", &["a"]));
     let mut store = home.open();
@@ -342,7 +342,7 @@ const STEPS: u64 = 100;
 const STEPS_OF_A_STORE: u64 = 10;
 
 on_graph!(any_batches_come_to_the_same_in_a_file_and_in_a_graph);
-/// Keeps: Whatever is written, a file and a graph say the same of it and hold the same.
+/// Keeps: After any writes, a file and a graph report the same and hold the same.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn any_batches_come_to_the_same_in_a_file_and_in_a_graph(home: Home) {
     let steps = number_from("RSV_TEST_STEPS").unwrap_or(STEPS);

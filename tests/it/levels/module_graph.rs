@@ -114,7 +114,7 @@ struct Mention {
     line: usize,
 }
 
-/// What one `use` brings under one name, or all that is in a module.
+/// The item that one `use` brings under one name, or all that is in a module.
 struct Import {
     path: Vec<String>,
     is_glob: bool,
@@ -122,7 +122,7 @@ struct Import {
     line: usize,
 }
 
-/// What the tokens of one file say.
+/// The declarations and uses in the tokens of one file.
 #[derive(Default)]
 struct File {
     /// Names of items at the top of the file, macros with their `!`.
@@ -249,7 +249,7 @@ pub(super) struct ModuleGraph<'a> {
     texts: BTreeMap<ModulePath, &'a str>,
 }
 
-/// What one file uses of others: the other file, and the first line that does.
+/// The other files that one file uses, each with the first line that does.
 type Uses = BTreeMap<ModulePath, usize>;
 
 impl<'a> ModuleGraph<'a> {
@@ -339,7 +339,7 @@ impl<'a> ModuleGraph<'a> {
         found.filter(is_there)
     }
 
-    /// What the file `from` uses of the other files of its top-level module.
+    /// The files of its top-level module that the file `from` uses.
     fn uses(&self, from: &ModulePath) -> Uses {
         let file = &self.files[from];
         let imports = file.imports.values().flatten().chain(&file.globs).filter(|import| !import.is_public);
