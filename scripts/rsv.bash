@@ -31,11 +31,11 @@ gpty_personal() { gpty -p "${USER:-$(id -un)}" -i personal "$@"; }
 gpty_creative() { gpty -p default -i default "$@"; }
 
 # Searches while you type, where rsv-search does on a terminal, and shows each hit among the messages around it:
-# rsv-browse [-p PARTITION] [-i INSTANCE] [--all] [WORD...]. Prints the message that is chosen. Exit status: 1 if none
-# is; 2 for trouble.
+# rsv-browse [-p PARTITION] [-i INSTANCE] [--all] [WORD...]. Prints the chosen message. Exit status: 1 if none is chosen;
+# 2 for trouble.
 rsv-browse() {
     local flag='' run='' row='' code=0
-    # For the functions below, which fzf runs in a shell of its own: that of SHELL.
+    # For the functions below, which fzf runs in a separate shell: that of SHELL.
     local -x _rsv_partition='' _rsv_instance='' _rsv_all='' _rsv_columns='' _rsv_functions='' SHELL=bash
     [[ -z ${ZSH_VERSION-} ]] || SHELL=zsh
     while [[ $flag != -- && ${1-} == -* ]]; do
@@ -63,7 +63,7 @@ rsv-browse() {
     done
     row=$(_rsv_browse_in_scope rsv-view --quiet --limit 1 --format jsonl) || return 2
     if [[ -z $row ]]; then
-        # On a terminal, this says what is near.
+        # On a terminal, this suggests similar searches.
         _rsv_browse_in_scope rsv-view --limit 1
         return 1
     fi
@@ -78,8 +78,8 @@ rsv-browse() {
     _rsv_browse_message "${row%%$'\t'*}"
 }
 
-# Lists the hits of a question, which can be changed, and prints the row that is chosen. A change empties the list, and
-# the end of that (load) begins the search, so that no hit of another question is seen meanwhile.
+# Lists the hits of a question, which can be changed, and prints the chosen row. A change empties the list, and the end of
+# that (load) begins the search, so that no hit of another question is shown meanwhile.
 _rsv_browse_list() {
     # shellcheck disable=SC2016  # is expanded in the shell that fzf runs
     local run='eval "$_rsv_functions"; _rsv_browse' prompt='search> ' other='ctrl-r searches everywhere'
@@ -101,7 +101,7 @@ _rsv_browse_list() {
         --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})"
 }
 
-# Takes the place of a list: has the hits of all scopes, or, if that had them, of the scope that it was before.
+# Replaces a list by one with the hits of all scopes, or, if it had these, of the previous scope.
 _rsv_browse_widen() {
     if [[ -n $_rsv_all ]]; then _rsv_all=''; else _rsv_all=--all; fi
     _rsv_browse_list "$1"
@@ -196,7 +196,7 @@ _rsv_browse_copy() {
         _rsv_browse_clipboard && echo 'copied> ' || echo 'not copied> '
 }
 
-# Copies standard input: by a program for the clipboard, else by the terminal (OSC 52).
+# Copies standard input: with a program for the clipboard, or with the terminal (OSC 52).
 _rsv_browse_clipboard() {
     if [[ -n ${WAYLAND_DISPLAY-} ]] && command -v wl-copy >/dev/null; then
         wl-copy
@@ -213,7 +213,7 @@ _rsv_browse_clipboard() {
     fi >/dev/null 2>&1
 }
 
-# Gives a message a rule of recall, or takes back the same rule; prints the prompt that says so.
+# Gives a message a recall rule, or removes the same rule; prints the prompt that says so.
 _rsv_browse_rule() {
     local rule='' prompt='not changed> '
     if [[ -n $1 ]] && rule=$(rsv-view --all --of="$(printf '%s' "$1" | jq -r .)" --kind recall --limit 1 \
@@ -226,7 +226,7 @@ _rsv_browse_rule() {
     echo "$prompt"
 }
 
-# Stores what is right instead of a message, in its conversation.
+# Stores a correction of a message in its conversation.
 _rsv_browse_correct() {
     local text='' said='' scope=''
     [[ -n $1 ]] || return 0
@@ -240,7 +240,7 @@ _rsv_browse_correct() {
     [[ -z $said ]] || { printf '%s\n' "$said"; _rsv_browse_pause; }
 }
 
-# Forgets a message after a yes.
+# Forgets a message after confirmation.
 _rsv_browse_forget() {
     local answer='' said=''
     [[ -n $1 ]] || return 0
@@ -260,13 +260,13 @@ _rsv_browse_pause() {
 # Forgets the last turn of a scope, with its account: rsv-forget-last [-p PARTITION] [-i INSTANCE].
 rsv-forget-last() { _rsv_forget rsv-forget-last "$@"; }
 
-# Forgets what was said in the last hour: rsv-forget-hour [-p PARTITION] [-i INSTANCE] [-y].
+# Forgets the messages of the last hour: rsv-forget-hour [-p PARTITION] [-i INSTANCE] [-y].
 rsv-forget-hour() { _rsv_forget rsv-forget-hour "$@"; }
 
 # Forgets every message with a word or a phrase: rsv-forget-word [-p PARTITION] [-i INSTANCE] [-y] WORD...
 rsv-forget-word() { _rsv_forget rsv-forget-word "$@"; }
 
-# Forgets a part of one scope, and prints what goes. Exit status: 1 if there was nothing; 2 for trouble.
+# Forgets a part of one scope, and prints the removed records. Exit status: 1 if there was nothing; 2 for trouble.
 _rsv_forget() {
     local name=$1 partition='' instance='' yes='' words='' trace=''
     local OPTIND=1 OPTARG='' flag='' usage="usage: $1 [-p PARTITION] [-i INSTANCE] [-y]"
@@ -304,7 +304,7 @@ _rsv_forget() {
             rsv-forget "$@" --trace "$trace"
             ;;
         rsv-forget-hour) rsv-forget "$@" --since "$(($(date +%s) - 3600))000" ;;
-        # Every message is looked at: a search finds parts of words and other forms too, and only the best.
+        # Every message is examined: a search finds parts of words and other forms too, and only the best.
         *)
             (set -o pipefail
                 rsv-export -p "$partition" -i "$instance" |
@@ -315,9 +315,9 @@ _rsv_forget() {
     esac
 }
 
-# One turn: recalls, asks, shows the answer as it comes, and stores question and answer together. Nothing is stored
+# One turn: recalls, asks, shows the answer as it arrives, and stores question and answer together. Nothing is stored
 # before there is an answer, so that no question finds itself. Exit status: the model's; 1 if it gave no answer; 2 for
-# trouble here. Without cgip or ollama, rsv-ask asks in its place.
+# trouble here. Without cgip or ollama, rsv-ask asks instead.
 _rsv_ask() {
     local name=$1 partition='' instance='' model='' question request text answer code=0
     local OPTIND=1 OPTARG='' flag=''
