@@ -17,7 +17,7 @@ use rsv::setup::{self, Answers, Choice, Fetch, Found, Plan};
 use rsv::store::{self, AuditSelection, OpenMode, Rename};
 use rsv::text::counted;
 use rsv::view;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 /// Show, change and check the settings
 ///
@@ -245,9 +245,7 @@ impl Init {
     }
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run, without settings);
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let Some(action) = args.action else { return summarize(io) };

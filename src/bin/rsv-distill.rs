@@ -1,8 +1,8 @@
 //! rsv-distill: makes memories of sessions, and abstracts and overviews of documents.
 
 use clap::builder::NonEmptyStringValueParser;
-use rsv::cli::{self, BadLines, Common, Io, Outcome};
-use rsv::config::{self, Settings};
+use rsv::cli::{BadLines, Common, Io, Outcome};
+use rsv::config::Settings;
 use rsv::distill::{
     self, Conversation, DistilledDocument, DocumentQueue, LATEST, Patterns, Session, SessionOutcome,
     StaleDocument, UncommittedSession,
@@ -21,7 +21,6 @@ use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Make memories of sessions, and describe documents, for rsv-ingest to store
 ///
@@ -76,12 +75,9 @@ fn task(text: &str) -> std::result::Result<String, String> {
     if text.trim().is_empty() { Err("expected some text".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     Redactor::for_tool(&settings)?;
     io.common.scope()?;
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;

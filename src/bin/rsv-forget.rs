@@ -1,7 +1,7 @@
 //! rsv-forget: removes records, and keeps them out from then on.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome};
-use rsv::config::{self, Settings};
+use rsv::config::Settings;
 use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
 use rsv::lines::Reader;
@@ -17,7 +17,6 @@ use rsv::tree;
 use rsv::view::{self, Heads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Remove messages with everything that belongs to them, and keep them out from then on
 ///
@@ -70,12 +69,9 @@ const MAX_UNCONFIRMED: usize = 100;
 /// The number of ids that a note lists.
 const LISTED: usize = 10;
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     if let Some(id) = &args.import {
         return undo(id, &args, &settings, io);
     }

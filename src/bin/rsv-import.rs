@@ -16,7 +16,6 @@ use rsv::store::{self, Import, OpenMode, Store};
 use rsv::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -79,9 +78,7 @@ struct Args {
 /// read again.
 const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run, without settings);
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.from.as_deref() == Some("list") {

@@ -2,7 +2,7 @@
 
 use rsv::backfill;
 use rsv::cli::{self, BadLines, Io, Outcome};
-use rsv::config::{self, Settings, parse_duration};
+use rsv::config::{Settings, parse_duration};
 use rsv::embed::Workload;
 use rsv::error::{Error, Result};
 use rsv::lines::{LocatedObject, Reader};
@@ -18,7 +18,6 @@ use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome
 use rsv::text::{counted, counted_verb};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Link answers to their questions and similar messages to each other, and print the new links
@@ -160,12 +159,9 @@ struct Show {
     format: Option<String>,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     // To take messages over reports those that cannot be read as errors.
     let mut store = if args.adopt {
         store::open(&settings.store()?, OpenMode::Existing)?
