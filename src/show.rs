@@ -4,6 +4,7 @@ mod around;
 mod follow;
 mod hits;
 mod last;
+pub mod links;
 mod summaries;
 mod tree;
 

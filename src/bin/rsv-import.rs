@@ -1,6 +1,5 @@
 //! rsv-import: exports, and the files of other programs, into a store.
 
-use rsv::backfill;
 use rsv::cli::{self, Io, Outcome, Sharing};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
@@ -358,16 +357,12 @@ fn assignment(text: &str) -> std::result::Result<(String, String), String> {
 /// Makes the links that are missing in the scopes of the import.
 fn link(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<()> {
     let plan = Plan::from_settings(store, settings, None, None)?;
-    let _claim = backfill::claim(store, "link", &io.diagnostics())?;
     let scopes = io.common.to_cover()?;
-    let mut bar = io.progress();
-    let mut report = |done, of| bar.set("linking", done, Some(of));
     let mut made = 0;
-    link::bring_up_to_date(store, plan.as_ref(), &scopes, false, &mut report, &mut |_| {
+    link::bring_up_to_date(store, plan.as_ref(), &scopes, false, io, &mut |_, _| {
         made += 1;
         Ok(())
     })?;
-    drop(bar);
     io.detail(format_args!("{} made", counted(made, "link")));
     Ok(())
 }

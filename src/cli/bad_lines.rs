@@ -80,7 +80,7 @@ impl BadLines {
     }
 
     /// Prints the remaining reports at the end of the input.
-    pub fn end(&mut self, io: &mut Io) {
+    pub fn end(mut self, io: &mut Io) {
         self.release(io);
         match self.count.saturating_sub(PRINTED) {
             0 => {}
