@@ -20,7 +20,7 @@ mod stop;
 mod style;
 mod terminal;
 
-pub use args::{RANKING_NAMES, SearchArgs};
+pub use args::{AuditArgs, RANKING_NAMES, SearchArgs, TokenArgs};
 pub use bad_lines::BadLines;
 pub use clock::zone;
 pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};

@@ -1,6 +1,7 @@
 //! Stored records as the tools print them: as text for people, or as lines for programs.
 
 mod around;
+mod audit;
 mod follow;
 mod hits;
 mod last;
@@ -8,6 +9,7 @@ pub mod links;
 mod summaries;
 mod tree;
 
+pub use audit::audit;
 pub use hits::{InTree, Search};
 pub use last::Last;
 pub use tree::TreeOptions;
