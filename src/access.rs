@@ -5,6 +5,7 @@
 //! its caller may do (`caller.rs`).
 
 mod caller;
+pub mod commands;
 mod listing;
 mod live;
 mod rights;

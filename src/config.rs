@@ -3,6 +3,7 @@
 //! A value comes from the highest layer that has one: the default, Reservoir's file, the file, the environment, a flag.
 //! It remembers its layer. Only values that the user sets are written.
 
+pub mod commands;
 mod edit;
 mod environment;
 mod file;

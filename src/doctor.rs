@@ -1,5 +1,6 @@
 //! Checks that the tools have all they need, and gives hints where they do not.
 
+pub mod commands;
 mod damaged;
 mod files;
 mod finding;

@@ -1,7 +1,11 @@
 //! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
 
+mod forgetter;
+mod named;
 mod retention;
 
+pub use forgetter::{ForgetOptions, Forgetter};
+pub use named::named_in_lines;
 pub use retention::{check_retention, expired};
 
 use crate::error::{Error, Result};

@@ -1,5 +1,15 @@
 //! An import from the first line to its report, for the tools that read files of other programs.
 
+mod found;
+mod history;
+mod inputs;
+mod watch;
+
+pub use found::{directories, offer};
+pub use history::history;
+pub use inputs::{open_store, sources};
+pub use watch::{WatchedImport, watch};
+
 use crate::cli::{self, BadLines, Io};
 use crate::config::Settings;
 use crate::error::Result;

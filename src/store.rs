@@ -66,6 +66,8 @@ pub use sessions::{
     Uncommitted, add_programs, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
 pub use short_ids::{full_id, full_ids, short_ids};
+#[doc(hidden)]
+pub use sqlite::fuzz_postings;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, reach_fact};
 pub use titles::titles;
 pub use undo::{ImportedRecords, imports, records_of, set_undone};

@@ -35,6 +35,13 @@ pub fn below(
     in_order(nodes)
 }
 
+/// The ids of all documents below an address, and of the one at it.
+pub fn ids_from(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<String>> {
+    let mut nodes = below(store, partition, address, None)?;
+    nodes.extend(node(store, partition, address)?);
+    Ok(nodes.into_iter().map(|node| node.id).collect())
+}
+
 /// The children of a directory. Below an address without a document, the nearest documents. Fails if the
 /// store cannot be read, or a document has no valid address.
 pub fn children(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {

@@ -3,6 +3,7 @@
 use super::pager::Pager;
 use super::terminal::{is_terminal, printable};
 use crate::error::{Error, Result};
+use crate::record::{Object, StoredRecord};
 use atty::Stream;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -63,6 +64,22 @@ impl Out {
     /// Appends bytes, of whole characters, and flushes when the buffer is full.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.with(|buffer| buffer.extend_from_slice(bytes))
+    }
+
+    /// Writes an object as a line.
+    pub fn object(&mut self, object: &Object) -> Result<()> {
+        self.with(|buffer| {
+            object.write(buffer);
+            buffer.push(b'\n');
+        })
+    }
+
+    /// Writes a stored record as a line.
+    pub fn stored(&mut self, record: &StoredRecord) -> Result<()> {
+        self.with(|buffer| {
+            record.write(buffer);
+            buffer.push(b'\n');
+        })
     }
 
     /// Writes the bytes that `fill` appends.

@@ -2,7 +2,7 @@
 
 use super::newer::Newer;
 use crate::error::Result;
-use crate::record::{MESSAGE, NewerStatement, Role, Scopes, StoredRecord};
+use crate::record::{MESSAGE, NewerStatement, Object, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 
 /// The last messages that are looked through: their time grows with the square of this.
@@ -16,6 +16,22 @@ pub struct Contradiction {
     pub older: StoredRecord,
     pub newer: StoredRecord,
     pub statement: NewerStatement,
+}
+
+impl Contradiction {
+    /// The pair as a line, with the reason.
+    pub fn to_object(&self) -> Object {
+        let mut line = Object::default();
+        line.set_text("reason", self.statement.reason);
+        for (name, message) in [("older", &self.older), ("newer", &self.newer)] {
+            let mut said = Object::default();
+            said.set_text("id", &message.id);
+            said.set("timestamp", message.timestamp.to_string());
+            said.set_text("content", &message.text);
+            line.set(name, said.to_json());
+        }
+        line
+    }
 }
 
 /// The pairs among the last messages of the user in some scopes that the rule finds and nobody has settled by

@@ -55,6 +55,7 @@ use database::Sqlite;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
+pub use words::fuzz_postings;
 
 /// Opens the file at a path. Fails if it cannot be made, is no store, of a later release, damaged, or locked.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Box<dyn Store>> {
