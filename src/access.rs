@@ -5,6 +5,7 @@
 //! its caller may do (`caller.rs`).
 
 mod caller;
+mod error;
 mod listing;
 mod live;
 mod rights;
@@ -12,6 +13,7 @@ mod token;
 mod token_file;
 
 pub use caller::Caller;
+pub use error::TokenError;
 pub use live::LiveTokens;
 pub use rights::Right;
 pub use token::{AccessToken, State};

@@ -5,6 +5,7 @@
 
 mod edit;
 mod environment;
+mod error;
 mod file;
 mod reservoir_file;
 mod sections;
@@ -14,6 +15,7 @@ mod table;
 mod value;
 
 pub use environment::{EnvironmentPaths, editor, locale, no_proxy, working_directory};
+pub use error::ConfigError;
 pub use reservoir_file::ReservoirFile;
 pub use sections::{ModelSettings, PartitionSettings, Route, StoredActions};
 pub use settings::{Layer, Setting, Settings};
@@ -22,7 +24,7 @@ pub use table::Key;
 pub use value::{Secret, Value, parse_duration};
 
 use crate::cli::{Common, Io};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::Projects;
 use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
@@ -190,7 +192,7 @@ pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
 /// Checks a value and writes it into the settings' file, which is created if needed; comments and order stay.
 pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::new(format!("{key}: is empty")).hint(format!("rsv-config unset '{key}'")));
+        return Err(ConfigError::Empty { key: key.to_string() }.into());
     }
     let value = key.row().kind.read(text).map_err(|e| e.at(key))?;
     edit::set(common, key, &value)

@@ -1,12 +1,13 @@
 //! Actions: what a program did in a turn, one record for each call of a tool. They have neither what the tool returned
 //! nor the contents of files.
 
+use super::error::RecordError;
 use super::members::{name, required, texts, timestamp};
 use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
 use super::{Scope, id};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of actions.
 pub static ACTION: RecordKind = RecordKind {
@@ -221,10 +222,7 @@ impl Action {
 fn parse(mut line: Object) -> Result<Draft> {
     let call = required(&line, CALL)?;
     if call.len() > MAX_CALL_BYTES {
-        return Err(Error::new(format!(
-            "{CALL}: expected at most {MAX_CALL_BYTES} bytes, found {}",
-            call.len()
-        )));
+        return Err(RecordError::TooLong { member: CALL, most: MAX_CALL_BYTES, found: call.len() }.into());
     }
     required(&line, TOOL)?;
     for member in [PROGRAM, COMMAND, PATTERN, QUERY, ERROR] {

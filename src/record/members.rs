@@ -1,20 +1,21 @@
 //! Members that several kinds of lines have: names, times, and lists of texts.
 
+use super::error::RecordError;
 use super::object::{Object, unexpected};
 use super::time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// An optional name, which must not be empty.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
-        Some(text) if text.is_empty() => Err(Error::new(format!("{member}: is empty"))),
+        Some(text) if text.is_empty() => Err(RecordError::Empty(member.to_owned()).into()),
         text => Ok(text),
     }
 }
 
 /// A name that must be there.
 pub(super) fn required(line: &Object, member: &str) -> Result<String> {
-    name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+    Ok(name(line, member)?.ok_or_else(|| RecordError::missing(member))?)
 }
 
 /// A member that must be an array of texts.

@@ -1,11 +1,12 @@
 //! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
 
+use super::error::RecordError;
 use super::link::Link;
 use super::members::{required, texts, timestamp};
 use super::object::{Object, quote, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
 use super::{Fingerprint, Scope, digest};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::collections::BTreeSet;
 
 /// A removed record, named only by digests.
@@ -274,7 +275,7 @@ impl Tombstone {
             scope: Scope { partition: required(&line, "partition")?, instance: required(&line, "instance")? },
             state: TombstoneState::named(&state)
                 .ok_or_else(|| unexpected("state", "forgotten, removed or returned", &state))?,
-            timestamp: timestamp(&line)?.ok_or_else(|| Error::new("timestamp: is missing"))?,
+            timestamp: timestamp(&line)?.ok_or_else(|| RecordError::missing("timestamp"))?,
             extra: Object::default(),
         };
         line.retain(|name| !MEMBERS.contains(&name));

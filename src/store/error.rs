@@ -1,13 +1,13 @@
 //! The errors of a store: a kind for the program, and for people the cause and a hint.
 
-use crate::error::Error;
-use std::fmt;
+use crate::error::{Error, Failure, Hint, plain};
 
 /// A result of a store.
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
 /// A failed attempt, with its cause.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", joined(.attempt, .cause))]
 pub struct StoreError {
     pub kind: ErrorKind,
     /// Such as `cannot open store sqlite:/x`; empty if the cause is the whole message.
@@ -108,6 +108,11 @@ impl StoreError {
     }
 }
 
+/// The attempt and the cause, or the cause alone as it is.
+fn joined(attempt: &str, cause: &str) -> String {
+    if attempt.is_empty() { cause.to_owned() } else { format!("{attempt}: {}", plain(cause)) }
+}
+
 /// The error with which a visitor ends a walk.
 impl From<Error> for StoreError {
     fn from(error: Error) -> StoreError {
@@ -170,24 +175,15 @@ impl ErrorKind {
     }
 }
 
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Error::from(self.clone()).to_string())
+impl Failure for StoreError {
+    fn hint(&self) -> Hint {
+        self.kind.hint().map(|hint| hint.to_owned().into())
     }
-}
 
-impl std::error::Error for StoreError {}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Error {
-        let StoreError { kind, attempt, cause } = error;
-        if let ErrorKind::Stopped(error) = kind {
-            return error;
-        }
-        let error = if attempt.is_empty() { Error::new(cause) } else { Error::new(attempt).because(cause) };
-        match kind.hint() {
-            Some(hint) => error.hint(hint),
-            None => error,
+    fn into_error(self) -> Error {
+        match self.kind {
+            ErrorKind::Stopped(error) => error,
+            _ => Error::of(self),
         }
     }
 }
