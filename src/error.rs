@@ -1,19 +1,17 @@
 //! Errors: kinds with causes for programs, and for people one line (the attempt, the cause after a colon) and a hint.
 //!
-//! A module that fails in ways of its own has an enum of them in its `error.rs`: it derives `thiserror::Error`, its
-//! variants hold data and the `#[source]` of another library, its messages are in lower case without a full stop. The
-//! enum is a `Failure`: `hint` is the one table of what helps. `?` and `into` make it the `Error` that tools see:
+//! A module that fails in ways of its own has a table of them, made by `failures!`: a row has the kind with its data, the
+//! words, in lower case without a full stop, and the hint. `?` makes a kind the `Error` that tools see:
 //!
-//! | part of an `Error` | of `a.jsonl:3: content: is missing` | added by |
+//! | part | of `a.jsonl:3: cannot read x: is a directory` | from |
 //! |---|---|---|
-//! | place | `a.jsonl:3` | `at`, the outermost last |
-//! | failure, its `source` | `RecordError::Missing { member: "content" }` | `From` |
-//! | cause, the `source` of the failure | none | `#[source]`, or `context` for an attempt without a kind |
-//! | hint | none | `Failure::hint`; `hint`, if only the caller knows it |
+//! | place | `a.jsonl:3` | `at`; the outermost is added last |
+//! | failure, the `source` | `cannot read x` | the row; `context` for an attempt without one; `Error::new` for usage |
+//! | cause, its `source` | `is a directory` | the member `source` of a row; `context` |
+//! | hint | none | the row; `hint` if only the caller knows it |
 //!
-//! A failure writes its own words only, and `Error` writes the cause behind them, so that no message is there twice in
-//! a chain of sources. Callers ask for kinds, never for words: `error.find::<RequestError>()` looks through the chain.
-//! `Error::new` is for the mistakes of usage in tools, which nothing tells apart.
+//! A failure has its own words only, and `Error` writes the cause behind them: no words are twice in a chain of sources.
+//! Callers ask for kinds, never for words: `error.find::<RequestError>()` looks through the chain.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -29,7 +27,7 @@ pub type Hint = Option<Cow<'static, str>>;
 /// A cause that another library may have made.
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
-/// The kinds of failures of a module.
+/// The failures of a module.
 pub trait Failure: StdError + Send + Sync + 'static {
     /// The command or setting that helps.
     fn hint(&self) -> Hint {
@@ -43,6 +41,36 @@ pub trait Failure: StdError + Send + Sync + 'static {
     {
         Error::of(self)
     }
+}
+
+/// Makes the enum of a module's failures of a table: `Kind { data } ("words") => "hint"`, with the data in both texts.
+macro_rules! failures {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident {
+        $($(#[$note:meta])* $kind:ident $({ $($field:ident: $type:ty),+ })? ($($words:tt)+) $(=> $hint:literal)?,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, thiserror::Error)]
+        $vis enum $name {
+            $($(#[$note])* #[error($($words)+)] $kind $({ $($field: $type),+ })?,)+
+        }
+
+        impl $crate::error::Failure for $name {
+            #[allow(unused_variables)]
+            fn hint(&self) -> $crate::error::Hint {
+                match self {
+                    $($name::$kind $({ $($field),+ })? => $crate::error::failures!(@$($hint)?),)+
+                }
+            }
+        }
+    };
+    (@) => { None };
+    (@$hint:literal) => { Some($crate::error::words(format_args!($hint))) };
+}
+pub(crate) use failures;
+
+/// The words of a hint.
+pub(crate) fn words(hint: fmt::Arguments) -> Cow<'static, str> {
+    hint.as_str().map_or_else(|| hint.to_string().into(), Cow::Borrowed)
 }
 
 /// One failure: its place, its kind with the cause, and a hint that names the remedy.
@@ -59,28 +87,22 @@ pub struct Error {
 #[error("standard output is closed")]
 pub(crate) struct Closed;
 
-/// A mistake of usage, in words.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Usage(String);
-
-/// An attempt that failed for a reason of the system, or of another library.
-#[derive(Debug, thiserror::Error)]
-#[error("{attempt}")]
-struct Attempt {
-    attempt: String,
-    #[source]
-    cause: BoxedError,
-}
-
 impl Failure for Closed {}
-impl Failure for Usage {}
-impl Failure for Attempt {}
+
+failures! {
+    /// The failures that nothing tells apart.
+    enum Untyped {
+        /// A mistake of usage.
+        Usage { words: String } ("{words}"),
+        /// An attempt that failed for a reason of the system, or of another library.
+        Attempt { attempt: String, source: BoxedError } ("{attempt}"),
+    }
+}
 
 impl Error {
     /// Makes an error of a text such as `--limit: expected a number from 1`.
     pub fn new(text: impl Into<String>) -> Error {
-        Usage(text.into()).into()
+        Untyped::Usage { words: text.into() }.into()
     }
 
     /// Makes the error of a failure, with its hint.
@@ -91,7 +113,7 @@ impl Error {
 
     /// Makes the error of an attempt with its cause.
     pub fn attempt(attempt: impl Into<String>, cause: impl Into<BoxedError>) -> Error {
-        Attempt { attempt: attempt.into(), cause: cause.into() }.into()
+        Untyped::Attempt { attempt: attempt.into(), source: cause.into() }.into()
     }
 
     /// Adds a hint: the command or setting that helps.

@@ -82,7 +82,7 @@ impl Providers {
     pub fn by_name(&self, name: &str) -> std::result::Result<Target, Refusal> {
         match PROVIDERS.iter().position(|row| row.name == name) {
             Some(at) => self.at(at, ""),
-            None => Err(Refusal::Model(ProviderError::Unknown(name.to_owned()).into())),
+            None => Err(Refusal::Model(ProviderError::Unknown { name: name.to_owned() }.into())),
         }
     }
 
@@ -153,7 +153,7 @@ pub fn keys_of_lines(text: &str) -> Result<BTreeMap<String, String>> {
         let (name, key) = (name.trim().to_ascii_lowercase(), key.trim());
         let names: Vec<&str> = PROVIDERS.iter().map(|row| row.name).collect();
         if key.is_empty() || !names.contains(&&*name) {
-            return Err(place(ProviderError::KeyLine { providers: names }.into()));
+            return Err(place(ProviderError::KeyLine { providers: names.join(", ") }.into()));
         }
         keys.insert(name, key.to_owned());
     }

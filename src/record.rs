@@ -55,7 +55,7 @@ pub use content::{Content, LINE_ENDS};
 pub use digest::hexadecimal;
 pub use document::{BY_RULE, DOCUMENT, ORIGIN, PASSAGE, URI, directory_digest, is_origin};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
-pub use error::{AddressError, RecordError, TimeError};
+pub use error::{AddressError, RecordError, TimeError, missing};
 pub use file_state::FileState;
 pub use fingerprint::{DUPLICATE_WINDOW, Fingerprint};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY, newer_json};

@@ -1,38 +1,19 @@
 //! The faults of tokens and of their file.
 
-use crate::error::{Failure, Hint};
+use crate::error::failures;
 
-/// The reason why a token cannot be read, added or revoked.
-#[derive(Debug, thiserror::Error)]
-pub enum TokenError {
-    #[error("is no token")]
-    Unreadable(#[source] serde_json::Error),
-    #[error("sha256: expected 64 hexadecimal digits")]
-    Digest,
-    #[error("expected some of read, write, forget and admin, found {0:?}")]
-    Right(String),
-    #[error("the token {0} is there twice")]
-    Duplicate(String),
-    #[error("{name:?} is no name of a token")]
-    Name { name: String, most: usize },
-    #[error("there is a token {0}")]
-    Taken(String),
-    #[error("there is no token {0}")]
-    Missing(String),
-    #[error("--expires: is in the past")]
-    Expired,
-}
-
-impl Failure for TokenError {
-    fn hint(&self) -> Hint {
-        Some(match self {
-            TokenError::Duplicate(_) => "remove one of the two lines".into(),
-            TokenError::Name { most, .. } => format!("use letters, digits and -_.@, at most {most}").into(),
-            TokenError::Taken(name) => {
-                format!("choose another name, or revoke it: rsv-config token revoke {name}").into()
-            }
-            TokenError::Missing(_) => "'rsv-config token list' shows the names".into(),
-            _ => return None,
-        })
+failures! {
+    /// The reason why a token cannot be read, added or revoked.
+    pub enum TokenError {
+        Unreadable { source: serde_json::Error } ("is no token"),
+        Digest ("sha256: expected 64 hexadecimal digits"),
+        Right { word: String } ("expected some of read, write, forget and admin, found {word:?}"),
+        Duplicate { name: String } ("the token {name} is there twice") => "remove one of the two lines",
+        Name { name: String, most: usize } ("{name:?} is no name of a token")
+            => "use letters, digits and -_.@, at most {most}",
+        Taken { name: String } ("there is a token {name}")
+            => "choose another name, or revoke it: rsv-config token revoke {name}",
+        Missing { name: String } ("there is no token {name}") => "'rsv-config token list' shows the names",
+        Expired ("--expires: is in the past"),
     }
 }

@@ -91,7 +91,7 @@ impl TokenFile {
         for (at, token) in tokens.iter().enumerate() {
             let is_same = |other: &AccessToken| other.name == token.name || other.digest() == token.digest();
             if tokens[..at].iter().any(is_same) {
-                let error = Error::from(TokenError::Duplicate(token.name.clone()));
+                let error = Error::from(TokenError::Duplicate { name: token.name.clone() });
                 return Err(error.at(path.display()));
             }
         }
@@ -121,7 +121,7 @@ impl TokenFile {
         if let Some(there) = self.tokens.iter().find(|token| token.name == name)
             && there.state(now) == State::Valid
         {
-            return Err(TokenError::Taken(name).into());
+            return Err(TokenError::Taken { name }.into());
         }
         for partition in &partitions {
             Scope::new(Some(partition), None)?;
@@ -139,7 +139,7 @@ impl TokenFile {
     /// Revokes the token of a name. Its line stays, so that the server remains closed. Errors if there is none.
     pub fn revoke(&mut self, name: &str, now: i64) -> Result<()> {
         let Some(token) = self.tokens.iter_mut().find(|token| token.name == name) else {
-            return Err(TokenError::Missing(name.to_owned()).into());
+            return Err(TokenError::Missing { name: name.to_owned() }.into());
         };
         token.revoked.get_or_insert(now);
         token.keys.clear();
@@ -163,7 +163,8 @@ fn keep_owner(path: &Path, owner: &Metadata) -> Result<()> {
 }
 
 fn parse(line: &str) -> Result<AccessToken> {
-    let token: AccessToken = serde_json::from_str(line).map_err(TokenError::Unreadable)?;
+    let token: AccessToken =
+        serde_json::from_str(line).map_err(|source| TokenError::Unreadable { source })?;
     if !token.has_digest() {
         return Err(TokenError::Digest.into());
     }

@@ -95,8 +95,8 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
 
 /// Adds a value to an existing section, or to one of a form that only toml_edit can extend.
 fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
-    let mut document: DocumentMut = text.parse().map_err(ConfigError::Unwritable)?;
-    let value: toml_edit::Value = value.parse().map_err(ConfigError::Unwritable)?;
+    let mut document: DocumentMut = text.parse().map_err(|error| ConfigError::Unwritable { error })?;
+    let value: toml_edit::Value = value.parse().map_err(|error| ConfigError::Unwritable { error })?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let (parents, name) = key.path.split_at(key.path.len() - 1);
     for parent in parents {
@@ -191,7 +191,7 @@ fn resolve_links(path: &Path) -> Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(ConfigError::Links(path).into())
+    Err(ConfigError::Links { path }.into())
 }
 
 fn directory(path: &Path) -> &Path {
@@ -212,7 +212,7 @@ fn write_atomically(target: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", target.display());
     let old = fs::metadata(target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return Err(ConfigError::NotAFile(target.to_owned()).into());
+        return Err(ConfigError::NotAFile { path: target.to_owned() }.into());
     }
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let new = directory(target).join(format!(".{name}.{}", std::process::id()));

@@ -12,7 +12,7 @@ pub(super) fn variable(name: &str) -> Result<Option<String>> {
         Some(value) => value
             .into_string()
             .map(Some)
-            .map_err(|_| ConfigError::NotUnicode { what: format!("{name}:"), help: None }.into()),
+            .map_err(|_| ConfigError::NotUnicode { variable: name.to_owned() }.into()),
     }
 }
 
@@ -69,9 +69,8 @@ pub(super) fn default_store() -> Result<Option<String>> {
         return Ok(None);
     };
     let path = path.join("store.db").into_os_string().into_string();
-    let help = Some("set RSV_STORE, or give --store PATH");
-    let what = "the path of the home directory";
-    let path = path.map_err(|_| ConfigError::NotUnicode { what: what.to_owned(), help })?;
+    let help = "set RSV_STORE, or give --store PATH";
+    let path = path.map_err(|_| ConfigError::NotUnicodePath { of: "home directory", help })?;
     Ok(Some(format!("sqlite:{path}")))
 }
 
@@ -79,8 +78,8 @@ pub(super) fn default_store() -> Result<Option<String>> {
 pub fn working_directory() -> Result<String> {
     let directory = std::env::current_dir().context("cannot find the working directory")?;
     let directory = directory.into_os_string().into_string();
-    let (what, help) = ("the path of the working directory".to_owned(), Some("name a partition with -p"));
-    directory.map_err(|_| ConfigError::NotUnicode { what, help }.into())
+    let help = "name a partition with -p";
+    directory.map_err(|_| ConfigError::NotUnicodePath { of: "working directory", help }.into())
 }
 
 /// Directories and files that the environment names. None is created or opened.

@@ -37,7 +37,7 @@ impl ConfigFile {
     pub(super) fn read(&self) -> Result<Option<String>> {
         let text = self.read_if_there()?;
         if text.is_none() && self.named {
-            return Err(ConfigError::NoFile(self.path.clone()).into());
+            return Err(ConfigError::NoFile { path: self.path.clone() }.into());
         }
         Ok(text)
     }
@@ -60,7 +60,7 @@ impl ConfigFile {
 pub(super) fn parse<'a>(path: &Path, text: &'a str) -> Result<Document<&'a str>> {
     Document::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);
-        Error::from(ConfigError::InvalidToml(e)).at(at_line(path, text, start))
+        Error::from(ConfigError::InvalidToml { error: e }).at(at_line(path, text, start))
     })
 }
 
@@ -114,7 +114,7 @@ impl FileContents {
                         let key: Vec<String> = above.iter().map(|name| quoted_key(name)).collect();
                         let place = at_line(path, text, start);
                         let key = key.join(".");
-                        self.unknown.push(Error::from(unknown_key(key)).at(place));
+                        self.unknown.push(unknown_key(key).at(place));
                     }
                 },
             }

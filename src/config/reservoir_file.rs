@@ -32,7 +32,7 @@ impl ReservoirFile {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => Ok(text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
-            Err(e) => Err(ConfigError::Unreadable(e).into()),
+            Err(e) => Err(ConfigError::Unreadable { source: e }.into()),
         };
         let mut file = ReservoirFile { path, values: Vec::new(), ignored: Vec::new() };
         if let Err(error) = text.and_then(|text| file.take_all(&text)) {
@@ -59,7 +59,7 @@ impl ReservoirFile {
                 (None, Some(inner)) if above.len() < MAX_NAMES => self.walk(above, inner),
                 (None, _) => {
                     let key: Vec<String> = above.iter().map(|name| quoted_key(name)).collect();
-                    self.ignored.push(ConfigError::UnknownKey { key: key.join("."), help: None }.into());
+                    self.ignored.push(ConfigError::UnknownKey { key: key.join(".") }.into());
                 }
             }
             above.pop();

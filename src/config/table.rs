@@ -5,7 +5,7 @@ use super::value::ValueType::{
     self, Age, Boolean, Choice, Duration, Integer, List, OptionalDuration, Percent, Real, Secret, Store,
     Text, Url, Variable,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::fmt;
 
 /// One setting. A `*` in the key stands for any name: of a model, a partition, a pattern.
@@ -204,7 +204,7 @@ impl Key {
         let unknown = || unknown_key(text.to_owned());
         let parts = toml_edit::Key::parse(text).map_err(|_| unknown())?;
         let path = parts.iter().map(|part| part.get().to_owned()).collect();
-        Ok(Key::from_path(path).ok_or_else(unknown)?)
+        Key::from_path(path).ok_or_else(unknown)
     }
 
     /// Finds the row of a path of names.
@@ -269,8 +269,9 @@ pub(super) fn quoted_key(name: &str) -> String {
 }
 
 /// The failure of a key that has no row.
-pub(super) fn unknown_key(key: String) -> ConfigError {
-    ConfigError::UnknownKey { help: Some(unknown_key_hint(&key)), key }
+pub(super) fn unknown_key(key: String) -> Error {
+    let hint = unknown_key_hint(&key);
+    Error::from(ConfigError::UnknownKey { key }).hint(hint)
 }
 
 /// The hint for a key that does not exist.

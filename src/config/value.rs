@@ -191,7 +191,9 @@ impl ValueType {
         let address = |schemes: &[&str]| format!("an address that begins with {}", schemes.join(" or "));
         let expected = match self {
             ValueType::Text => "one line of text".to_owned(),
-            ValueType::Secret => return ConfigError::Expected("one line of text".to_owned()).into(),
+            ValueType::Secret => {
+                return ConfigError::Expected { expected: "one line of text".to_owned() }.into();
+            }
             // SQLite takes an empty path for memory too.
             ValueType::Store
                 if found.contains("memory") || ["", "sqlite:"].contains(&found.trim_matches('"')) =>
@@ -200,11 +202,12 @@ impl ValueType {
             }
             ValueType::Store => "the path of a file, sqlite:PATH, or the address of a server".to_owned(),
             ValueType::Variable => {
-                return ConfigError::Expected("the name of an environment variable".to_owned()).into();
+                return ConfigError::Expected { expected: "the name of an environment variable".to_owned() }
+                    .into();
             }
             // An address may hold a password: neo4j://user:password@host.
             ValueType::Url(schemes) if found.contains('@') => {
-                return ConfigError::Expected(address(schemes)).into();
+                return ConfigError::Expected { expected: address(schemes) }.into();
             }
             ValueType::Url(schemes) => address(schemes),
             ValueType::Integer(min, max) => format!("a whole number from {min} to {max}"),

@@ -22,6 +22,9 @@ impl Embedder {
 
     /// Embeds one text: a vector of length 1. Errors as `embed`.
     pub fn embed_one(&mut self, text: &str, input_type: InputType) -> Result<Vec<f32>> {
-        Ok(self.embed(&[text], input_type)?.pop().ok_or(EmbedError::NoVector)?)
+        Ok(self
+            .embed(&[text], input_type)?
+            .pop()
+            .ok_or(EmbedError::Model { fault: "the model returned no vector" })?)
     }
 }

@@ -136,7 +136,8 @@ impl Encoder {
             };
             let thread = thread::Builder::new().spawn_scoped(scope, read);
             let graph = workers(settings, &form.graph, installed.model.pooling, environment, work);
-            let broken = || Err(EmbedError::TokenizerPanicked.into());
+            let broken =
+                || Err(EmbedError::Model { fault: "the tokenizer was not read: its thread panicked" }.into());
             let tokenizer = match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| broken()),
                 Err(_) => read(),
@@ -197,7 +198,7 @@ impl Encoder {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
                 let made = worker.embed(&texts)?;
                 if made.len() != batch.len() {
-                    return Err(EmbedError::TooFewVectors.into());
+                    return Err(EmbedError::Model { fault: "the model returned too few vectors" }.into());
                 }
                 done.extend(batch.iter().copied().zip(made));
             }
@@ -213,7 +214,7 @@ impl Encoder {
                 // A worker that gets no thread leaves its batches to the others.
                 let running: Vec<_> = workers.map_while(|worker| start(worker).ok()).collect();
                 let own = own.map(work);
-                let broken = || Err(EmbedError::Panicked.into());
+                let broken = || Err(EmbedError::Model { fault: "a thread that embeds panicked" }.into());
                 let others = running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| broken()));
                 own.into_iter().chain(others).collect()
             }),
@@ -254,7 +255,10 @@ impl Encoder {
         }
         let length: f32 = vector.iter().map(|x| x * x).sum();
         if !length.is_finite() || (length - 1.0).abs() > 1e-3 {
-            return Err(EmbedError::NotAUnitVector.into());
+            return Err(EmbedError::Model {
+                fault: "the model returned a vector that is not finite or is zero",
+            }
+            .into());
         }
         Ok(vector)
     }

@@ -99,7 +99,7 @@ pub(super) fn download_to(
     directory: &Path,
     report: &mut dyn Report,
 ) -> Result<String> {
-    let unknown = || EmbedError::UnknownModel { name: name.to_owned(), help: "rsv-embed --models" };
+    let unknown = || EmbedError::UnknownModel { name: name.to_owned() };
     let model = registry::find(name).ok_or_else(unknown)?;
     fs::create_dir_all(directory).context(format_args!("cannot create {}", directory.display()))?;
     match packages::onnx_runtime() {
@@ -168,7 +168,7 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
         _ if from.is_some() && !name.contains('/') => from.unwrap_or(path).to_owned(),
         _ => {
             let help = "name one that rsv-embed --models lists, a directory, or an .onnx file";
-            return Err(EmbedError::UnknownModel { name: name.to_owned(), help }.into());
+            return Err(Error::from(EmbedError::UnknownModel { name: name.to_owned() }).hint(help));
         }
     };
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -114,8 +114,10 @@ impl InstalledModel {
         if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
             return model_dir.find(&name)?.ok_or_else(|| {
                 let id = registry::canonical(&name).unwrap_or(&name).to_owned();
-                let fetch = registry::find(&name).map(|model| model.id.to_string());
-                EmbedError::NotInstalled { id, fetch }.into()
+                match registry::find(&name) {
+                    Some(model) => EmbedError::NotInstalled { id, known: model.id.to_string() }.into(),
+                    None => EmbedError::NotListed { id }.into(),
+                }
             });
         }
         let all = model_dir.all()?;
@@ -129,7 +131,8 @@ impl InstalledModel {
         let path = directory.join(DESCRIPTION_FILE);
         let Some(described) = model::read::<InstalledModel>(&path)? else { return Ok(None) };
         if described.model.window <= 2 {
-            return Err(Error::from(EmbedError::Window).at(path.display()));
+            return Err(Error::from(EmbedError::Model { fault: "window: expected more than 2 tokens" })
+                .at(path.display()));
         }
         Ok(Some(InstalledModel { directory: directory.to_owned(), ..described }))
     }
@@ -169,7 +172,7 @@ impl InstalledModel {
         };
         match self.files.keys().find(other) {
             None => Ok(()),
-            Some(name) => Err(Error::from(EmbedError::Damaged(self.directory.join(name)))
+            Some(name) => Err(Error::from(EmbedError::Damaged { path: self.directory.join(name) })
                 .hint(format!("rsv-embed --fetch {}", self.model.id))),
         }
     }

@@ -58,7 +58,7 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
         return Ok(found);
     }
     tried.push(format!("{LIBRARY_FILE} of the system"));
-    Err(Error::from(EmbedError::NoLibrary(tried.join(", "))).hint(REMEDY))
+    Err(Error::from(EmbedError::NoLibrary { tried: tried.join(", ") }).hint(REMEDY))
 }
 
 /// The hint for a missing library.
@@ -92,7 +92,8 @@ fn load(path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
         error.at(format_args!("cannot load ONNX Runtime's library {}", path.display())).hint(REMEDY)
     };
     check(path).map_err(failed)?;
-    ort::init_from(path).map_err(|e| failed(EmbedError::Loader(cause(&e.to_string(), path)).into()))
+    ort::init_from(path)
+        .map_err(|e| failed(EmbedError::Library { fault: cause(&e.to_string(), path) }.into()))
 }
 
 /// The loader's message without the path, which the error names already.
@@ -107,22 +108,22 @@ fn cause(text: &str, path: &Path) -> String {
 /// would end the process. An ELF file ends with its table of sections (System V ABI, chapter 4).
 pub(super) fn check(path: &Path) -> Result<()> {
     let mut head = [0; 64];
-    let plain = |e: std::io::Error| EmbedError::Unopened(e.kind());
+    let plain = |e: std::io::Error| EmbedError::Library { fault: e.kind().to_string() };
     let mut file = File::open(path).map_err(plain)?;
     let length = file.metadata().map_err(plain)?.len();
     if file.read_exact(&mut head).is_err() {
-        return Err(EmbedError::NotALibrary.into());
+        return Err(EmbedError::Library { fault: "is not a library".to_owned() }.into());
     }
     let elf64 = head.starts_with(b"\x7fELF\x02\x01");
     if cfg!(target_os = "linux") && !elf64 {
-        return Err(EmbedError::NotALibrary.into());
+        return Err(EmbedError::Library { fault: "is not a library".to_owned() }.into());
     }
     let number = |at: usize, bytes: usize| -> u64 {
         head[at..at + bytes].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
     };
     let end = number(40, 8).saturating_add(number(58, 2) * number(60, 2));
     if elf64 && end > length {
-        return Err(EmbedError::CutShort { found: length, expected: end }.into());
+        return Err(EmbedError::Library { fault: format!("is cut short: {length} of {end} bytes") }.into());
     }
     Ok(())
 }

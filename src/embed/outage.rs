@@ -100,7 +100,8 @@ impl Failure {
     }
 
     fn error(&self) -> Error {
-        EmbedError::Outage { cause: self.cause.clone(), help: self.remedy.clone() }.into()
+        let error = Error::from(EmbedError::Outage { cause: self.cause.clone() });
+        self.remedy.iter().fold(error, Error::hint)
     }
 }
 

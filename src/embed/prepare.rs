@@ -53,11 +53,11 @@ pub(super) fn prepare(
     let made = || -> Result<()> {
         fs::create_dir_all(&making).context("cannot create its directory")?;
         write(installed, &making, &environment)?;
-        let form = ModelFiles::read(&making)?.ok_or(EmbedError::NoForm)?;
+        let form = ModelFiles::read(&making)?.ok_or(EmbedError::Model { fault: "cannot read it back" })?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
-            return Err(EmbedError::OtherVector.into());
+            return Err(EmbedError::Model { fault: "the fast form returns another vector" }.into());
         }
         // An older form under the same name was not usable.
         let _ = fs::remove_dir_all(&place);

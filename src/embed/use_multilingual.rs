@@ -47,7 +47,7 @@ impl UseMultilingual {
     /// Reads the file of a model, all but its table. Errors if it is not one.
     pub(super) fn read(path: &Path) -> Result<UseMultilingual> {
         let file = ModelFile::open(path)?;
-        let damaged = || EmbedError::Damaged(path.to_owned());
+        let damaged = || EmbedError::Damaged { path: path.to_owned() };
         Ok(UseMultilingual {
             normalizer: Normalizer::new(file.units, file.replacements),
             pieces: Pieces::new(file.trie, file.scores).ok_or_else(damaged)?,

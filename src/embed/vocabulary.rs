@@ -126,7 +126,7 @@ fn simple(json: &Value) -> Option<(String, Rules)> {
 
 /// Reads the fast form.
 pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
-    let damaged = |name: &str| EmbedError::Damaged(directory.join(name));
+    let damaged = |name: &str| EmbedError::Damaged { path: directory.join(name) };
     let invalid = |name: &str, source| EmbedError::Invalid { path: directory.join(name), source };
     let rules: Option<Rules> = super::model::read(&directory.join(RULES_FILE))?;
     let rules = rules.ok_or_else(|| damaged(RULES_FILE))?;

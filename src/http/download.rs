@@ -42,7 +42,7 @@ impl Client {
                 builder = builder.tls_certs_only([]);
             }
         }
-        let client = builder.build().map_err(|e| HttpError::Setup(cause(&e)))?;
+        let client = builder.build().map_err(|e| HttpError::Setup { cause: cause(&e) })?;
         let part = PartialFile::new(to);
         let mut attempt = 1;
         loop {
@@ -95,7 +95,8 @@ impl PartialFile {
         report: &mut dyn FnMut(u64, Option<u64>),
     ) -> std::result::Result<(), DownloadError> {
         let failed = |error: HttpError| Error::from(error).at(address);
-        let retryable = |e: &reqwest::Error| DownloadError::Retryable(failed(HttpError::Broken(cause(e))));
+        let retryable =
+            |e: &reqwest::Error| DownloadError::Retryable(failed(HttpError::Broken { cause: cause(e) }));
         let there = fs::metadata(&self.file).map_or(0, |file| file.len());
         let tag = fs::read_to_string(&self.tag).ok().filter(|_| there > 0);
         let mut request = client.get(address.url().clone());

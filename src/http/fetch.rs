@@ -49,9 +49,9 @@ impl Client {
         };
         let failed = |error: reqwest::Error| {
             if error.is_timeout() {
-                HttpError::TimedOut(TIME_LIMIT)
+                HttpError::TimedOut { limit: TIME_LIMIT }
             } else {
-                HttpError::Broken(cause(&error))
+                HttpError::Broken { cause: cause(&error) }
             }
         };
         let client = builder.build().map_err(failed)?;
@@ -66,7 +66,7 @@ impl Client {
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if bytes.len() + chunk.len() > max_bytes {
-                return Err(HttpError::TooLarge { most: max_bytes }.into());
+                return Err(HttpError::TooLarge { mib: max_bytes >> 20 }.into());
             }
             bytes.extend_from_slice(&chunk);
         }

@@ -27,11 +27,12 @@ pub struct Headers(HeaderMap);
 impl Headers {
     /// Adds a header, or replaces that of the same name. Errors do not repeat the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(HttpError::HeaderName)?;
+        let name =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|source| HttpError::HeaderName { source })?;
         if REFUSED_HEADERS.contains(&name.as_str()) {
             return Err(HttpError::RefusedHeader.into());
         }
-        let value = HeaderValue::from_str(value).map_err(HttpError::HeaderValue)?;
+        let value = HeaderValue::from_str(value).map_err(|source| HttpError::HeaderValue { source })?;
         self.0.insert(name, value);
         Ok(())
     }

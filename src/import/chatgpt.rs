@@ -55,7 +55,7 @@ impl Convert for ChatGptExport {
     fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
         let mapping = conversation.get("mapping").unwrap_or("{}");
         let nodes: BTreeMap<String, Node> = serde_json::from_str(mapping)
-            .map_err(|cause| RecordError::Text { member: "mapping".to_owned(), cause })?;
+            .map_err(|error| RecordError::Text { member: "mapping".to_owned(), error })?;
         let mut tree = MessageTree::default();
         for (id, node) in &nodes {
             tree.add(id, node.parent.as_deref());

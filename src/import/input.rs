@@ -150,7 +150,7 @@ impl Sources {
             (None, Some(found)) => found,
             (None, None) => match unreadable(&sample) {
                 Some(reason) if is_operand => {
-                    return Err(Error::from(ImportError::Unreadable(singular(reason))).at(name));
+                    return Err(Error::from(ImportError::Unreadable { reason: singular(reason) }).at(name));
                 }
                 Some(reason) => return Ok(self.leave_out(&name, reason)),
                 // Lines without a kind of their own, and no lines at all.

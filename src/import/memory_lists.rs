@@ -8,9 +8,7 @@ use super::objects::Convert;
 use super::sample::{first_has_all, has_all};
 use super::times;
 use crate::error::Result;
-use crate::record::{
-    ARCHIVED_INTO, Object, RecordError, SIGNAL, SignalType, day_of, id, quote, time, usage_id,
-};
+use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, missing, quote, time, usage_id};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
@@ -123,7 +121,7 @@ const TITLE_CHARS: usize = 80;
 /// A memory of mem0 is one sentence about a user, an agent or a run. A later version of it is another memory, which
 /// stays beside the earlier one.
 fn mem0(options: &ImportOptions, memory: Object, _: &mut Vec<Object>) -> Result<Object> {
-    let text = memory.text("memory")?.ok_or_else(|| RecordError::missing("memory"))?;
+    let text = memory.text("memory")?.ok_or_else(|| missing("memory"))?;
     let first = text.trim().lines().next().unwrap_or_default();
     let title: String = first.chars().take(TITLE_CHARS).collect();
     let owner = memory.text("user_id")?.or(memory.text("agent_id")?);
@@ -234,7 +232,7 @@ fn signal_line(
 ) -> Result<Option<Object>> {
     let named = signal.text("memory_id")?.or(signal.text("of")?);
     let Some(memory) = of.map(|(id, _)| id.to_owned()).or(named) else {
-        return Err(RecordError::missing("memory_id").into());
+        return Err(missing("memory_id"));
     };
     let positive = ["positive", "helpful", "succeeded"].iter().find_map(|member| signal.get(member));
     let Some(positive) = positive.filter(|json| matches!(*json, "true" | "false")) else { return Ok(None) };

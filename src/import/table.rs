@@ -81,8 +81,10 @@ impl Table {
         let mut columns = Vec::new();
         for (member, source) in &self.options.map {
             let Some(at) = column(source) else {
-                let (source_column, columns) = (source.clone(), names.iter().map(str::to_owned).collect());
-                return Err(Error::from(ImportError::NoColumn { source_column, columns }).at(&self.name));
+                let columns = names.iter().collect::<Vec<_>>().join(", ");
+                return Err(
+                    Error::from(ImportError::NoColumn { named: source.clone(), columns }).at(&self.name)
+                );
             };
             columns.push((member.clone(), at));
         }

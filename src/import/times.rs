@@ -19,7 +19,7 @@ pub(super) fn from_number(number: f64) -> Result<i64> {
     let unit = FIRST_OF_UNITS.iter().find(|(first, _)| number.abs() >= *first);
     match unit {
         Some((_, millis)) if number.abs() < 1e20 => time::checked((number * millis).round() as i64),
-        _ => Err(ImportError::TimeUnit(number).into()),
+        _ => Err(ImportError::TimeUnit { found: number }.into()),
     }
 }
 

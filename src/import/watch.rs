@@ -231,7 +231,7 @@ fn is_change(kind: EventKind) -> bool {
 fn failed(directory: &Path, error: notify::Error) -> Error {
     let text = format!("cannot watch {}", directory.display());
     match error.kind {
-        notify::ErrorKind::MaxFilesWatch => ImportError::TooManyDirectories(directory.to_owned()).into(),
+        notify::ErrorKind::MaxFilesWatch => ImportError::TooManyWatched { path: directory.to_owned() }.into(),
         notify::ErrorKind::Io(cause) => Error::attempt(text, cause),
         _ => Error::attempt(text, error),
     }

@@ -110,7 +110,7 @@ fn document(thread: &Thread, limit: usize) -> Result<Value> {
             let decoder = zstd::Decoder::new(&*thread.data).context("cannot read the thread")?;
             decoder.take(limit as u64 + 1).read_to_end(&mut json).context("cannot read the thread")?;
         }
-        other => return Err(ImportError::DataType(other.to_owned()).into()),
+        other => return Err(ImportError::DataType { name: other.to_owned() }.into()),
     }
     if json.len() > limit {
         return Err(too_long(limit));

@@ -47,8 +47,7 @@ pub(super) fn entries(path: &Path) -> Result<Vec<Entry>> {
         if !entry.is_file() {
             continue;
         }
-        let start =
-            entry.data_start().ok_or_else(|| ImportError::NoData { entry: path.display().to_string() })?;
+        let start = entry.data_start().ok_or_else(|| ImportError::NoData { path: path.to_owned() })?;
         let name = entry.name().context(cannot())?.into_owned();
         let place = Place {
             method: entry.compression(),

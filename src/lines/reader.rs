@@ -105,8 +105,11 @@ impl<R: Read> Reader<R> {
         let Some(first) = self.next_significant_byte()? else { return self.end() };
         let line = self.line;
         if first != b'{' {
-            let looks =
-                if self.ended || line > 1 { None } else { Some(describe(&self.buffer[self.start..])) };
+            let looks = if self.ended || line > 1 {
+                String::new()
+            } else {
+                format!("this looks like {}; ", describe(&self.buffer[self.start..]))
+            };
             self.skip_line()?;
             return Err(self.fault(line, LineError::NotAnObject { found: char::from(first), looks }));
         }
@@ -116,7 +119,7 @@ impl<R: Read> Reader<R> {
                 let at = line + count_newlines(&self.buffer[self.start..self.start + offset]);
                 self.recover(at > line)?;
                 let text = if at > line { format!("{text} (on line {at})") } else { text };
-                return Err(self.fault(line, LineError::Syntax(text)));
+                return Err(self.fault(line, LineError::Syntax { fault: text }));
             }
         };
         let bytes = &self.buffer[self.start..self.start + length];
@@ -181,7 +184,8 @@ impl<R: Read> Reader<R> {
 
     fn end(&mut self) -> Result<Option<LocatedObject>> {
         if std::mem::take(&mut self.in_array) {
-            return Err(self.fault(self.line, LineError::OpenArray));
+            return Err(self
+                .fault(self.line, LineError::Syntax { fault: "the input ends inside an array".to_owned() }));
         }
         Ok(None)
     }

@@ -207,8 +207,8 @@ impl Target {
     fn missing_key_error(&self, caller: &CallerKeys) -> Error {
         let (title, variable) = (self.title(), &self.endpoint.key_variable);
         let foreign = caller.offered_to(self.name()).find_map(|key| self.foreign_title(key));
-        let (title, foreign) = (title.to_owned(), foreign.map(str::to_owned));
-        ProviderError::NoKey { title, variable: variable.to_string(), foreign }.into()
+        let but = foreign.map_or_else(String::new, |owner| format!(", and the caller's key is for {owner}"));
+        ProviderError::NoKey { title: title.to_owned(), variable: variable.clone(), but }.into()
     }
 
     fn plaintext_error(&self) -> Error {

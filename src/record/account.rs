@@ -1,7 +1,7 @@
 //! Accounts: records of the enrichment of one request.
 
 use super::comparison::Comparison;
-use super::error::RecordError;
+use super::error::missing;
 use super::file_state::{FileState, files_member};
 use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
@@ -53,7 +53,7 @@ const FILES: &str = "files";
 fn parse(mut line: Object) -> Result<Draft> {
     let (partition, instance) = (required(&line, "partition")?, required(&line, "instance")?);
     let (id, trace_id) = (required(&line, "id")?, required(&line, "trace_id")?);
-    let timestamp = timestamp(&line)?.ok_or_else(|| RecordError::missing("timestamp"))?;
+    let timestamp = timestamp(&line)?.ok_or_else(|| missing("timestamp"))?;
     line.retain(|name| !["kind", "id", "trace_id", "partition", "instance", "timestamp"].contains(&name));
     Ok(Draft {
         id: Some(id),

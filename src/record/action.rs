@@ -1,7 +1,6 @@
 //! Actions: what a program did in a turn, one record for each call of a tool. They have neither what the tool returned
 //! nor the contents of files.
 
-use super::error::RecordError;
 use super::members::{name, required, texts, timestamp};
 use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member};
@@ -222,7 +221,7 @@ impl Action {
 fn parse(mut line: Object) -> Result<Draft> {
     let call = required(&line, CALL)?;
     if call.len() > MAX_CALL_BYTES {
-        return Err(RecordError::TooLong { member: CALL, most: MAX_CALL_BYTES, found: call.len() }.into());
+        return Err(unexpected(CALL, &format!("at most {MAX_CALL_BYTES} bytes"), &call.len().to_string()));
     }
     required(&line, TOOL)?;
     for member in [PROGRAM, COMMAND, PATTERN, QUERY, ERROR] {

@@ -194,7 +194,7 @@ impl fmt::Display for Address {
 fn checked_segment(name: &str) -> Result<String> {
     match name {
         "" => Err(AddressError::EmptySegment.into()),
-        "." | ".." => Err(AddressError::Relative(name.to_owned()).into()),
+        "." | ".." => Err(AddressError::Relative { segment: name.to_owned() }.into()),
         _ if name.contains('/') => Err(AddressError::Slash.into()),
         _ if name.chars().any(char::is_control) => Err(AddressError::ControlCharacter.into()),
         _ => Ok(shortened(name, MAX_SEGMENT_BYTES)),

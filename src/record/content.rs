@@ -27,7 +27,7 @@ impl Content {
             None | Some("null") => Ok(Content::Null),
             Some(json) if json.starts_with('"') => match serde_json::from_str(json) {
                 Ok(text) => Ok(Content::Text(text)),
-                Err(cause) => Err(RecordError::Text { member: "content".to_owned(), cause }.into()),
+                Err(error) => Err(RecordError::Text { member: "content".to_owned(), error }.into()),
             },
             Some(json) if json.starts_with('[') => match message.objects("content") {
                 Ok(_) => Ok(Content::Parts(json.into())),

@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::embedding::{VectorFormat, write_vector};
-use super::error::RecordError;
+use super::error::{RecordError, missing};
 use super::fold::fold;
 use super::members::{name, texts, time_member};
 use super::message::vector;
@@ -72,7 +72,7 @@ const HEAD: [&str; 8] =
 
 /// Reads a document line. Errors begin with the member at fault.
 fn parse(line: Object) -> Result<Draft> {
-    let uri = line.text(URI)?.ok_or_else(|| RecordError::missing("uri"))?;
+    let uri = line.text(URI)?.ok_or_else(|| missing("uri"))?;
     let address = Address::parse(&uri).map_err(|error| error.at(URI))?;
     let title = line.text("title")?.unwrap_or_else(|| address.name().to_owned());
     let content = line.text("content")?.unwrap_or_default();
@@ -135,7 +135,7 @@ fn complete(document: &mut StoredRecord) -> Result<()> {
     let partition = &document.scope.partition;
     let address = Address::resolve(&document.member_text(URI), partition).map_err(|error| error.at(URI))?;
     if address.depth() == 0 {
-        return Err(RecordError::NoDocument.into());
+        return Err(RecordError::Invalid { member: URI, fault: "names no document" }.into());
     }
     document.id = address.document_id(partition);
     document.members.set_text(URI, address.as_str());

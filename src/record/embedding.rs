@@ -1,6 +1,6 @@
 //! The vector of a record.
 
-use super::error::RecordError;
+use super::error::{RecordError, missing};
 use super::members::required;
 use super::object::{Object, unexpected, write_text};
 use crate::error::Result;
@@ -40,7 +40,7 @@ pub enum VectorFormat {
 impl Embedding {
     /// Reads an embedding line. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Embedding> {
-        let vector = read_vector(line.get("vector").ok_or_else(|| RecordError::missing("vector"))?)?;
+        let vector = read_vector(line.get("vector").ok_or_else(|| missing("vector"))?)?;
         match line.integer("dim")? {
             Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
                 Err(RecordError::Dimension { dim, found: vector.len() }.into())
@@ -86,17 +86,22 @@ pub fn read_vector(json: &str) -> Result<Vec<f32>> {
         let text: String = serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?;
         let bytes = STANDARD.decode(text).map_err(|_| unexpected("vector", wanted, json))?;
         if bytes.len() % 4 != 0 {
-            return Err(RecordError::PartOfFloat.into());
+            return Err(RecordError::Invalid {
+                member: "vector",
+                fault: "the base64 does not hold whole 32-bit floats",
+            }
+            .into());
         }
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     } else {
         serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?
     };
     if vector.is_empty() || vector.len() > MAX_DIM {
-        return Err(RecordError::VectorLength { most: MAX_DIM, found: vector.len() }.into());
+        return Err(unexpected("vector", &format!("1 to {MAX_DIM} numbers"), &vector.len().to_string()));
     }
     if vector.iter().any(|x| !x.is_finite()) {
-        return Err(RecordError::NotFinite.into());
+        let fault = "holds a number that is not finite as a 32-bit float";
+        return Err(RecordError::Invalid { member: "vector", fault }.into());
     }
     Ok(vector)
 }

@@ -50,8 +50,10 @@ impl Line {
 /// The error for an object that has no kind, and the shape of none.
 fn unknown_shape(line: &Object) -> Error {
     const EXPORTERS: [(&str, &str); 2] = [("mapping", "ChatGPT"), ("chat_messages", "Claude")];
-    let export = EXPORTERS.iter().find(|(member, _)| line.has(member));
-    RecordError::UnknownShape { export_of: export.map(|(_, program)| *program) }.into()
+    match EXPORTERS.iter().find(|(member, _)| line.has(member)) {
+        Some(&(_, program)) => RecordError::ForeignShape { program }.into(),
+        None => RecordError::UnknownShape.into(),
+    }
 }
 
 /// The kind that a line without one has by its members.

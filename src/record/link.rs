@@ -81,7 +81,7 @@ impl Link {
             std::mem::swap(&mut from, &mut to);
         }
         if from == to {
-            return Err(RecordError::LinkToItself.into());
+            return Err(RecordError::Invalid { member: "to", fault: "is the same record as from" }.into());
         }
         let link = Link {
             rel,
@@ -121,7 +121,11 @@ pub fn check_relation(rel: &str) -> Result<()> {
         return Err(unexpected("rel", "a name in capitals such as RESPONDED_WITH", &quote(rel)));
     }
     if rel == CHILD_OF {
-        return Err(RecordError::Derived.into());
+        return Err(RecordError::Invalid {
+            member: "rel",
+            fault: "CHILD_OF follows from the addresses of documents",
+        }
+        .into());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Members that several kinds of lines have: names, times, and lists of texts.
 
-use super::error::RecordError;
+use super::error::{RecordError, missing};
 use super::object::{Object, unexpected};
 use super::time;
 use crate::error::Result;
@@ -8,14 +8,14 @@ use crate::error::Result;
 /// An optional name, which must not be empty.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
-        Some(text) if text.is_empty() => Err(RecordError::Empty(member.to_owned()).into()),
+        Some(text) if text.is_empty() => Err(RecordError::Empty { member: member.to_owned() }.into()),
         text => Ok(text),
     }
 }
 
 /// A name that must be there.
 pub(super) fn required(line: &Object, member: &str) -> Result<String> {
-    Ok(name(line, member)?.ok_or_else(|| RecordError::missing(member))?)
+    name(line, member)?.ok_or_else(|| missing(member))
 }
 
 /// A member that must be an array of texts.

@@ -147,7 +147,11 @@ fn parse(line: Object) -> Result<Draft> {
     let partition = match (line.text("partition")?, line.text("project_id")?) {
         (None, None) => None,
         (Some(name), _) | (None, Some(name)) if !name.is_empty() => Some(name),
-        _ => return Err(RecordError::EmptyProject.into()),
+        _ => {
+            return Err(
+                RecordError::Invalid { member: "partition", fault: "project ID cannot be empty" }.into()
+            );
+        }
     };
     let outcome = line.text("outcome")?;
     let category = chosen(&line, "category", &CATEGORIES)?;
@@ -155,7 +159,11 @@ fn parse(line: Object) -> Result<Draft> {
     match outcome.as_deref() {
         None | Some("") if !is_strategy => {}
         Some(outcome) if OUTCOMES.contains(&outcome) => {}
-        _ => return Err(RecordError::Outcome.into()),
+        _ => {
+            return Err(
+                RecordError::Invalid { member: "outcome", fault: "must be 'success' or 'failure'" }.into()
+            );
+        }
     }
     chosen(&line, "consolidation_type", &CONSOLIDATION_TYPES)?;
     let (sources, tags) = (texts(&line, "source_ids")?, texts(&line, "tags")?);
@@ -216,10 +224,10 @@ fn chosen(line: &Object, member: &str, names: &[&str]) -> Result<Option<String>>
 }
 
 /// A member that must be a number from 0 to 1.
-fn probability(line: &Object, member: &str) -> Result<Option<f64>> {
+fn probability(line: &Object, member: &'static str) -> Result<Option<f64>> {
     match line.number(member)? {
         Some(number) if !(0.0..=1.0).contains(&number) => {
-            Err(RecordError::NotAProbability { member: member.to_owned() }.into())
+            Err(RecordError::Invalid { member, fault: "must be between 0.0 and 1.0" }.into())
         }
         number => Ok(number),
     }

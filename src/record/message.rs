@@ -1,7 +1,7 @@
 //! Messages: the turns of a conversation.
 
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
-use super::error::RecordError;
+use super::error::{RecordError, missing};
 use super::fold::fold;
 use super::members::{name, timestamp};
 use super::object::{Object, quote, unexpected, write_text};
@@ -116,14 +116,14 @@ impl Draft {
 
     /// Reads a message line. Errors name the member: `role: expected user, assistant, …, found "usr"`.
     pub fn parse_message(line: Object) -> Result<Draft> {
-        let role = line.text("role")?.ok_or_else(|| RecordError::missing("role"))?.parse()?;
+        let role = line.text("role")?.ok_or_else(|| missing("role"))?.parse()?;
         let content = Content::from_message(&line)?;
         let calls = calls_tools(&line);
         if !calls && matches!(&content, Content::Null) {
-            return Err(RecordError::missing("content").into());
+            return Err(missing("content"));
         }
         if !calls && matches!(&content, Content::Text(text) if text.is_empty()) {
-            return Err(RecordError::Empty("content".to_owned()).into());
+            return Err(RecordError::Empty { member: "content".to_owned() }.into());
         }
         let (vector, vector_fault) = vector(&line);
         let mut draft = Draft {

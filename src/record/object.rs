@@ -60,14 +60,18 @@ impl Object {
         let mut from = serde_json::Deserializer::from_str(text);
         let spare = if text.len() < RECLAIM_BYTES { 0 } else { SPARE_BYTES };
         let object = from.deserialize_map(Members { bytes: text.len() + spare, only: None });
-        object.and_then(|object| from.end().map(|()| object)).map_err(|e| RecordError::Json(e).into())
+        object
+            .and_then(|object| from.end().map(|()| object))
+            .map_err(|error| RecordError::Json { error }.into())
     }
 
     /// As `parse`, with the members of some names only: nothing of the others is kept.
     pub fn parse_only(text: &str, names: &[&str]) -> Result<Object> {
         let mut from = serde_json::Deserializer::from_str(text);
         let object = from.deserialize_map(Members { bytes: 0, only: Some(names) });
-        object.and_then(|object| from.end().map(|()| object)).map_err(|e| RecordError::Json(e).into())
+        object
+            .and_then(|object| from.end().map(|()| object))
+            .map_err(|error| RecordError::Json { error }.into())
     }
 
     /// As `parse`, from bytes that may not be UTF-8.

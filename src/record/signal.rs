@@ -1,6 +1,6 @@
 //! Signals: pieces of evidence about memories.
 
-use super::error::RecordError;
+use super::error::{RecordError, missing};
 use super::id;
 use super::members::{name, texts, timestamp};
 use super::object::{Object, unexpected, write_member};
@@ -104,12 +104,12 @@ fn parse(line: Object) -> Result<Draft> {
         of => of,
     };
     let of = of.filter(|of| !of.is_empty()).ok_or(RecordError::BlankMemory { member: "of", what: "ID" })?;
-    let type_name = line.text("type")?.ok_or_else(|| RecordError::missing("type"))?;
+    let type_name = line.text("type")?.ok_or_else(|| missing("type"))?;
     let signal_type = SignalType::named(&type_name)
         .ok_or_else(|| unexpected("type", "explicit, usage or outcome", &type_name))?;
     let positive = match line.get("positive") {
         Some(json @ ("true" | "false")) => json,
-        None => return Err(RecordError::missing("positive").into()),
+        None => return Err(missing("positive")),
         Some(json) => return Err(unexpected("positive", "true or false", json)),
     };
     for prediction in texts(&line, "predicted")?.unwrap_or_default() {
@@ -125,7 +125,7 @@ fn parse(line: Object) -> Result<Draft> {
         match line.integer("count")? {
             Some(count) if count > 0 => {}
             Some(count) => return Err(unexpected("count", "a number from 1", &count.to_string())),
-            None => return Err(RecordError::missing("count").into()),
+            None => return Err(missing("count")),
         }
         if id.is_none() {
             id = Some(usage_id(&of, &day, &store)?);
@@ -157,7 +157,7 @@ fn parse(line: Object) -> Result<Draft> {
 }
 
 fn required_text(line: &Object, member: &str) -> Result<String> {
-    Ok(name(line, member)?.ok_or_else(|| RecordError::missing(member))?)
+    name(line, member)?.ok_or_else(|| missing(member))
 }
 
 /// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store.

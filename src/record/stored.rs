@@ -214,7 +214,7 @@ impl RecordKind {
         name: "",
         label: "",
         traced: false,
-        read: |_| Err(RecordError::UnreadableKind.into()),
+        read: |_| Err(RecordError::Invalid { member: "kind", fault: "cannot be read" }.into()),
         complete: |_| Ok(()),
         write: |_, _| {},
         natural_key: None,
@@ -414,7 +414,7 @@ impl Draft {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
         if self.kind.traced && trace_id.is_empty() {
-            return Err(RecordError::Empty("trace_id".to_owned()).into());
+            return Err(RecordError::Empty { member: "trace_id".to_owned() }.into());
         }
         let mut record = StoredRecord {
             kind: self.kind,

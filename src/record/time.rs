@@ -63,7 +63,7 @@ pub fn checked(ms: i64) -> Result<i64> {
     if REPRESENTABLE_MILLIS.contains(&ms) {
         return Ok(ms);
     }
-    Err(TimeError::OutOfRange(ms).into())
+    Err(TimeError::OutOfRange { ms }.into())
 }
 
 /// `2026-11-21T07:03:00.000Z`.
@@ -111,7 +111,10 @@ pub fn parse(text: &str) -> Result<i64> {
     }
     let ms = match text.parse::<Timestamp>() {
         Ok(time) => time.as_millisecond(),
-        Err(_) => civil_millis(text).ok_or_else(|| TimeError::NotATime(text.to_owned()))?,
+        Err(_) => civil_millis(text).ok_or_else(|| TimeError::NotATime {
+            such_as: "2026-11-21T07:03:00Z, a date or milliseconds",
+            found: text.to_owned(),
+        })?,
     };
     checked(ms)
 }

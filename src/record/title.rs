@@ -1,6 +1,6 @@
 //! Titles: the name of a conversation, which is an instance. Each instance has one, of which newer versions take the place.
 
-use super::error::RecordError;
+use super::error::missing;
 use super::members::{name, time_member};
 use super::object::{Object, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, Versions, write_time};
@@ -43,7 +43,7 @@ fn parse(mut line: Object) -> Result<Draft> {
     let title = line.text(TEXT)?.unwrap_or_default();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.is_empty() {
-        return Err(RecordError::missing("title").into());
+        return Err(missing("title"));
     }
     time_member(&line, SOURCE_TIME)?;
     let draft = Draft {

@@ -1,6 +1,6 @@
 //! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
 
-use super::error::RecordError;
+use super::error::missing;
 use super::link::Link;
 use super::members::{required, texts, timestamp};
 use super::object::{Object, quote, unexpected, write_text};
@@ -275,7 +275,7 @@ impl Tombstone {
             scope: Scope { partition: required(&line, "partition")?, instance: required(&line, "instance")? },
             state: TombstoneState::named(&state)
                 .ok_or_else(|| unexpected("state", "forgotten, removed or returned", &state))?,
-            timestamp: timestamp(&line)?.ok_or_else(|| RecordError::missing("timestamp"))?,
+            timestamp: timestamp(&line)?.ok_or_else(|| missing("timestamp"))?,
             extra: Object::default(),
         };
         line.retain(|name| !MEMBERS.contains(&name));

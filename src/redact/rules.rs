@@ -105,7 +105,7 @@ impl Rules {
         }
         let own = rules.len();
         if let Some(file) = file {
-            let text = std::fs::read_to_string(file).map_err(|e| RuleError::Unreadable(e).into());
+            let text = std::fs::read_to_string(file).map_err(|e| RuleError::Unreadable { source: e }.into());
             let read = text.and_then(|text| own_rules(&text));
             rules.extend(read.map_err(|error| error.at(file.display()))?);
         }
@@ -113,7 +113,7 @@ impl Rules {
         // With small letters alone it is half as large.
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA));
-        let keywords = builder.build(keywords).map_err(RuleError::Keywords)?;
+        let keywords = builder.build(keywords).map_err(|source| RuleError::Keywords { source })?;
         Ok(Rules { rules, keywords, rules_of_keyword, own })
     }
 
@@ -277,9 +277,9 @@ fn own_rules(text: &str) -> Result<Vec<Rule>> {
         let (kind, pattern) = (kind.trim(), pattern.trim());
         if kind.is_empty() || !kind.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         {
-            return Err(RuleError::Kind(kind.to_owned()));
+            return Err(RuleError::Kind { kind: kind.to_owned() });
         }
-        let regex = Regex::new(pattern).map_err(RuleError::Pattern)?;
+        let regex = Regex::new(pattern).map_err(|error| RuleError::Pattern { error })?;
         let matcher = Matcher::Pattern { pattern: String::new(), regex: OnceLock::from(Some(regex)) };
         Ok(Rule { kind: kind.to_owned(), matcher, check: Check::Entropy(0.0) })
     };

@@ -123,7 +123,7 @@ fn proxy(settings: &Settings) -> Result<Endpoint> {
 
 fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     if !text.contains("://") {
-        return Err(EmbedError::NotAServer(text.to_owned()).into());
+        return Err(EmbedError::NotAServer { text: text.to_owned() }.into());
     }
     let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
     let ollama = address.path().ends_with("/api/embed");

@@ -41,7 +41,7 @@ pub(super) fn vectors(kind: EmbeddingApi, body: &[u8], count: usize) -> Result<V
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
-    Ok(serde_json::from_slice(body).map_err(EmbedError::Json)?)
+    Ok(serde_json::from_slice(body).map_err(|source| EmbedError::Json { source })?)
 }
 
 fn by_index(OpenAiAnswer { data }: OpenAiAnswer, count: usize) -> Result<Vec<Vec<f32>>> {
@@ -50,7 +50,8 @@ fn by_index(OpenAiAnswer { data }: OpenAiAnswer, count: usize) -> Result<Vec<Vec
     for (at, OpenAiVector { index, embedding }) in data.into_iter().enumerate() {
         let index = index.map_or(Some(at), |index| usize::try_from(index).ok());
         let place = index.and_then(|index| vectors.get_mut(index)).filter(|place| place.is_empty());
-        let place = place.ok_or(EmbedError::Index)?;
+        let place =
+            place.ok_or(EmbedError::Vectors { fault: "index: belongs to no text, or occurs twice" })?;
         *place = read_vector(embedding.get())?;
     }
     Ok(vectors)
@@ -71,7 +72,7 @@ fn enough(found: usize, count: usize) -> Result<()> {
 /// The vector of length 1 of the same direction, if it has one.
 fn unit(vector: Vec<f32>) -> Result<Vec<f32>> {
     if vector.iter().all(|x| *x == 0.0) {
-        return Err(EmbedError::NoDirection.into());
+        return Err(EmbedError::Vectors { fault: "has no direction: all its numbers are 0" }.into());
     }
     Ok(chunking::normalized(vector))
 }

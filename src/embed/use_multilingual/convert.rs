@@ -24,7 +24,8 @@ const PART_ROWS: usize = 7530;
 /// same file to the byte.
 pub(in crate::embed) fn convert(directory: &Path) -> Result<()> {
     let vocabulary = fs::read(directory.join(VOCABULARY_FILE)).context(VOCABULARY_FILE)?;
-    let vocabulary = Vocabulary::parse(&vocabulary).ok_or(EmbedError::NotAVocabulary(VOCABULARY_FILE))?;
+    let vocabulary =
+        Vocabulary::parse(&vocabulary).ok_or(EmbedError::NotAVocabulary { name: VOCABULARY_FILE })?;
     let mut archive = Npz::open(&directory.join(WEIGHTS_FILE))?;
     let mut layers = Vec::with_capacity(LAYER_NUMBERS);
     for name in layers::array_names() {

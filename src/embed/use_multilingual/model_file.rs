@@ -52,7 +52,7 @@ impl ModelFile {
     /// Reads a file. Errors if it cannot be read, or is not one.
     pub(super) fn open(path: &Path) -> Result<ModelFile> {
         let name = path.display();
-        let damaged = || EmbedError::Damaged(path.to_owned());
+        let damaged = || EmbedError::Damaged { path: path.to_owned() };
         let what = format!("cannot read {name}");
         let mut file = File::open(path).context(&what)?;
         let bytes = file.metadata().context(&what)?.len();

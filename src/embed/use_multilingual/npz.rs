@@ -22,8 +22,7 @@ impl Npz {
 
     /// The bytes of an array whose numbers have a type in NumPy's notation, such as `<f4`, row after row.
     pub(super) fn array(&mut self, name: &str, number_type: &str) -> Result<Vec<u8>> {
-        let (name, number_type) = (name.to_owned(), number_type.to_owned());
-        let damaged = || EmbedError::NotAnArray { name: name.clone(), number_type: number_type.clone() };
+        let damaged = || EmbedError::NotAnArray { name: name.to_owned(), of: number_type.to_owned() };
         let member = self.0.by_name(&format!("{name}.npy"));
         let mut member = member.context(format_args!("there is no array {name}"))?;
         let mut bytes = Vec::new();
