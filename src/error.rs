@@ -13,7 +13,6 @@
 //! A failure has its own words only, and `Error` writes the cause behind them: no words are twice in a chain of sources.
 //! Callers ask for kinds, never for words: `error.find::<RequestError>()` looks through the chain.
 
-use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
@@ -21,16 +20,13 @@ use std::sync::Arc;
 /// A result of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What helps after a failure.
-pub type Hint = Option<Cow<'static, str>>;
-
 /// A cause that another library may have made.
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
 /// The failures of a module.
 pub trait Failure: StdError + Send + Sync + 'static {
     /// The command or setting that helps.
-    fn hint(&self) -> Hint {
+    fn hint(&self) -> Option<String> {
         None
     }
 
@@ -56,7 +52,7 @@ macro_rules! failures {
 
         impl $crate::error::Failure for $name {
             #[allow(unused_variables)]
-            fn hint(&self) -> $crate::error::Hint {
+            fn hint(&self) -> Option<String> {
                 match self {
                     $($name::$kind $({ $($field),+ })? => $crate::error::failures!(@$($hint)?),)+
                 }
@@ -64,14 +60,9 @@ macro_rules! failures {
         }
     };
     (@) => { None };
-    (@$hint:literal) => { Some($crate::error::words(format_args!($hint))) };
+    (@$hint:literal) => { Some(format_args!($hint).to_string()) };
 }
 pub(crate) use failures;
-
-/// The words of a hint.
-pub(crate) fn words(hint: fmt::Arguments) -> Cow<'static, str> {
-    hint.as_str().map_or_else(|| hint.to_string().into(), Cow::Borrowed)
-}
 
 /// One failure: its place, its kind with the cause, and a hint that names the remedy.
 #[derive(Clone)]
@@ -82,16 +73,11 @@ pub struct Error {
     hint: Option<String>,
 }
 
-/// Standard output is closed. It is no failure, but the tool can do nothing more.
-#[derive(Debug, thiserror::Error)]
-#[error("standard output is closed")]
-pub(crate) struct Closed;
-
-impl Failure for Closed {}
-
 failures! {
-    /// The failures that nothing tells apart.
-    enum Untyped {
+    /// The failures of no module.
+    pub(crate) enum Untyped {
+        /// It is no failure, but the tool can do nothing more.
+        Closed ("standard output is closed"),
         /// A mistake of usage.
         Usage { words: String } ("{words}"),
         /// An attempt that failed for a reason of the system, or of another library.
@@ -107,8 +93,7 @@ impl Error {
 
     /// Makes the error of a failure, with its hint.
     pub(crate) fn of(failure: impl Failure) -> Error {
-        let hint = failure.hint().map(Cow::into_owned);
-        Error { place: String::new(), failure: Arc::new(failure), hint }
+        Error { place: String::new(), hint: failure.hint(), failure: Arc::new(failure) }
     }
 
     /// Makes the error of an attempt with its cause.
@@ -165,7 +150,7 @@ impl Error {
 
     /// Whether the only cause is a closed standard output.
     pub fn is_closed(&self) -> bool {
-        (&*self.failure as &(dyn StdError + 'static)).is::<Closed>()
+        matches!(self.find(), Some(Untyped::Closed))
     }
 }
 

@@ -55,7 +55,7 @@ pub use content::{Content, LINE_ENDS};
 pub use digest::hexadecimal;
 pub use document::{BY_RULE, DOCUMENT, ORIGIN, PASSAGE, URI, directory_digest, is_origin};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
-pub use error::{AddressError, RecordError, TimeError, missing};
+pub use error::{AddressError, RecordError, TimeError};
 pub use file_state::FileState;
 pub use fingerprint::{DUPLICATE_WINDOW, Fingerprint};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, NewerStatement, SIMILARITY, newer_json};
@@ -65,7 +65,7 @@ pub use link::{CONSOLIDATED_INTO, CORRECTS, EXTRACTED_FROM, Link, RESPONDED_WITH
 pub use members::{texts, time_member, timestamp};
 pub use memory::{ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
-pub use object::{Object, invalid_utf8, quote, string_length, unexpected, utf8};
+pub use object::{Object, invalid_utf8, missing, quote, string_length, unexpected, utf8};
 pub use partition_filter::{PartitionFilter, matches_pattern};
 pub use query::Query;
 pub use recall_rule::{RECALL, RULE, RecallRule};

@@ -2,7 +2,7 @@
 
 use super::pager::Pager;
 use super::terminal::{is_terminal, printable};
-use crate::error::{Closed, Error, Result};
+use crate::error::{Error, Result, Untyped};
 use atty::Stream;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -91,7 +91,7 @@ impl Out {
         };
         self.buffer.clear();
         written.map_err(|e| match e.kind() {
-            io::ErrorKind::BrokenPipe => Closed.into(),
+            io::ErrorKind::BrokenPipe => Untyped::Closed.into(),
             _ => Error::new("cannot write to standard output").because(e),
         })
     }

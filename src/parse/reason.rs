@@ -1,6 +1,6 @@
 //! Why a file is not read.
 
-use crate::error::{Failure, Hint};
+use crate::error::Failure;
 
 /// Why a PDF of pictures is not read.
 pub(super) const NO_WORDS: &str = "no words on its pages, which are pictures or scanned";
@@ -28,8 +28,8 @@ pub(super) struct ParseError {
 }
 
 impl Failure for ParseError {
-    fn hint(&self) -> Hint {
-        self.help.clone().map(Into::into)
+    fn hint(&self) -> Option<String> {
+        self.help.clone()
     }
 }
 

@@ -1,12 +1,11 @@
 //! Accounts: records of the enrichment of one request.
 
 use super::comparison::Comparison;
-use super::error::missing;
 use super::file_state::{FileState, files_member};
 use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
 use super::members::{required, timestamp};
-use super::object::{Object, quote};
+use super::object::{Object, missing, quote};
 use super::stored::{Draft, Position, RecordKind, StoredRecord};
 use super::{Reach, Scope};
 use crate::error::Result;

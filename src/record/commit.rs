@@ -3,11 +3,11 @@
 use super::address::Address;
 use super::digest;
 use super::document::DOCUMENT;
-use super::error::{RecordError, missing};
+use super::error::RecordError;
 use super::kinds::kind_named;
 use super::members::texts;
 use super::memory::MEMORY;
-use super::object::{Object, unexpected};
+use super::object::{Object, missing, unexpected};
 use super::scope::Scope;
 use super::stored::{DraftDefaults, StoredRecord};
 use crate::error::Result;

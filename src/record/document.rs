@@ -2,11 +2,10 @@
 
 use super::address::Address;
 use super::embedding::{VectorFormat, write_vector};
-use super::error::{RecordError, missing};
 use super::fold::fold;
 use super::members::{name, texts, time_member};
 use super::message::vector;
-use super::object::{Object, unexpected, write_member, write_text};
+use super::object::{Object, invalid, missing, unexpected, write_member, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, Versions, write_time};
 use super::{digest, timestamp};
 use crate::error::Result;
@@ -135,7 +134,7 @@ fn complete(document: &mut StoredRecord) -> Result<()> {
     let partition = &document.scope.partition;
     let address = Address::resolve(&document.member_text(URI), partition).map_err(|error| error.at(URI))?;
     if address.depth() == 0 {
-        return Err(RecordError::Invalid { member: URI, fault: "names no document" }.into());
+        return Err(invalid(URI, "names no document"));
     }
     document.id = address.document_id(partition);
     document.members.set_text(URI, address.as_str());

@@ -1,8 +1,8 @@
 //! The vector of a record.
 
-use super::error::{RecordError, missing};
+use super::error::RecordError;
 use super::members::required;
-use super::object::{Object, unexpected, write_text};
+use super::object::{Object, invalid, missing, unexpected, write_text};
 use crate::error::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,11 +86,7 @@ pub fn read_vector(json: &str) -> Result<Vec<f32>> {
         let text: String = serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?;
         let bytes = STANDARD.decode(text).map_err(|_| unexpected("vector", wanted, json))?;
         if bytes.len() % 4 != 0 {
-            return Err(RecordError::Invalid {
-                member: "vector",
-                fault: "the base64 does not hold whole 32-bit floats",
-            }
-            .into());
+            return Err(invalid("vector", "the base64 does not hold whole 32-bit floats"));
         }
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     } else {
@@ -101,7 +97,7 @@ pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     }
     if vector.iter().any(|x| !x.is_finite()) {
         let fault = "holds a number that is not finite as a 32-bit float";
-        return Err(RecordError::Invalid { member: "vector", fault }.into());
+        return Err(invalid("vector", fault));
     }
     Ok(vector)
 }

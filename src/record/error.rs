@@ -1,6 +1,6 @@
 //! The faults of records, and of their members, addresses and times.
 
-use crate::error::{Error, failures};
+use crate::error::failures;
 use serde_json::error::Category;
 
 failures! {
@@ -48,11 +48,6 @@ failures! {
         OutOfRange { ms: i64 } ("expected milliseconds between the years 1 and 9999, found {ms}"),
         Clock { used: String } ("the clock is not between the years 1970 and 9999; {used} is used"),
     }
-}
-
-/// The error of a line without a member that it needs.
-pub fn missing(member: &str) -> Error {
-    RecordError::Missing { member: member.to_owned() }.into()
 }
 
 /// The words of a JSON error without its place.

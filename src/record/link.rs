@@ -1,8 +1,7 @@
 //! An edge between two records.
 
-use super::error::RecordError;
 use super::members::{name, required, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, invalid, quote, unexpected, write_text};
 use crate::error::Result;
 
 /// A question and its answer.
@@ -81,7 +80,7 @@ impl Link {
             std::mem::swap(&mut from, &mut to);
         }
         if from == to {
-            return Err(RecordError::Invalid { member: "to", fault: "is the same record as from" }.into());
+            return Err(invalid("to", "is the same record as from"));
         }
         let link = Link {
             rel,
@@ -121,11 +120,7 @@ pub fn check_relation(rel: &str) -> Result<()> {
         return Err(unexpected("rel", "a name in capitals such as RESPONDED_WITH", &quote(rel)));
     }
     if rel == CHILD_OF {
-        return Err(RecordError::Invalid {
-            member: "rel",
-            fault: "CHILD_OF follows from the addresses of documents",
-        }
-        .into());
+        return Err(invalid("rel", "CHILD_OF follows from the addresses of documents"));
     }
     Ok(())
 }

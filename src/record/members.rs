@@ -1,7 +1,7 @@
 //! Members that several kinds of lines have: names, times, and lists of texts.
 
-use super::error::{RecordError, missing};
-use super::object::{Object, unexpected};
+use super::error::RecordError;
+use super::object::{Object, missing, unexpected};
 use super::time;
 use crate::error::Result;
 

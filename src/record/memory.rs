@@ -5,7 +5,7 @@ use super::fold::fold;
 use super::link::CONSOLIDATED_INTO;
 use super::members::{name, texts, time_member, timestamp};
 use super::message::seq;
-use super::object::{Object, quote, unexpected, write_member, write_text};
+use super::object::{Object, invalid, quote, unexpected, write_member, write_text};
 use super::signal::SignalType;
 use super::stored::{Draft, RecordKind, Replaces, SameWords, StoredRecord, TextSource, write_time};
 use crate::error::{Error, Result};
@@ -148,9 +148,7 @@ fn parse(line: Object) -> Result<Draft> {
         (None, None) => None,
         (Some(name), _) | (None, Some(name)) if !name.is_empty() => Some(name),
         _ => {
-            return Err(
-                RecordError::Invalid { member: "partition", fault: "project ID cannot be empty" }.into()
-            );
+            return Err(invalid("partition", "project ID cannot be empty"));
         }
     };
     let outcome = line.text("outcome")?;
@@ -160,9 +158,7 @@ fn parse(line: Object) -> Result<Draft> {
         None | Some("") if !is_strategy => {}
         Some(outcome) if OUTCOMES.contains(&outcome) => {}
         _ => {
-            return Err(
-                RecordError::Invalid { member: "outcome", fault: "must be 'success' or 'failure'" }.into()
-            );
+            return Err(invalid("outcome", "must be 'success' or 'failure'"));
         }
     }
     chosen(&line, "consolidation_type", &CONSOLIDATION_TYPES)?;
@@ -226,9 +222,7 @@ fn chosen(line: &Object, member: &str, names: &[&str]) -> Result<Option<String>>
 /// A member that must be a number from 0 to 1.
 fn probability(line: &Object, member: &'static str) -> Result<Option<f64>> {
     match line.number(member)? {
-        Some(number) if !(0.0..=1.0).contains(&number) => {
-            Err(RecordError::Invalid { member, fault: "must be between 0.0 and 1.0" }.into())
-        }
+        Some(number) if !(0.0..=1.0).contains(&number) => Err(invalid(member, "must be between 0.0 and 1.0")),
         number => Ok(number),
     }
 }

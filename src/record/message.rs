@@ -1,10 +1,10 @@
 //! Messages: the turns of a conversation.
 
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
-use super::error::{RecordError, missing};
+use super::error::RecordError;
 use super::fold::fold;
 use super::members::{name, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, missing, quote, unexpected, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, write_time};
 use super::{Content, Role, Scope, id};
 use crate::error::Result;

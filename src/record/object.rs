@@ -342,6 +342,16 @@ pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
     RecordError::Unexpected { member: name.to_owned(), expected: what.to_owned(), found: shown }.into()
 }
 
+/// The error of a line without a member that it needs.
+pub fn missing(member: &str) -> Error {
+    RecordError::Missing { member: member.to_owned() }.into()
+}
+
+/// The error of a member that no kind of its own has.
+pub(super) fn invalid(member: &'static str, fault: &'static str) -> Error {
+    RecordError::Invalid { member, fault }.into()
+}
+
 /// Appends a JSON string.
 pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("writing to memory does not fail");

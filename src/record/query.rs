@@ -1,8 +1,8 @@
 //! One of many questions in one run.
 
-use super::error::{RecordError, missing};
+use super::error::RecordError;
 use super::members::{name, time_member};
-use super::object::{Object, unexpected};
+use super::object::{Object, missing, unexpected};
 use super::{Role, Scopes};
 use crate::error::Result;
 

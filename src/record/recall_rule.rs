@@ -1,8 +1,7 @@
 //! Rules of recall: whether a message is recalled always, never, or as all others are. The newest about a message holds.
 
-use super::error::missing;
 use super::members::{name, timestamp};
-use super::object::{Object, unexpected, write_member};
+use super::object::{Object, missing, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, TextSource, write_time};
 use crate::error::Result;
 

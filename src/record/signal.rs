@@ -1,9 +1,9 @@
 //! Signals: pieces of evidence about memories.
 
-use super::error::{RecordError, missing};
+use super::error::RecordError;
 use super::id;
 use super::members::{name, texts, timestamp};
-use super::object::{Object, unexpected, write_member};
+use super::object::{Object, missing, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;
 use crate::error::Result;

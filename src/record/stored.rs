@@ -5,7 +5,7 @@
 
 use super::embedding::{Embedding, Vector};
 use super::error::RecordError;
-use super::object::{Object, write_text};
+use super::object::{Object, invalid, write_text};
 use super::{Role, Scope, digest, id, time};
 use crate::error::Result;
 use std::borrow::Cow;
@@ -214,7 +214,7 @@ impl RecordKind {
         name: "",
         label: "",
         traced: false,
-        read: |_| Err(RecordError::Invalid { member: "kind", fault: "cannot be read" }.into()),
+        read: |_| Err(invalid("kind", "cannot be read")),
         complete: |_| Ok(()),
         write: |_, _| {},
         natural_key: None,

@@ -1,8 +1,7 @@
 //! Titles: the name of a conversation, which is an instance. Each instance has one, of which newer versions take the place.
 
-use super::error::missing;
 use super::members::{name, time_member};
-use super::object::{Object, write_member};
+use super::object::{Object, missing, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, Versions, write_time};
 use super::{Scope, id, timestamp};
 use crate::error::Result;

@@ -1,9 +1,8 @@
 //! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
 
-use super::error::missing;
 use super::link::Link;
 use super::members::{required, texts, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, missing, quote, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
 use super::{Fingerprint, Scope, digest};
 use crate::error::Result;
