@@ -1,6 +1,9 @@
 //! The errors of a store: a kind for the program, and for people the cause and a hint.
 
+use super::rename::Rename;
 use crate::error::{Error, Failure, failures, plain};
+use crate::record::Scope;
+use std::path::PathBuf;
 
 /// A result of a store.
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
@@ -75,6 +78,28 @@ failures! {
         Invalid ("an argument cannot be used"),
         Stopped { error: Error } ("the caller's own visitor ended a walk"),
         Other ("the store failed"),
+    }
+}
+
+failures! {
+    /// The reason why a request to a store, or what is done with it, cannot be met.
+    pub enum StoreRequestError {
+        AmbiguousId { id: String, count: usize, candidates: String }
+            ("the id {id} is ambiguous: {count} records begin with it") => "give more letters: {candidates}",
+        AmbiguousInstance { scope: Scope, count: usize, candidates: String }
+            ("the instance {} is ambiguous: {count} of the partition {} begin with it", .scope.instance, .scope.partition)
+            => "give more letters: {candidates}",
+        SameName { name: String } ("the partition {name} has this name already") => "give another name",
+        Renaming { rename: Rename } ("the partition {} is being renamed to {}", .rename.from, .rename.to)
+            => "finish that first: {rename}",
+        Unreadable { others: usize } ("cannot read {others} other nodes of the label MessageNode"),
+        Exists { path: PathBuf } ("cannot write {path}: file exists") => "name a file that does not exist yet",
+        NoCursor { path: PathBuf, source: serde_json::Error } ("{path}: is no cursor")
+            => "leave out --new-since once; an import of the whole export changes nothing that is there",
+        OtherCursor { fault: &'static str } ("{fault}")
+            => "leave out --new-since once; an import of the whole export changes nothing that is there",
+        /// A walk ends early: its visitor has what it needs.
+        Enough ("the walk has ended"),
     }
 }
 
