@@ -13,6 +13,7 @@ mod commit_by_rule;
 mod conversation;
 mod document;
 mod document_queue;
+mod error;
 mod line;
 mod patterns;
 mod session;
