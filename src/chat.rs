@@ -9,7 +9,8 @@ pub use growing_text::GrowingText;
 
 use crate::error::{Error, Result};
 use crate::record::{
-    ACCOUNT, Content, DraftDefaults, Object, Reach, RequestScope, Role, StoredRecord, unexpected,
+    ACCOUNT, Content, DraftDefaults, Object, Reach, RecordError, RequestScope, Role, StoredRecord, missing,
+    unexpected,
 };
 
 /// A hint: the smallest valid request.
@@ -30,12 +31,16 @@ impl Request {
     pub fn parse(mut body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
-            Some(_) => return Err(Error::new("messages: is empty").hint(REQUEST_HINT)),
-            None => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
+            Some(_) => {
+                return Err(
+                    Error::from(RecordError::Empty { member: "messages".to_owned() }).hint(REQUEST_HINT)
+                );
+            }
+            None => return Err(missing("messages").hint(REQUEST_HINT)),
         };
         for (at, message) in messages.iter().enumerate() {
             let place = |e: Error| e.at(format_args!("messages[{at}]"));
-            message.text("role").map_err(place)?.ok_or_else(|| place(Error::new("role: is missing")))?;
+            message.text("role").map_err(place)?.ok_or_else(|| place(missing("role")))?;
             Content::from_message(message).map_err(place)?;
         }
         // They are long, and need not be there twice.
@@ -156,11 +161,10 @@ pub fn text(message: &Object) -> String {
 /// The message in the first choice of a response. Errors if there is none.
 pub fn answer(response: &Object) -> Result<Object> {
     let choices = response.objects("choices")?.unwrap_or_default();
-    let first = choices.into_iter().next().ok_or_else(|| Error::new("choices: is empty"))?;
-    first
-        .object("message")
-        .map_err(|e| e.at("choices[0]"))?
-        .ok_or_else(|| Error::new("choices[0].message: is missing"))
+    let first =
+        choices.into_iter().next().ok_or_else(|| RecordError::Empty { member: "choices".to_owned() })?;
+    let message = first.object("message").map_err(|e| e.at("choices[0]"))?;
+    message.ok_or_else(|| missing("choices[0].message"))
 }
 
 /// Reads an account in the member `rsv`. It must be complete: nothing is filled in.

@@ -6,6 +6,7 @@
 pub mod commands;
 mod edit;
 mod environment;
+mod error;
 mod file;
 mod reservoir_file;
 mod sections;
@@ -15,6 +16,7 @@ mod table;
 mod value;
 
 pub use environment::{EnvironmentPaths, editor, locale, no_proxy, working_directory};
+pub use error::ConfigError;
 pub use reservoir_file::ReservoirFile;
 pub use sections::{ModelSettings, PartitionSettings, Route, StoredActions};
 pub use settings::{Layer, Setting, Settings};
@@ -23,7 +25,7 @@ pub use table::Key;
 pub use value::{Secret, Value, parse_duration};
 
 use crate::cli::{Common, Io};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::Projects;
 use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
@@ -193,7 +195,7 @@ pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
 /// Fails if the value is invalid, or the file cannot be read, parsed or written.
 pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::new(format!("{key}: is empty")).hint(format!("rsv-config unset '{key}'")));
+        return Err(ConfigError::Empty { key: key.to_string() }.into());
     }
     let value = key.row().kind.read(text).map_err(|e| e.at(key))?;
     edit::set(common, key, &value)

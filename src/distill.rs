@@ -15,6 +15,7 @@ mod distil_stored;
 mod distiller;
 mod document;
 mod document_queue;
+mod error;
 mod line;
 mod patterns;
 mod session;

@@ -5,7 +5,7 @@
 //! its path. All worktrees of a repository are one project. The decision is kept in a file, so that a
 //! directory that is removed or renamed later keeps its partition.
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -154,7 +154,7 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(Error::new(format!("cannot read {}", file.display())).because(error)),
+        Err(error) => return Err(error).context(format_args!("cannot read {}", file.display())),
     };
     let hint = "remove it; directories with the same name may get other partitions then";
     serde_json::from_str(&text)

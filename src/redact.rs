@@ -8,6 +8,7 @@ mod address;
 mod base64;
 mod card;
 mod dotted;
+mod error;
 mod finding;
 mod json;
 mod name;

@@ -2,7 +2,7 @@
 
 use super::pager::Pager;
 use super::terminal::{is_terminal, printable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Untyped};
 use crate::record::{Object, StoredRecord};
 use atty::Stream;
 use std::borrow::Cow;
@@ -108,7 +108,7 @@ impl Out {
         };
         self.buffer.clear();
         written.map_err(|e| match e.kind() {
-            io::ErrorKind::BrokenPipe => Error::closed(),
+            io::ErrorKind::BrokenPipe => Untyped::Closed.into(),
             _ => Error::new("cannot write to standard output").because(e),
         })
     }

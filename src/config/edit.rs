@@ -3,6 +3,7 @@
 //! A change is made in the text, at the span that the parser reports; toml_edit's own tables are used only where a
 //! change of the text would not suffice. The result is parsed again before it is written.
 
+use super::error::ConfigError;
 use super::file::{ConfigFile, parse};
 use super::table::{Key, quoted_key};
 use super::value::Value;
@@ -64,7 +65,7 @@ pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
 
 /// The error for a file whose layout does not allow the change.
 fn layout_error(file: &ConfigFile, key: &Key) -> Error {
-    Error::new(format!("{}: cannot change {key} in place", file.path.display())).hint("edit the file by hand")
+    ConfigError::Layout { path: file.path.clone(), key: key.to_string() }.into()
 }
 
 /// The text with the value set.
@@ -73,7 +74,7 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
     let path = &key.path;
     if let Some((_, item)) = lookup(document.as_table(), path) {
         let span = item.span().filter(|_| item.is_value());
-        let span = span.ok_or_else(|| Error::new(format!("{key}: is a section of the file")))?;
+        let span = span.ok_or_else(|| ConfigError::Section { key: key.to_string() })?;
         return Ok(splice(text, span, value));
     }
     let (parents, name) = path.split_at(path.len() - 1);
@@ -95,9 +96,8 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
 
 /// Adds a value to an existing section, or to one of a form that only toml_edit can extend.
 fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
-    let invalid = |e: toml_edit::TomlError| Error::new(e.message());
-    let mut document: DocumentMut = text.parse().map_err(invalid)?;
-    let value: toml_edit::Value = value.parse().map_err(invalid)?;
+    let mut document: DocumentMut = text.parse().map_err(|error| ConfigError::Unwritable { error })?;
+    let value: toml_edit::Value = value.parse().map_err(|error| ConfigError::Unwritable { error })?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let (parents, name) = key.path.split_at(key.path.len() - 1);
     for parent in parents {
@@ -107,7 +107,7 @@ fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
             new.set_dotted(dotted);
             Item::Value(new.into())
         });
-        table = item.as_table_like_mut().ok_or_else(|| Error::new(format!("{parent}: is not a table")))?;
+        table = item.as_table_like_mut().ok_or_else(|| ConfigError::NotATable { key: parent.clone() })?;
     }
     table.insert(&name[0], Item::Value(value));
     Ok(document.to_string())
@@ -192,7 +192,7 @@ fn resolve_links(path: &Path) -> Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(Error::new(format!("{}: too many symbolic links", path.display())))
+    Err(ConfigError::Links { path }.into())
 }
 
 fn directory(path: &Path) -> &Path {
@@ -213,7 +213,7 @@ fn write_atomically(target: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", target.display());
     let old = fs::metadata(target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return Err(Error::new(cannot).because("is not a file"));
+        return Err(ConfigError::NotAFile { path: target.to_owned() }.into());
     }
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let new = directory(target).join(format!(".{name}.{}", std::process::id()));

@@ -1,7 +1,8 @@
 //! A session of which the store has the messages.
 
 use super::conversation::Conversation;
-use crate::error::{Error, Result};
+use super::error::DistillError;
+use crate::error::Result;
 use crate::record::{Line, Object, Scopes, SessionSummary};
 use crate::store::{self, Select, Store, Walk};
 
@@ -19,8 +20,7 @@ pub fn stored_session(
     let session = store::sessions(store, scopes)?.into_iter().rfind(named);
     let Some(session) = session else {
         let missing = if name == LATEST { "there is no session" } else { "there is no session of this name" };
-        return Err(Error::new(format!("--session {name}: {missing} here"))
-            .hint("name the partition with -p; 'rsv-view --sessions' lists all sessions"));
+        return Err(DistillError::NoSession { name: name.to_owned(), missing }.into());
     };
     let mut conversation = Conversation::new(Some(session.scope.partition.clone()));
     let which = Select::messages(Scopes::One(session.scope.clone()));

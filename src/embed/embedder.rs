@@ -1,6 +1,7 @@
 //! Vectors by one model: from a server, or from the encoder of a model on this machine.
 
 use super::encoder::Encoder;
+use super::error::EmbedError;
 use super::input_type::InputType;
 use super::model::Model;
 use super::model_dir::InstalledModel;
@@ -201,6 +202,5 @@ impl Source {
 }
 
 fn unnamed() -> Error {
-    Error::new("embed.model is not set, and the server needs the name of a model")
-        .hint("rsv-config set embed.model MODEL")
+    EmbedError::Unnamed.into()
 }

@@ -35,7 +35,7 @@ impl ChangedFiles {
                 // It was removed since.
                 Err(error) if error.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) => {}
                 Err(error) => {
-                    self.fail(Error::new(format!("cannot read {}", path.display())).because(error));
+                    self.fail(Error::attempt(format!("cannot read {}", path.display()), error));
                 }
             }
         }

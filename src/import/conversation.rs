@@ -1,7 +1,8 @@
 //! The messages of other programs as lines of rsv.
 
+use super::error::ImportError;
 use crate::config::StoredActions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::Projects;
 use crate::record::{Action, Object, Role, TITLE};
 use crate::redact::Redactor;
@@ -203,8 +204,7 @@ impl ImportOptions {
             }
         }
         let Some(time) = message.time.or(self.at) else {
-            let error = Error::new("timestamp: is missing");
-            return Err(error.hint("give messages without a time one with --at TIME"));
+            return Err(ImportError::NoTime { member: "timestamp", of: "messages" }.into());
         };
         line.set("timestamp", time.to_string());
         if message.seq > 0 {

@@ -1,5 +1,6 @@
 //! The formats that rsv-import reads, in one table.
 
+use super::error::ImportError;
 use super::format::{ImportFormat, ReadFormat};
 use super::sample::{SAMPLE_BYTES, Sample, first_has_all, has_all};
 use super::{
@@ -7,7 +8,7 @@ use super::{
     copilot_chat, copilot_cli, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists,
     ollama, open_webui, openai, opencode, opencode_tree, qwen_code, slack, table, whatsapp, zed,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Object, kind_named, shape};
 use std::io::{self, Read};
 
@@ -166,9 +167,8 @@ pub fn formats() -> &'static [ImportFormat] {
 
 /// The format of a name. Fails if there is none.
 pub fn named(name: &str) -> Result<&'static ImportFormat> {
-    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
-        Error::new(format!("--from: unknown format {name:?}")).hint(format!("one of: {}", names()))
-    })
+    let format = FORMATS.iter().find(|format| format.name == name);
+    format.ok_or_else(|| ImportError::UnknownFormat { name: name.to_owned(), known: names() }.into())
 }
 
 /// Reads on from the first bytes of an input until a format recognizes them, or until they are all, or `limit` bytes.

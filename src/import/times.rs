@@ -1,6 +1,7 @@
 //! The times of other programs: texts, and numbers of any unit.
 
-use crate::error::{Error, Result};
+use super::error::ImportError;
+use crate::error::Result;
 use crate::record::{Object, time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -18,9 +19,7 @@ pub(super) fn from_number(number: f64) -> Result<i64> {
     let unit = FIRST_OF_UNITS.iter().find(|(first, _)| number.abs() >= *first);
     match unit {
         Some((_, millis)) if number.abs() < 1e20 => time::checked((number * millis).round() as i64),
-        _ => Err(Error::new(format!(
-            "expected a time in seconds, milliseconds or smaller units, found {number}"
-        ))),
+        _ => Err(ImportError::TimeUnit { found: number }.into()),
     }
 }
 

@@ -3,9 +3,9 @@
 use super::answer::MAX_TITLE_CHARS;
 use super::cluster::MAX_CONTENT_CHARS;
 use super::decision::{Candidate, Decision};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Commit, LINE_ENDS, Object};
-use crate::structured::{Model, Request, Schema, parse_json};
+use crate::structured::{Model, Request, Schema, invalid, parse_json};
 use serde::Deserialize;
 
 /// Low: the decision is to follow from the memories.
@@ -80,7 +80,7 @@ fn data(number: usize, title: &str, content: &str) -> Object {
 fn checked(answer: &DecisionAnswer, near: usize) -> Result<(Decision, String)> {
     let of = || match answer.of.trim().parse::<usize>() {
         Ok(number) if (1..=near).contains(&number) => Ok(number - 1),
-        _ => Err(Error::new(format!("of: expected a number from 1 to {near}"))),
+        _ => Err(invalid("of", format!("expected a number from 1 to {near}"))),
     };
     let decision = match answer.decision.as_str() {
         "skip" => Decision::Skip(of()?),
@@ -91,11 +91,11 @@ fn checked(answer: &DecisionAnswer, near: usize) -> Result<(Decision, String)> {
             let is_long = title.chars().nth(MAX_TITLE_CHARS).is_some()
                 || content.chars().nth(MAX_CONTENT_CHARS).is_some();
             if title.is_empty() || content.is_empty() || is_long || title.contains(LINE_ENDS) {
-                return Err(Error::new("title, content: are empty, too long, or have too many lines"));
+                return Err(invalid("title, content", "are empty, too long, or have too many lines"));
             }
             Decision::Merge(of()?, Some([title.to_owned(), content.to_owned()]))
         }
-        _ => return Err(Error::new("decision: is none of skip, create, merge, archive_and_create")),
+        _ => return Err(invalid("decision", "is none of skip, create, merge, archive_and_create")),
     };
     let reason = answer.reason.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok((decision, reason.chars().take(ASKED_REASON_CHARS).collect()))

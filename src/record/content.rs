@@ -1,8 +1,9 @@
 //! The content of a message: a text, the parts of OpenAI's protocol, or nothing but tool calls.
 
+use super::error::RecordError;
 use super::fold::fold;
 use super::object::{Object, quote, unexpected};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The characters that a model, a terminal or a reader may treat as a line end: the mandatory breaks (Unicode
 /// annex 14), and the separators of files, groups and records, at which Python breaks lines too.
@@ -26,10 +27,7 @@ impl Content {
             None | Some("null") => Ok(Content::Null),
             Some(json) if json.starts_with('"') => match serde_json::from_str(json) {
                 Ok(text) => Ok(Content::Text(text)),
-                Err(e) => Err(Error::new(format!(
-                    "content: {}",
-                    e.to_string().split(" at line").next().unwrap_or("")
-                ))),
+                Err(error) => Err(RecordError::Text { member: "content".to_owned(), error }.into()),
             },
             Some(json) if json.starts_with('[') => match message.objects("content") {
                 Ok(_) => Ok(Content::Parts(json.into())),

@@ -1,20 +1,21 @@
 //! Members that several kinds of lines have: names, times, and lists of texts.
 
-use super::object::{Object, unexpected};
+use super::error::RecordError;
+use super::object::{Object, missing, unexpected};
 use super::time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// An optional name. Fails if it is empty or no text.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
-        Some(text) if text.is_empty() => Err(Error::new(format!("{member}: is empty"))),
+        Some(text) if text.is_empty() => Err(RecordError::Empty { member: member.to_owned() }.into()),
         text => Ok(text),
     }
 }
 
 /// A name. Fails if it is missing, empty or no text.
 pub(super) fn required(line: &Object, member: &str) -> Result<String> {
-    name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+    name(line, member)?.ok_or_else(|| missing(member))
 }
 
 /// An optional array of texts; `null` counts as absent. Fails if the member has another type.

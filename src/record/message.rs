@@ -1,12 +1,13 @@
 //! Messages: the turns of a conversation.
 
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
+use super::error::RecordError;
 use super::fold::fold;
 use super::members::{name, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, missing, quote, unexpected, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, write_time};
 use super::{Content, Role, Scope, id};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::borrow::Cow;
 
 /// The kind of messages: one turn of a conversation, with its role and time.
@@ -115,14 +116,14 @@ impl Draft {
 
     /// Reads a message line. Errors name the member: `role: expected user, assistant, …, found "usr"`.
     pub fn parse_message(line: Object) -> Result<Draft> {
-        let role = line.text("role")?.ok_or_else(|| Error::new("role: is missing"))?.parse()?;
+        let role = line.text("role")?.ok_or_else(|| missing("role"))?.parse()?;
         let content = Content::from_message(&line)?;
         let calls = calls_tools(&line);
         if !calls && matches!(&content, Content::Null) {
-            return Err(Error::new("content: is missing"));
+            return Err(missing("content"));
         }
         if !calls && matches!(&content, Content::Text(text) if text.is_empty()) {
-            return Err(Error::new("content: is empty"));
+            return Err(RecordError::Empty { member: "content".to_owned() }.into());
         }
         let (vector, vector_fault) = vector(&line);
         let mut draft = Draft {
@@ -248,6 +249,6 @@ pub fn reservoir_model(dim: usize) -> Result<&'static str> {
     match dim {
         1024 => Ok("bge-large-en-v1.5"),
         1536 => Ok("text-embedding-ada-002"),
-        _ => Err(Error::new(format!("embedding_model: is missing beside an embedding of {dim} numbers"))),
+        _ => Err(RecordError::UnnamedModel { dim }.into()),
     }
 }

@@ -1,5 +1,6 @@
 //! A JSON object that keeps its members in order, and each value in its own spelling.
 
+use super::error::RecordError;
 use crate::error::{Error, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -64,14 +65,18 @@ impl Object {
         let mut from = serde_json::Deserializer::from_str(text);
         let spare = if text.len() < RECLAIM_BYTES { 0 } else { SPARE_BYTES };
         let object = from.deserialize_map(Members { bytes: text.len() + spare, only: None });
-        object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
+        object
+            .and_then(|object| from.end().map(|()| object))
+            .map_err(|error| RecordError::Json { error }.into())
     }
 
     /// As `parse`, with the members of some names only: nothing of the others is kept. Fails at invalid JSON.
     pub fn parse_only(text: &str, names: &[&str]) -> Result<Object> {
         let mut from = serde_json::Deserializer::from_str(text);
         let object = from.deserialize_map(Members { bytes: 0, only: Some(names) });
-        object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
+        object
+            .and_then(|object| from.end().map(|()| object))
+            .map_err(|error| RecordError::Json { error }.into())
     }
 
     /// As `parse`, from bytes that may not be UTF-8. Fails if they are not, or are no object.
@@ -333,8 +338,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str> {
 
 /// The error for text that is not UTF-8.
 pub fn invalid_utf8(place: &str) -> Error {
-    Error::new(format!("invalid UTF-8{place}"))
-        .hint("if it is Latin-1, pipe it through: iconv -f latin1 -t utf8")
+    RecordError::InvalidUtf8 { place: place.to_owned() }.into()
 }
 
 /// The error `content: expected a string, found 12`, for modules that read members of their own.
@@ -343,7 +347,17 @@ pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
     if shown.len() < found.len() {
         shown.push('…');
     }
-    Error::new(format!("{name}: expected {what}, found {shown}"))
+    RecordError::Unexpected { member: name.to_owned(), expected: what.to_owned(), found: shown }.into()
+}
+
+/// The error of a line without a member that it needs.
+pub fn missing(member: &str) -> Error {
+    RecordError::Missing { member: member.to_owned() }.into()
+}
+
+/// The error of a member that no kind of its own has.
+pub(super) fn invalid(member: &'static str, fault: &'static str) -> Error {
+    RecordError::Invalid { member, fault }.into()
 }
 
 /// Appends a JSON string.
@@ -368,15 +382,6 @@ pub fn quote(text: &str) -> String {
 }
 
 /// serde_json's words without its line and column, which count within one value only.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or(&text);
-    match error.classify() {
-        serde_json::error::Category::Data => text.to_owned(),
-        _ => format!("invalid JSON: {text} at column {}", error.column()),
-    }
-}
-
 /// The first name that occurs twice; takes linear time.
 fn repeated(object: &Object) -> Option<&str> {
     let mut names: Vec<&str> = object.iter().map(|(name, _)| name).collect();

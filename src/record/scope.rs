@@ -1,7 +1,8 @@
 //! The scope of a record: a partition (a project, a person) and an instance in it (a task, a device).
 
 use super::PartitionFilter;
-use crate::error::{Error, Result};
+use super::error::RecordError;
+use crate::error::Result;
 use std::fmt;
 
 /// One partition and instance. A scope sees nothing of another unless the user asks for it.
@@ -24,9 +25,9 @@ impl Scope {
     /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an
     /// instance alone is in partition default. Fails if a name is empty.
     pub fn new(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
-        for (name, value) in [("partition", partition), ("instance", instance)] {
+        for (member, value) in [("partition", partition), ("instance", instance)] {
             if value == Some("") {
-                return Err(Error::new(format!("{name}: is empty")).hint("give it a name, or leave it out"));
+                return Err(RecordError::UnnamedScope { member }.into());
             }
         }
         let partition = partition.unwrap_or(DEFAULT_NAME);

@@ -1,11 +1,12 @@
 //! Signals: pieces of evidence about memories.
 
+use super::error::RecordError;
 use super::id;
 use super::members::{name, texts, timestamp};
-use super::object::{Object, unexpected, write_member};
+use super::object::{Object, missing, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of signals: one piece of evidence about a memory.
 pub static SIGNAL: RecordKind = RecordKind {
@@ -102,13 +103,13 @@ fn parse(line: Object) -> Result<Draft> {
         None => line.text("memory_id")?,
         of => of,
     };
-    let of = of.filter(|of| !of.is_empty()).ok_or_else(|| Error::new("of: memory ID cannot be empty"))?;
-    let type_name = line.text("type")?.ok_or_else(|| Error::new("type: is missing"))?;
+    let of = of.filter(|of| !of.is_empty()).ok_or(RecordError::BlankMemory { member: "of", what: "ID" })?;
+    let type_name = line.text("type")?.ok_or_else(|| missing("type"))?;
     let signal_type = SignalType::named(&type_name)
         .ok_or_else(|| unexpected("type", "explicit, usage or outcome", &type_name))?;
     let positive = match line.get("positive") {
         Some(json @ ("true" | "false")) => json,
-        None => return Err(Error::new("positive: is missing")),
+        None => return Err(missing("positive")),
         Some(json) => return Err(unexpected("positive", "true or false", json)),
     };
     for prediction in texts(&line, "predicted")?.unwrap_or_default() {
@@ -124,7 +125,7 @@ fn parse(line: Object) -> Result<Draft> {
         match line.integer("count")? {
             Some(count) if count > 0 => {}
             Some(count) => return Err(unexpected("count", "a number from 1", &count.to_string())),
-            None => return Err(Error::new("count: is missing")),
+            None => return Err(missing("count")),
         }
         if id.is_none() {
             id = Some(usage_id(&of, &day, &store)?);
@@ -156,7 +157,7 @@ fn parse(line: Object) -> Result<Draft> {
 }
 
 fn required_text(line: &Object, member: &str) -> Result<String> {
-    name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+    name(line, member)?.ok_or_else(|| missing(member))
 }
 
 /// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store. Fails if

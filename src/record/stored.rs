@@ -4,9 +4,10 @@
 //! of the table in `kinds.rs` and the file that the row points to.
 
 use super::embedding::{Embedding, Vector};
-use super::object::{Object, write_text};
+use super::error::RecordError;
+use super::object::{Object, invalid, write_text};
 use super::{Role, Scope, digest, id, time};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
@@ -213,7 +214,7 @@ impl RecordKind {
         name: "",
         label: "",
         traced: false,
-        read: |_| Err(Error::new("kind: cannot be read")),
+        read: |_| Err(invalid("kind", "cannot be read")),
         complete: |_| Ok(()),
         write: |_, _| {},
         natural_key: None,
@@ -414,7 +415,7 @@ impl Draft {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
         if self.kind.traced && trace_id.is_empty() {
-            return Err(Error::new("trace_id: is empty"));
+            return Err(RecordError::Empty { member: "trace_id".to_owned() }.into());
         }
         let mut record = StoredRecord {
             kind: self.kind,

@@ -7,7 +7,7 @@
 use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
-use super::error::Result;
+use super::error::{Result, StoreRequestError};
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
@@ -382,16 +382,14 @@ impl dyn Store + '_ {
             Scope::new(Some(name), None)?;
         }
         if from == to {
-            return Err(
-                Error::new(format!("the partition {from} has this name already")).hint("give another name")
-            );
+            return Err(StoreRequestError::SameName { name: from.clone() }.into());
         }
         if let Some(other) = self.fact(&rename.fact())?.filter(|other| other != to) {
-            let begun = Rename { from: from.clone(), to: other.clone() };
-            return Err(Error::new(format!("the partition {from} is being renamed to {other}"))
-                .hint(format!("finish that first: {begun}")));
+            let rename = Rename { from: from.clone(), to: other };
+            return Err(StoreRequestError::Renaming { rename }.into());
         }
-        self.rename(rename)?.map_err(|obstacle| obstacle.error(rename))
+        let cannot = |obstacle| Error::from(obstacle).at(format_args!("cannot rename the partition {from}"));
+        self.rename(rename)?.map_err(cannot)
     }
 
     /// Notes that everything has followed the new name of a partition. Fails if the store cannot be written.

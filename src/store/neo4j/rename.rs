@@ -73,17 +73,17 @@ impl Neo4j {
             return Ok(Some(Obstacle::Unadopted));
         }
         if !is_under_way && old.is_empty() {
-            return Ok(Some(Obstacle::Missing));
+            return Ok(Some(Obstacle::Missing { name: from.clone() }));
         }
         if !is_under_way && (!new.is_empty() || unadopted(to)?) {
-            return Ok(Some(Obstacle::Taken));
+            return Ok(Some(Obstacle::Taken { name: to.clone() }));
         }
         let has = |instance: &str| old.iter().any(|(_, scope)| scope.instance == instance);
         if has(from) && has(to) {
-            return Ok(Some(Obstacle::InstanceTaken));
+            return Ok(Some(Obstacle::InstanceTaken { from: from.clone(), to: to.clone() }));
         }
         let mut names = old.into_iter().map(|(kind, _)| kind);
-        Ok(names.find(|kind| kind_named(kind).is_none()).map(Obstacle::UnknownKind))
+        Ok(names.find(|kind| kind_named(kind).is_none()).map(|kind| Obstacle::UnknownKind { kind }))
     }
 
     /// The names of the kinds and the scopes of a partition that have records.

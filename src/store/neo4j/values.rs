@@ -4,7 +4,7 @@ use super::error::{DbError, DbResult};
 use crate::error::Error;
 use crate::record::{
     Content, Draft, DraftDefaults, Embedding, Link, Object, Role, Scope, StoredRecord, Tombstone,
-    TombstoneState, time,
+    TombstoneState, missing, time,
 };
 use crate::vector::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
@@ -159,7 +159,7 @@ pub(super) fn unadopted(listed: ListedUnadopted) -> Result<StoredRecord, Error> 
     let (element, trace_id, partition, instance, role, content, timestamp, url) = listed;
     let read = || {
         let required = |name: &str, value: Option<String>| {
-            value.filter(|value| !value.is_empty()).ok_or_else(|| Error::new(format!("{name}: is missing")))
+            value.filter(|value| !value.is_empty()).ok_or_else(|| missing(name))
         };
         let mut members = Object::default();
         if let Some(url) = url {

@@ -113,7 +113,7 @@ impl From<rusqlite::Error> for OpenError {
 
 /// The message of an error of the operating system, without its number.
 fn plain_io(error: &std::io::Error) -> String {
-    crate::error::Error::new("").because(error).to_string().trim_start_matches(": ").to_owned()
+    crate::error::plain(&error.to_string())
 }
 
 /// Whether a file is empty: another process has just made it.

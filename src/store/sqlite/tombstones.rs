@@ -5,8 +5,9 @@ use super::error::Stopped;
 use super::facts;
 use super::record_columns::{self, COLUMNS, TABLES};
 use super::row::{self, as_json};
-use crate::error::Error;
-use crate::record::{RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI};
+use crate::record::{
+    RecordDigests, RecordError, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI,
+};
 use crate::store::forgetting::{Received, Targets, TombstoneLookup};
 use crate::store::rename::{self, SoughtFingerprint, former_fact};
 use crate::store::select::{Collection, Select, end_of_prefix};
@@ -32,7 +33,7 @@ fn tombstone(row: &Row) -> rusqlite::Result<Tombstone> {
 impl FromSql for TombstoneState {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<TombstoneState> {
         let name = value.as_str()?;
-        let unknown = || FromSqlError::Other(Box::new(Error::new(format!("state: {name} is not known"))));
+        let unknown = || FromSqlError::other(RecordError::Unknown { member: "state", name: name.to_owned() });
         TombstoneState::named(name).ok_or_else(unknown)
     }
 }
