@@ -1,7 +1,13 @@
 //! A JSON object that keeps its members in order, and each value in its own spelling.
+//!
+//! `Object` is for bytes that must survive: a client's or a provider's JSON that passes on, of which a few members are
+//! read or replaced, and records, whose unknown members stay. JSON of which nothing passes on is read into a type that
+//! derives `Deserialize` (`decode` reads one member so), and JSON that rsv words itself is written from one that
+//! derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a `&RawValue` in it.
 
 use super::error::RecordError;
 use crate::error::{Error, Result};
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -53,6 +59,11 @@ impl Object {
             object.push(&name, &json);
         }
         object
+    }
+
+    /// The members of a value that serializes as an object.
+    pub fn of_value(value: &impl Serialize) -> Object {
+        Object::parse(&json(value)).expect("a struct is an object")
     }
 
     /// The number of bytes of its names and values, of which some may be gone.
@@ -199,14 +210,27 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// An optional string; `null` counts as absent. Fails if the member has another type.
-    pub fn text(&self, name: &str) -> Result<Option<String>> {
+    /// As `set`, for a value of any type.
+    pub fn set_value(&mut self, name: &str, value: &impl Serialize) {
+        self.set(name, json(value));
+    }
+
+    /// A member that is a string without escapes, as types and roles are; `None` for any other.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(word)
+    }
+
+    /// An optional member of the type `T`, as `what` describes it; `null` counts as absent. Fails at another type.
+    pub fn decode<'a, T: Deserialize<'a>>(&'a self, name: &str, what: &str) -> Result<Option<T>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => {
-                serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, "a string", json))
-            }
+            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, what, json)),
         }
+    }
+
+    /// An optional string; `null` counts as absent. Fails if the member has another type.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        self.decode(name, "a string")
     }
 
     /// An optional whole number; `null` counts as absent. Fails at another type, or beyond 64 bits.
@@ -241,12 +265,7 @@ impl Object {
 
     /// The elements of an optional array of objects; `null` counts as absent. Fails at another type.
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
-        match self.get(name) {
-            None | Some("null") => Ok(None),
-            Some(json) => serde_json::from_str(json)
-                .map(Some)
-                .map_err(|_| unexpected(name, "an array of objects", json)),
-        }
+        self.decode(name, "an array of objects")
     }
 
     /// The members, in order.
@@ -371,6 +390,16 @@ pub(super) fn write_member(out: &mut Vec<u8>, name: &str, json: &str) {
     write_text(out, name);
     out.push(b':');
     out.extend_from_slice(json.as_bytes());
+}
+
+/// A value as JSON text.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("writing to memory does not fail")
+}
+
+/// The text of a JSON string without escapes; `None` for any other JSON.
+pub fn word(json: &str) -> Option<&str> {
+    json.strip_prefix('"')?.strip_suffix('"').filter(|text| !text.contains('\\'))
 }
 
 /// A JSON string.
