@@ -5,27 +5,38 @@
 //! A process that answers one question has 0.1 s: models are loaded only when needed, weights are used from
 //! the mapped file, and nothing is freed at the end.
 
+#[cfg(not(feature = "local-models"))]
+mod absent;
 mod batch_sizer;
+#[cfg(feature = "local-models")]
 mod chunking;
 mod embed_each;
 mod embedded_text;
 mod embedder;
+#[cfg(feature = "local-models")]
 mod encoder;
 mod error;
+#[cfg(feature = "local-models")]
 mod fetch;
 mod input_type;
 mod model;
 mod model_dir;
+#[cfg(feature = "local-models")]
 mod model_files;
+#[cfg(feature = "local-models")]
 mod onnx_runtime;
 mod outage;
 mod packages;
+#[cfg(feature = "local-models")]
 mod prepare;
 mod question;
 mod registry;
 mod remote;
+mod report;
 mod suitable_model;
+#[cfg(feature = "local-models")]
 mod use_multilingual;
+#[cfg(feature = "local-models")]
 mod vocabulary;
 mod workload;
 
@@ -33,14 +44,16 @@ pub use batch_sizer::BatchSizer;
 pub use embedded_text::{set_vector, text_of};
 pub use embedder::Embedder;
 pub use error::EmbedError;
-pub use fetch::Report;
 pub use input_type::InputType;
+pub use report::Report;
 pub use suitable_model::{SuitableModel, suitable_model};
 pub use workload::Workload;
 
 use crate::config::Settings;
 use crate::error::Result;
 use crate::record::{Object, quote};
+#[cfg(not(feature = "local-models"))]
+use absent as fetch;
 use model::Model;
 use model_dir::{InstalledModel, ModelDir};
 use std::path::Path;

@@ -6,6 +6,7 @@
 //! than halves, and overlaps or more weight for the beginning gain nothing.
 
 use crate::error::{Context, Result};
+use crate::vector::normalized;
 use tokenizers::Tokenizer;
 
 /// Cuts texts into tokens as a model does.
@@ -123,16 +124,4 @@ pub(super) fn join(chunks: &[TextChunk], mut vectors: Vec<Vec<f32>>) -> Vec<f32>
         }
     }
     normalized(sum)
-}
-
-/// The vector of the same direction and of length 1. One that has that length already keeps its numbers, and
-/// one without a direction.
-pub(super) fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
-    let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-    if length > 0.0 && (length - 1.0).abs() > 1e-6 {
-        for x in &mut vector {
-            *x = (f64::from(*x) / length) as f32;
-        }
-    }
-    vector
 }

@@ -1,5 +1,8 @@
 //! Vectors by one model: from a server, or from the encoder of a model on this machine.
 
+#[cfg(not(feature = "local-models"))]
+use super::absent::Encoder;
+#[cfg(feature = "local-models")]
 use super::encoder::Encoder;
 use super::error::EmbedError;
 use super::input_type::InputType;

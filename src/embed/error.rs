@@ -7,6 +7,7 @@ use std::path::PathBuf;
 failures! {
     /// The reason why there is no vector, or no model.
     pub enum EmbedError {
+        NotBuilt ("this build of rsv runs no models") => "name a server: rsv-config set embed.via ADDRESS",
         NoModel ("no embedding model is installed") => "rsv-embed --fetch",
         NotInstalled { id: String, known: String } ("the embedding model {id} is not installed")
             => "rsv-embed --fetch {known}",
@@ -21,7 +22,7 @@ failures! {
         Program { program: String } ("{program} failed: see above"),
         NoFile { directory: PathBuf, name: String } ("{directory}: there is no {name}"),
         Damaged { path: PathBuf } ("{path} is damaged"),
-        Invalid { path: PathBuf, source: tokenizers::Error } ("{path} is damaged"),
+        Invalid { path: PathBuf, source: Box<dyn std::error::Error + Send + Sync> } ("{path} is damaged"),
         Length { path: PathBuf, found: u64, expected: u64 }
             ("{path} is damaged: it has {found} bytes instead of {expected}"),
         Checksum { name: String, found: String, expected: String }

@@ -4,38 +4,13 @@ use super::error::EmbedError;
 use super::model::{Engine, GRAPH_FILE, Model};
 use super::model_dir::{FileChecksum, InstalledModel, ModelDir, TOKENIZER_FILE};
 use super::packages::{self, Packages};
+use super::report::Report;
 use super::{onnx_runtime, prepare, registry, use_multilingual};
-use crate::cli::{Diagnostics, Progress};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::http::{self, Address, Client};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-
-/// The receiver of a fetch's progress and notes.
-pub trait Report {
-    /// Reports that `bytes` of a file have arrived, out of `of` if the total is known.
-    fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
-    /// Whether progress is shown.
-    fn is_shown(&self) -> bool;
-    /// Prints a note.
-    fn note(&mut self, text: String);
-}
-
-/// Shows a progress bar and notes.
-impl Report for (Progress, Diagnostics) {
-    fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>) {
-        self.0.set(file, bytes, of);
-    }
-
-    fn is_shown(&self) -> bool {
-        self.0.is_shown()
-    }
-
-    fn note(&mut self, text: String) {
-        self.0.suspend(|| self.1.note(text));
-    }
-}
 
 /// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an
 /// `.onnx` file. ONNX Runtime's library is installed too where the model needs it. With `from` nothing is

@@ -1,7 +1,6 @@
 //! The properties of an embedding model: its prompts, its window, its files.
 
 use super::error::EmbedError;
-use super::use_multilingual;
 use crate::error::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,9 @@ use std::path::Path;
 
 /// The name of a model's graph, independent of that on the hub.
 pub(super) const GRAPH_FILE: &str = "model.onnx";
+
+/// That of the multilingual Universal Sentence Encoder, in the form of `use_multilingual/model_file.rs`.
+pub(super) const USE_FILE: &str = "model.use";
 
 /// An embedding model, as it is also described beside its files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -62,7 +64,7 @@ impl Engine {
     pub(super) fn file(self) -> &'static str {
         match self {
             Engine::OnnxRuntime => GRAPH_FILE,
-            Engine::UseMultilingual => use_multilingual::MODEL_FILE,
+            Engine::UseMultilingual => USE_FILE,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::model::{Engine, HubFiles, Model, Pooling};
 use Engine::{OnnxRuntime, UseMultilingual};
-use fastembed::{ModelInfo, TextEmbedding};
 
 /// One model.
 struct ModelRow {
@@ -51,10 +50,10 @@ pub(super) fn find(name: &str) -> Option<Model> {
     let wanted = normalized_name(name);
     let row = MODELS.iter().find(|row| normalized_name(row.id) == wanted);
     row.map(ModelRow::model).or_else(|| {
-        let list = TextEmbedding::list_supported_models();
-        list.iter()
-            .find(|info| normalized_name(&id_of(info)) == wanted || normalized_name(&variant(info)) == wanted)
-            .map(listed)
+        let has_name = |(variant, model): &(String, Model)| {
+            normalized_name(&model.id) == wanted || normalized_name(variant) == wanted
+        };
+        listed_models().into_iter().find(has_name).map(|(_, model)| model)
     })
 }
 
@@ -67,7 +66,7 @@ pub(super) fn canonical(name: &str) -> Option<&'static str> {
 /// The models of the table, the best first; then those that only fastembed's list has, by name.
 pub(super) fn all() -> Vec<Model> {
     let mut models: Vec<Model> = MODELS.iter().map(ModelRow::model).collect();
-    let mut others: Vec<Model> = TextEmbedding::list_supported_models().iter().map(listed).collect();
+    let mut others: Vec<Model> = listed_models().into_iter().map(|(_, model)| model).collect();
     others
         .retain(|other| !models.iter().any(|model| normalized_name(&model.id) == normalized_name(&other.id)));
     others.sort_by(|a, b| a.id.cmp(&b.id));
@@ -104,35 +103,39 @@ impl ModelRow {
     }
 }
 
-/// A model of fastembed's list. The values that the list lacks are those of most models: 512 tokens, no prefixes.
-fn listed(info: &ModelInfo<fastembed::EmbeddingModel>) -> Model {
-    let pooling = match TextEmbedding::get_default_pooling_method(&info.model) {
-        Some(fastembed::Pooling::Mean) => Pooling::Mean,
-        _ => Pooling::Cls,
-    };
-    Model {
-        id: id_of(info),
-        files: Some(HubFiles {
-            repository: info.model_code.clone(),
-            graph: info.model_file.clone(),
-            weights: info.additional_files.clone(),
-        }),
-        dim: Some(info.dim),
-        pooling,
-        ..Model::unknown(&info.model_code)
-    }
+/// The models of fastembed's list, with their names there; none in a build that runs no models.
+#[cfg(not(feature = "local-models"))]
+fn listed_models() -> Vec<(String, Model)> {
+    Vec::new()
 }
 
-/// `AllMiniLML6V2Q`
-fn variant(info: &ModelInfo<fastembed::EmbeddingModel>) -> String {
-    format!("{:?}", info.model)
+/// The models of fastembed's list, with their names there. The values that the list lacks are those of most models: 512
+/// tokens, no prefixes.
+#[cfg(feature = "local-models")]
+fn listed_models() -> Vec<(String, Model)> {
+    use fastembed::{Pooling as Listed, TextEmbedding};
+    let listed = TextEmbedding::list_supported_models().into_iter().map(|info| {
+        // `AllMiniLML6V2Q`
+        let variant = format!("{:?}", info.model);
+        let pooling = match TextEmbedding::get_default_pooling_method(&info.model) {
+            Some(Listed::Mean) => Pooling::Mean,
+            _ => Pooling::Cls,
+        };
+        let unknown = Model::unknown(&info.model_code);
+        let id = id_of(&info.model_code, &variant);
+        let files =
+            HubFiles { repository: info.model_code, graph: info.model_file, weights: info.additional_files };
+        (variant, Model { id, files: Some(files), dim: Some(info.dim), pooling, ..unknown })
+    });
+    listed.collect()
 }
 
 /// The last part of the repository's name, in lower case; quantised ones end in `-q`, or `-q4`.
-fn id_of(info: &ModelInfo<fastembed::EmbeddingModel>) -> String {
-    let name = info.model_code.rsplit('/').next().unwrap_or(&info.model_code).to_lowercase();
+#[cfg(feature = "local-models")]
+fn id_of(repository: &str, variant: &str) -> String {
+    let name = repository.rsplit('/').next().unwrap_or(repository).to_lowercase();
     let name = name.trim_end_matches("-q").trim_end_matches("-onnx");
-    match variant(info).rsplit_once('Q') {
+    match variant.rsplit_once('Q') {
         Some((_, "")) => format!("{name}-q"),
         Some((_, "4")) => format!("{name}-q4"),
         _ => name.to_owned(),

@@ -1,10 +1,10 @@
 //! Vectors out of a server's answer.
 
-use super::super::chunking;
 use super::endpoint::EmbeddingApi;
 use crate::embed::error::EmbedError;
 use crate::error::Result;
 use crate::record::read_vector;
+use crate::vector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -74,7 +74,7 @@ fn unit(vector: Vec<f32>) -> Result<Vec<f32>> {
     if vector.iter().all(|x| *x == 0.0) {
         return Err(EmbedError::Vectors { fault: "has no direction: all its numbers are 0" }.into());
     }
-    Ok(chunking::normalized(vector))
+    Ok(vector::normalized(vector))
 }
 
 #[cfg(test)]

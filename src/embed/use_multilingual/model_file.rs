@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The name of the file in the directory of the model.
-pub(in crate::embed) const MODEL_FILE: &str = "model.use";
+pub(in crate::embed) use crate::embed::model::USE_FILE as MODEL_FILE;
 
 /// The first bytes; the last is the version of the format.
 const MAGIC: &[u8; 8] = b"rsv-use1";
