@@ -99,7 +99,7 @@ fn carried(provider: &Fake) -> Vec<Option<String>> {
     seen.map(block).collect()
 }
 
-/// Keeps: The agents get back what was done before a compaction.
+/// Keeps: The agents get the actions before a compaction back.
 #[test]
 fn claude_code_is_given_what_was_done_before_it_was_told_to_compact() {
     if clients("agents").is_none() {
