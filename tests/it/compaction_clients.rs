@@ -152,7 +152,7 @@ fn codex_is_given_what_was_done_before_it_compacted_by_itself() {
     check_middle(&provider);
 }
 
-/// The requests after a compaction in the middle of a turn carry the same text; those before, and that for a summary, none.
+/// The requests after a compaction in the middle of a turn carry the same text; earlier ones, and that for a summary, have none.
 fn check_middle(provider: &Fake) {
     let carried = carried(provider);
     let first = carried.iter().position(Option::is_some).unwrap_or_else(|| panic!("{carried:?}"));
