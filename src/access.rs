@@ -5,6 +5,8 @@
 //! its caller may do (`caller.rs`).
 
 mod caller;
+pub mod commands;
+mod error;
 mod listing;
 mod live;
 mod rights;
@@ -12,6 +14,7 @@ mod token;
 mod token_file;
 
 pub use caller::Caller;
+pub use error::TokenError;
 pub use live::LiveTokens;
 pub use rights::Right;
 pub use token::{AccessToken, State};

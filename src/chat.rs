@@ -9,7 +9,8 @@ pub use growing_text::GrowingText;
 
 use crate::error::{Error, Result};
 use crate::record::{
-    ACCOUNT, Content, DraftDefaults, Object, Reach, RequestScope, Role, StoredRecord, unexpected,
+    ACCOUNT, Content, DraftDefaults, Object, Reach, RecordError, RequestScope, Role, StoredRecord, missing,
+    unexpected,
 };
 
 /// A hint: the smallest valid request.
@@ -30,12 +31,16 @@ impl Request {
     pub fn parse(mut body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
-            Some(_) => return Err(Error::new("messages: is empty").hint(REQUEST_HINT)),
-            None => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
+            Some(_) => {
+                return Err(
+                    Error::from(RecordError::Empty { member: "messages".to_owned() }).hint(REQUEST_HINT)
+                );
+            }
+            None => return Err(missing("messages").hint(REQUEST_HINT)),
         };
         for (at, message) in messages.iter().enumerate() {
             let place = |e: Error| e.at(format_args!("messages[{at}]"));
-            message.text("role").map_err(place)?.ok_or_else(|| place(Error::new("role: is missing")))?;
+            message.text("role").map_err(place)?.ok_or_else(|| place(missing("role")))?;
             Content::from_message(message).map_err(place)?;
         }
         // They are long, and need not be there twice.
@@ -49,12 +54,13 @@ impl Request {
         Request { body, unread_tokens, messages: turns }
     }
 
-    /// The requested model, if the request names one.
+    /// The requested model, if the request names one. Fails if `model` is no string.
     pub fn model(&self) -> Result<Option<String>> {
         self.body.text("model")
     }
 
-    /// The tokens that the caller keeps free for the answer, if it sets them.
+    /// The tokens that the caller keeps free for the answer, if it sets them. Fails if the member is no whole
+    /// number from 0.
     pub fn max_tokens(&self) -> Result<Option<usize>> {
         for member in ["max_completion_tokens", "max_tokens"] {
             if let Some(tokens) = self.body.integer(member)? {
@@ -96,7 +102,7 @@ impl Request {
         self.messages.iter().find(|message| is_user(message))
     }
 
-    /// The scope that the request's own `rsv` names, if it names one.
+    /// The scope that the request's own `rsv` names, if it names one. Fails if `rsv` is invalid.
     pub fn scope(&self) -> Result<Option<RequestScope>> {
         let rsv = self.body.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
         if rsv.partition.is_none() && rsv.instance.is_none() {
@@ -106,7 +112,7 @@ impl Request {
         Ok(Some(RequestScope { reach: rsv.reach.unwrap_or(named.reach), ..named }))
     }
 
-    /// Takes the member `rsv` off.
+    /// Takes the member `rsv` off. Fails if its value is invalid.
     pub fn take_rsv(&mut self) -> Result<Rsv> {
         self.body.take("rsv").map_or(Ok(Rsv::default()), |json| Rsv::parse(&json))
     }
@@ -155,11 +161,10 @@ pub fn text(message: &Object) -> String {
 /// The message in the first choice of a response. Errors if there is none.
 pub fn answer(response: &Object) -> Result<Object> {
     let choices = response.objects("choices")?.unwrap_or_default();
-    let first = choices.into_iter().next().ok_or_else(|| Error::new("choices: is empty"))?;
-    first
-        .object("message")
-        .map_err(|e| e.at("choices[0]"))?
-        .ok_or_else(|| Error::new("choices[0].message: is missing"))
+    let first =
+        choices.into_iter().next().ok_or_else(|| RecordError::Empty { member: "choices".to_owned() })?;
+    let message = first.object("message").map_err(|e| e.at("choices[0]"))?;
+    message.ok_or_else(|| missing("choices[0].message"))
 }
 
 /// Reads an account in the member `rsv`. It must be complete: nothing is filled in.
@@ -198,7 +203,7 @@ pub struct Rsv {
 }
 
 impl Rsv {
-    /// Reads the member's value.
+    /// Reads the member's value. Fails if it is no object, or a member has an unexpected type.
     pub fn parse(json: &str) -> Result<Rsv> {
         Rsv::read(json).map_err(|e| e.at("rsv"))
     }

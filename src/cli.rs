@@ -1,6 +1,7 @@
 //! Arguments, streams and exit status: the only place that prints, and the only one that exits.
 
 mod allocator;
+mod args;
 mod bad_lines;
 mod clock;
 mod completion;
@@ -19,6 +20,7 @@ mod stop;
 mod style;
 mod terminal;
 
+pub use args::{AuditArgs, RANKING_NAMES, SearchArgs, TokenArgs};
 pub use bad_lines::BadLines;
 pub use clock::zone;
 pub use completion::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};

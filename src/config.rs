@@ -3,8 +3,10 @@
 //! A value comes from the highest layer that has one: the default, Reservoir's file, the file, the environment, a flag.
 //! It remembers its layer. Only values that the user sets are written.
 
+pub mod commands;
 mod edit;
 mod environment;
+mod error;
 mod file;
 mod reservoir_file;
 mod sections;
@@ -14,6 +16,7 @@ mod table;
 mod value;
 
 pub use environment::{EnvironmentPaths, editor, locale, no_proxy, working_directory};
+pub use error::ConfigError;
 pub use reservoir_file::ReservoirFile;
 pub use sections::{ModelSettings, PartitionSettings, Route, StoredActions};
 pub use settings::{Layer, Setting, Settings};
@@ -22,7 +25,7 @@ pub use table::Key;
 pub use value::{Secret, Value, parse_duration};
 
 use crate::cli::{Common, Io};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::Projects;
 use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
@@ -47,7 +50,7 @@ pub fn note_unknown(settings: &Settings, io: &Io) {
     io.summary(format_args!("{first}{remedy}{others}"));
 }
 
-/// The same for a tool that reports unknown keys itself.
+/// The same for a tool that reports unknown keys itself. Fails as `load` does.
 pub fn load_without_notes(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
@@ -88,7 +91,8 @@ pub fn load(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read, common)
 }
 
-/// The same where the file that the user names need not exist, since it is about to be written.
+/// The same where the file that the user names need not exist, since it is about to be written. Else fails as
+/// `load`.
 pub fn load_to_write(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read_if_there, common)
 }
@@ -162,12 +166,12 @@ pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
     flags
 }
 
-/// The path of the settings' file, which need not exist.
+/// The path of the settings' file, which need not exist. Fails if no home directory is known.
 pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)
 }
 
-/// Creates an empty settings' file if the user names one that is not there.
+/// Creates an empty settings' file if the user names one that is not there. Fails if it cannot be written.
 pub fn make_named(common: &Common) -> Result<()> {
     match ConfigFile::find(common).filter(|file| file.named) {
         Some(_) => edit::create_empty(common).map(drop),
@@ -175,7 +179,7 @@ pub fn make_named(common: &Common) -> Result<()> {
     }
 }
 
-/// Creates an empty settings' file if there is none, and returns its path.
+/// Creates an empty settings' file if there is none, and returns its path. Fails if it cannot be written.
 pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
@@ -188,15 +192,16 @@ pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
 }
 
 /// Checks a value and writes it into the settings' file, which is created if needed; comments and order stay.
+/// Fails if the value is invalid, or the file cannot be read, parsed or written.
 pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::new(format!("{key}: is empty")).hint(format!("rsv-config unset '{key}'")));
+        return Err(ConfigError::Empty { key: key.to_string() }.into());
     }
     let value = key.row().kind.read(text).map_err(|e| e.at(key))?;
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings file, if it has one.
+/// Removes a value from the settings file, if it has one. Fails if it cannot be parsed or written.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

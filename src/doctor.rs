@@ -1,5 +1,6 @@
 //! Checks that the tools have all they need, and gives hints where they do not.
 
+pub mod commands;
 mod damaged;
 mod files;
 mod finding;
@@ -54,7 +55,7 @@ pub async fn status(common: &Common, settings: &Settings) -> Status {
     Status::new(settings, settings_file, summary, proxy)
 }
 
-/// Returns the unused space of the store to the disk.
+/// Returns the unused space of the store to the disk. Fails if the store cannot be opened or erased.
 pub fn compact(settings: &Settings) -> Result<Finding> {
     files::compact(settings)
 }
@@ -64,7 +65,8 @@ pub fn repair(settings: &Settings) -> Vec<Finding> {
     files::repair(settings)
 }
 
-/// Prints the findings: as text for people, as JSON lines for programs. The answer is yes if nothing needs doing.
+/// Prints the findings: as text for people, as JSON lines for programs. The answer is yes if nothing needs
+/// doing. Fails if stdout cannot be written.
 pub fn print(found: &[Finding], io: &mut Io) -> Result<Outcome> {
     let layout = io.stdout_is_tty().then(|| io.layout());
     for finding in found {

@@ -11,6 +11,7 @@ mod embed_each;
 mod embedded_text;
 mod embedder;
 mod encoder;
+mod error;
 mod fetch;
 mod input_type;
 mod model;
@@ -31,6 +32,7 @@ mod workload;
 pub use batch_sizer::BatchSizer;
 pub use embedded_text::{set_vector, text_of};
 pub use embedder::Embedder;
+pub use error::EmbedError;
 pub use fetch::Report;
 pub use input_type::InputType;
 pub use suitable_model::{SuitableModel, suitable_model};
@@ -62,7 +64,8 @@ pub fn check_name(settings: &Settings, name: &str) -> Result<()> {
 }
 
 /// Gets a model, checks and prepares it: by its name from the hub of the settings, or from a directory.
-/// `report` receives its progress. Returns the canonical id. Nothing is left half-installed.
+/// `report` receives its progress. Returns the canonical id. Nothing is left half-installed. Fails if the
+/// model is unknown or damaged, or its files cannot be downloaded or written.
 pub fn fetch(
     settings: &Settings,
     name: &str,
@@ -72,8 +75,8 @@ pub fn fetch(
     fetch::fetch(settings, name, from, report)
 }
 
-/// Downloads the files of a known model, and ONNX Runtime's library, into a directory; `fetch` installs them from
-/// there. Returns the canonical id.
+/// Downloads the files of a known model, and ONNX Runtime's library, into a directory; `fetch` installs them
+/// from there. Returns the canonical id. Fails if the model is unknown, or a download does.
 pub fn download_to(
     settings: &Settings,
     name: &str,
@@ -113,7 +116,7 @@ impl ListedModel {
 }
 
 /// The models that are known or installed: the best first, then those of fastembed's list, then the user's
-/// own.
+/// own. Fails if no home directory is known, or the models cannot be listed.
 pub fn models(settings: &Settings) -> Result<Vec<ListedModel>> {
     let model_dir = ModelDir::from_settings(settings)?;
     let used = InstalledModel::select(settings, None).ok().map(|used| used.model.id);

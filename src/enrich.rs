@@ -272,7 +272,9 @@ impl Begun {
         let BegunTurn { mut request, rsv, trace_id, digest, comparison, mut carried } = begun;
         if let Some(user) = request.turns.last_user() {
             let question = &request.turns.messages[user];
+            // All that changes a text comes before the plan, which counts the texts.
             recall::set_passages(&mut found.candidates, question);
+            // A repeated turn has the passages and the checks of the first: a provider caches equal bytes.
             if !found.is_cached {
                 recall::quote_passages(&mut found, question);
                 if let (Some(worktree), Some(limit)) = (&options.worktree, options.check) {
@@ -310,7 +312,7 @@ impl Begun {
             ..plan.account(&request.turns)
         };
         let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
-        // While the summary is where it was found.
+        // The account and the summary name messages by their positions, which `drop_from` changes.
         let mut before_words = None;
         let mut cut = None;
         if let Some(Carried { block, after_summary, cut: part, .. }) = carried {
@@ -330,6 +332,7 @@ impl Begun {
                 block = placement::block(&kept, options);
             }
         }
+        // After the recalled block is placed, so that the part of the session stands before it.
         if let Some(text) = before_words {
             match request.turns.last_user().filter(|_| request.is_chat()) {
                 Some(user) => placement::insert_before(&mut request.turns.messages[user], &text)?,

@@ -1,28 +1,104 @@
-//! Errors, in words for the person at the shell: the attempt, the cause after a colon, and a hint.
+//! Errors: kinds with causes for programs, and for people one line (the attempt, the cause after a colon) and a hint.
+//!
+//! A module that fails in ways of its own has a table of them, made by `failures!`: a row has the kind with its data, the
+//! words, in lower case without a full stop, and the hint. `?` makes a kind the `Error` that tools see:
+//!
+//! | part | of `a.jsonl:3: cannot read x: is a directory` | from |
+//! |---|---|---|
+//! | place | `a.jsonl:3` | `at`; the outermost is added last |
+//! | failure, the `source` | `cannot read x` | the row; `context` for an attempt without one; `Error::new` for usage |
+//! | cause, its `source` | `is a directory` | the member `source` of a row; `context` |
+//! | hint | none | the row; `hint` if only the caller knows it |
+//!
+//! A failure has its own words only, and `Error` writes the cause behind them: no words are twice in a chain of sources.
+//! Callers ask for kinds, never for words: `error.find::<RequestError>()` looks through the chain.
 
+use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 /// A result of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// One failure: a line of text, lower case and without a full stop, and a hint that names the remedy.
+/// A cause that another library may have made.
+type BoxedError = Box<dyn StdError + Send + Sync>;
+
+/// The failures of a module.
+pub trait Failure: StdError + Send + Sync + 'static {
+    /// The command or setting that helps.
+    fn hint(&self) -> Option<String> {
+        None
+    }
+
+    /// The error that tools see.
+    fn into_error(self) -> Error
+    where
+        Self: Sized,
+    {
+        Error::of(self)
+    }
+}
+
+/// Makes the enum of a module's failures of a table: `Kind { data } ("words") => "hint"`, with the data in both texts.
+macro_rules! failures {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident {
+        $($(#[$note:meta])* $kind:ident $({ $($field:ident: $type:ty),+ })? ($($words:tt)+) $(=> $hint:literal)?,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, thiserror::Error)]
+        $vis enum $name {
+            $($(#[$note])* #[error($($words)+)] $kind $({ $($field: $type),+ })?,)+
+        }
+
+        impl $crate::error::Failure for $name {
+            #[allow(unused_variables)]
+            fn hint(&self) -> Option<String> {
+                match self {
+                    $($name::$kind $({ $($field),+ })? => $crate::error::failures!(@$($hint)?),)+
+                }
+            }
+        }
+    };
+    (@) => { None };
+    (@$hint:literal) => { Some(format_args!($hint).to_string()) };
+}
+pub(crate) use failures;
+
+/// One failure: its place, its kind with the cause, and a hint that names the remedy.
 #[derive(Clone)]
 pub struct Error {
-    text: String,
+    /// Such as `a.jsonl:3`; may be empty.
+    place: String,
+    failure: Arc<dyn Failure>,
     hint: Option<String>,
-    timeout: Option<&'static str>,
-    closed: bool,
+}
+
+failures! {
+    /// The failures of no module.
+    pub(crate) enum Untyped {
+        /// It is no failure, but the tool can do nothing more.
+        Closed ("standard output is closed"),
+        /// A mistake of usage.
+        Usage { words: String } ("{words}"),
+        /// An attempt that failed for a reason of the system, or of another library.
+        Attempt { attempt: String, source: BoxedError } ("{attempt}"),
+    }
 }
 
 impl Error {
-    /// Makes an error of a text such as `cannot open store sqlite:/x: permission denied`.
+    /// Makes an error of a text such as `--limit: expected a number from 1`.
     pub fn new(text: impl Into<String>) -> Error {
-        Error { text: text.into(), hint: None, timeout: None, closed: false }
+        Untyped::Usage { words: text.into() }.into()
     }
 
-    /// The error of a closed standard output. It is no failure, but the tool can do nothing more.
-    pub(crate) fn closed() -> Error {
-        Error { text: "standard output is closed".into(), hint: None, timeout: None, closed: true }
+    /// Makes the error of a failure, with its hint.
+    pub(crate) fn of(failure: impl Failure) -> Error {
+        Error { place: String::new(), hint: failure.hint(), failure: Arc::new(failure) }
+    }
+
+    /// Makes the error of an attempt with its cause.
+    pub fn attempt(attempt: impl Into<String>, cause: impl Into<BoxedError>) -> Error {
+        Untyped::Attempt { attempt: attempt.into(), source: cause.into() }.into()
     }
 
     /// Adds a hint: the command or setting that helps.
@@ -31,27 +107,26 @@ impl Error {
         self
     }
 
-    /// Records the setting whose time limit was reached.
-    pub(crate) fn timed_out(mut self, setting: &'static str) -> Error {
-        self.timeout = Some(setting);
-        self
+    /// Adds a hint unless the kind has one.
+    pub(crate) fn or_hint(self, hint: &str) -> Error {
+        if self.hint.is_some() { self } else { self.hint(hint) }
     }
 
-    /// The setting whose time limit was reached, if one was.
-    pub(crate) fn timeout(&self) -> Option<&'static str> {
-        self.timeout
+    /// Leaves the hint out, where another place has one that fits better.
+    pub(crate) fn without_hint(self) -> Error {
+        Error { hint: None, ..self }
     }
 
     /// Adds the cause: `text: cause`.
-    pub fn because(mut self, cause: impl fmt::Display) -> Error {
-        self.text = format!("{}: {}", self.text, plain(&cause.to_string()));
-        self
+    pub fn because(self, cause: impl fmt::Display) -> Error {
+        Error { hint: self.hint.clone(), ..Error::attempt(self.to_string(), cause.to_string()) }
     }
 
-    /// Puts the location or the attempt in front: `place: text`.
+    /// Puts the location in front: `place: text`.
     pub fn at(mut self, place: impl fmt::Display) -> Error {
-        if !self.closed {
-            self.text = format!("{place}: {}", self.text);
+        if !self.is_closed() {
+            let within = if self.place.is_empty() { String::new() } else { format!(": {}", self.place) };
+            self.place = format!("{place}{within}");
         }
         self
     }
@@ -61,41 +136,70 @@ impl Error {
         self.hint.as_deref()
     }
 
+    /// The failure or the cause of a type, if there is one.
+    pub fn find<E: StdError + 'static>(&self) -> Option<&E> {
+        let mut next = self.source();
+        while let Some(error) = next {
+            if error.is::<E>() {
+                return error.downcast_ref();
+            }
+            next = error.source();
+        }
+        None
+    }
+
     /// Whether the only cause is a closed standard output.
     pub fn is_closed(&self) -> bool {
-        self.closed
+        matches!(self.find(), Some(Untyped::Closed))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        write!(f, "{}", self.failure)?;
+        match self.failure.source() {
+            Some(cause) => write!(f, ": {}", plain(&cause.to_string())),
+            None => Ok(()),
+        }
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.text)
+        write!(f, "{self}")
     }
 }
 
-impl std::error::Error for Error {}
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&*self.failure)
+    }
+}
+
+impl<F: Failure> From<F> for Error {
+    fn from(failure: F) -> Error {
+        failure.into_error()
+    }
+}
 
 /// Converts the errors of other libraries by naming the failed attempt.
 pub trait Context<T> {
-    /// Puts `what: ` before the cause.
+    /// Puts `what: ` before the cause, which stays the source.
     fn context(self, what: impl fmt::Display) -> Result<T>;
 }
 
-impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
+impl<T, E: Into<BoxedError>> Context<T> for std::result::Result<T, E> {
     fn context(self, what: impl fmt::Display) -> Result<T> {
-        self.map_err(|cause| Error::new(what.to_string()).because(cause))
+        self.map_err(|cause| Error::attempt(what.to_string(), cause))
     }
 }
 
 /// A cause as the end of an error message: without the number of the operating system (`Permission denied (os error
 /// 13)`), and in lower case except names.
-fn plain(cause: &str) -> String {
+pub(crate) fn plain(cause: &str) -> String {
     let cause = cause.split(" (os error").next().unwrap_or(cause).replace('\n', " ");
     let mut chars = cause.chars();
     match (chars.next(), chars.next()) {

@@ -1,7 +1,11 @@
 //! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
 
+mod forgetter;
+mod named;
 mod retention;
 
+pub use forgetter::{ForgetOptions, Forgetter};
+pub use named::named_in_lines;
 pub use retention::{check_retention, expired};
 
 use crate::error::{Error, Result};
@@ -26,7 +30,7 @@ pub enum Skipped {
     Unmet,
 }
 
-/// The ids of the records of a selection, and of the records about them.
+/// The ids of the records of a selection, and of the records about them. Fails if the store cannot be read.
 pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
     let mut subjects = Subjects::new();
@@ -43,7 +47,7 @@ pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>>
     Ok(ids)
 }
 
-/// Some ids, and those of the records about their records.
+/// Some ids, and those of the records about their records. Fails if the store cannot be read.
 pub fn with_records_about(store: &mut dyn Store, ids: Vec<String>) -> Result<BTreeSet<String>> {
     let subjects: Vec<_> = kinds().into_iter().filter(|kind| is_subject(kind)).collect();
     let which = Select::records(subjects, Scopes::All);
@@ -117,7 +121,7 @@ pub fn import_named<'a>(all: &'a [StoredImport], id: &str) -> Result<&'a StoredI
 }
 
 /// The ids of other records with the words of these in another form, and of the records about them. They go
-/// with these: a store that imports an export keeps them out.
+/// with these: a store that imports an export keeps them out. Fails if the store cannot be read.
 pub fn same_words(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let speaking: Vec<_> = kinds().into_iter().filter(|kind| kind.same_words.is_some()).collect();
     let mut groups: BTreeMap<(&str, String), SaidWords> = BTreeMap::new();
@@ -164,8 +168,8 @@ struct SaidWords {
     times: BTreeSet<i64>,
 }
 
-/// The ids of the titles and actions that go with some records: the titles of the instances, and the actions of the
-/// turns, that keep no message.
+/// The ids of the titles and actions that go with some records: the titles of the instances, and the actions
+/// of the turns, that keep no message. Fails if the store cannot be read.
 pub fn left_alone(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let mut found = titles(store, ids)?;
     found.extend(actions(store, ids)?);
@@ -225,7 +229,7 @@ fn titles(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<Stri
     Ok(found)
 }
 
-/// Why the record of an id is not in a selection that named it.
+/// Why the record of an id is not in a selection that named it. Fails if the store cannot be read.
 pub fn skip_reason(store: &mut dyn Store, id: &str, which: &Select) -> Result<Skipped> {
     Ok(match store.scope_of(id)? {
         None => Skipped::Unknown,
@@ -254,7 +258,7 @@ pub fn derived(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet
     Ok(found)
 }
 
-/// The records among these that belong to some scopes.
+/// The records among these that belong to some scopes. Fails if the store cannot be read.
 pub fn in_scopes(store: &mut dyn Store, ids: &BTreeSet<String>, scopes: &Scopes) -> Result<BTreeSet<String>> {
     let which = Select::records(kinds(), scopes.clone());
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -274,7 +278,8 @@ pub fn erase(store: &mut dyn Store) -> Result<()> {
         .hint("another program is reading the store; the next one that writes clears the log"))
 }
 
-/// Visits records with their embeddings and links, in the order of an export.
+/// Visits records with their embeddings and links, in the order of an export. Fails if the store or `visit`
+/// does.
 pub fn visit(
     store: &mut dyn Store,
     ids: &BTreeSet<String>,

@@ -25,6 +25,8 @@ pub use answer::read_answer;
 pub use caller::Caller;
 pub use detail_log::log_detail;
 pub use event::Event;
+#[doc(hidden)]
+pub use event_parser::fuzz_events;
 pub use failure::Failure;
 pub use forwarder::Forwarder;
 pub use line::{AnswerFormat, LineOutput};

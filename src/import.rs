@@ -26,6 +26,7 @@ mod copilot_chat;
 mod copilot_cli;
 mod cursor;
 mod database;
+mod error;
 mod file_log;
 mod find;
 mod format;
@@ -58,6 +59,7 @@ mod zed;
 mod zip_archive;
 
 pub use conversation::ImportOptions;
+pub use error::ImportError;
 pub use file_log::FileLog;
 pub use find::{FoundFiles, HomePlaces, find, session_directories};
 pub use format::ImportFormat;

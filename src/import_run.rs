@@ -1,5 +1,15 @@
 //! An import from the first line to its report, for the tools that read files of other programs.
 
+mod found;
+mod history;
+mod inputs;
+mod watch;
+
+pub use found::{directories, offer};
+pub use history::history;
+pub use inputs::{open_store, sources};
+pub use watch::{WatchedImport, watch};
+
 use crate::cli::{self, BadLines, Io};
 use crate::config::Settings;
 use crate::error::Result;
@@ -54,8 +64,9 @@ impl ImportRun {
         Ok(ImportRun { ingest, feed, files, file_count, has_memories: reading.has_memories.clone() })
     }
 
-    /// Writes all lines into a store, batch by batch, so that an interrupted import has whole batches. Names bad lines,
-    /// and prints what a user should know.
+    /// Writes all lines into a store, batch by batch, so that an interrupted import has whole batches. Names
+    /// bad lines, and prints what a user should know. Fails if the store cannot be written; bad lines do not
+    /// end the import.
     pub fn run(mut self, store: &mut dyn Store, io: &mut Io) -> Result<ImportReport> {
         let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
         let mut bar = io.progress();
@@ -134,7 +145,8 @@ fn commit(
     Ok(())
 }
 
-/// The options by which an import of the whole store is written.
+/// The options by which an import of the whole store is written. Fails if a name in the flags is empty, or
+/// the redaction patterns are invalid.
 pub fn writing(settings: &Settings, import: Option<Import>, io: &Io) -> Result<Options> {
     Ok(Options {
         partition: io.common.partition.clone(),

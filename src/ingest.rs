@@ -146,7 +146,7 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(message)], None, true)
     }
 
-    /// Adds a memory with this text.
+    /// Adds a memory with this text. Fails if a member is invalid, or all too long.
     pub fn add_memory(&mut self, memory: &NewMemory, text: &str) -> Result<()> {
         let mut line = Object::default();
         line.set_text("title", memory.title);
@@ -185,7 +185,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds an object as its line is added; `source` names where it comes from.
+    /// Adds an object as its line is added; `source` names where it comes from. Fails if the line is bad.
     pub fn add_object(&mut self, source: &str, object: Object) -> Result<()> {
         let object = LocatedObject { location: SourceLocation::new(source.into(), 1), object };
         let line = LocatedLine::new(object, &self.redaction());
@@ -298,7 +298,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds the turn of a response line: both messages and the account.
+    /// Adds the turn of a response line: both messages and the account. Fails if it is invalid or too long.
     pub fn add_response(&mut self, response: &Object) -> Result<()> {
         let records = turn::records(response, &mut self.completion)?;
         self.add_checked(None, records, Some(response.clone()), true)
@@ -383,7 +383,8 @@ impl Ingest {
         self.consolidated
     }
 
-    /// Takes away the documents that the complete trees of the input do not have. All batches must be committed.
+    /// Takes away the documents that the complete trees of the input do not have. All batches must be
+    /// committed. Fails if the store cannot be read or written; a refusal is returned.
     pub fn mirror(&self, store: &mut dyn Store) -> Result<Mirrored> {
         let replaces = self.completion.options.replace;
         self.mirror.finish(store, (self.begin, self.completion.clock.now()), replaces)
@@ -424,6 +425,7 @@ impl Ingest {
         if self.completion.options.import.is_some() {
             misfits::take(&mut entries, &mut records, store)?;
         }
+        // Held from the check to the write: else two processes would both find a session uncommitted.
         let claim = match self.completion.options.import {
             None => commit::claim(&entries, &records, store)?,
             Some(_) => None,
@@ -431,6 +433,8 @@ impl Ingest {
         if claim.is_some() {
             commit::check(&mut entries, &mut records, store)?;
         }
+        // Uses are records about memories, whose scopes they get next; links follow the order that `order`
+        // settles.
         turn::count_uses(&mut entries, &mut records, &mut self.completion, store)?;
         entry::inherit_scopes(&mut records, store)?;
         pair::order(&entries, &mut records, store)?;

@@ -2,6 +2,9 @@
 //!
 //! The modules, by level: each uses only those of lower levels.
 
+// Some of the store's rules serve the graph alone.
+#![cfg_attr(not(feature = "neo4j"), allow(dead_code))]
+
 pub mod error; // 0  errors, with causes and hints
 pub mod file_name; // 0  safe file names, from untrusted ones
 
@@ -63,4 +66,7 @@ pub mod merge; // 14  similar memories into one
 pub mod plan; // 14  the questions of a message, by a model
 
 pub mod mcp; // 15  the tools of the suite for clients of the Model Context Protocol
-pub mod proxy; // 16  the same steps behind HTTP
+pub mod proxy;
+pub mod show; // 15 stored records and hits as the tools print them // 16  the same steps behind HTTP
+
+mod tool; // 17 the head of every tool

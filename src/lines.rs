@@ -2,6 +2,7 @@
 //! text, each with its place, and `feed.rs` reads ahead in a thread. `sniff.rs` recognizes input that is
 //! neither, `stray_text.rs` text in front of records. `record` decides what a line says.
 
+mod error;
 mod feed;
 mod located_line;
 mod reader;

@@ -6,12 +6,16 @@ mod groups;
 mod near;
 mod stats;
 pub mod synapse;
+mod tie;
 
 pub use clusters::{Cluster, ClusterRule, ClusterSums, clusters};
 pub use graph::Graph;
 pub use near::{Nearness, embed_pending};
 pub use stats::Stats;
+pub use tie::{Tie, write_tie};
 
+use crate::backfill;
+use crate::cli::Io;
 use crate::error::Result;
 use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope, Scopes, StoredRecord};
 use crate::store::{Mark, Select, Store, Walk, WriteRules};
@@ -55,17 +59,21 @@ fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result
     Ok(missing)
 }
 
-/// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of similar
-/// messages; with `rebuild` all of these anew. `report` gets how many records are done, and of how many; `on_link` gets
-/// each new link.
+/// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of
+/// similar messages; `rebuild` replaces all of these. `on_link` gets each new link. A person sees a bar; another
+/// process that does the same is waited for. Fails if the store or `on_link` does.
 pub fn bring_up_to_date(
     store: &mut dyn Store,
     plan: Option<&Plan>,
     scopes: &Scopes,
     rebuild: bool,
-    report: &mut dyn FnMut(u64, u64),
-    on_link: &mut dyn FnMut(Link) -> Result<()>,
+    io: &mut Io,
+    on_link: &mut dyn FnMut(Link, &mut Io) -> Result<()>,
 ) -> Result<()> {
+    let _claim = backfill::claim(store, "link", &io.diagnostics())?;
+    let mut bar = io.progress();
+    let mut report = |done, of| bar.set("linking", done, Some(of));
+    let on_link = &mut |link| on_link(link, io);
     let mark = store.change_state(&[])?.mark;
     let answers = missing(store, scopes, mark)?;
     if !answers.is_empty() {
@@ -76,7 +84,7 @@ pub fn bring_up_to_date(
         note_paired(store, mark)?;
     }
     answers.into_iter().try_for_each(&mut *on_link)?;
-    plan.map_or(Ok(()), |plan| synapse::update(store, plan, scopes, rebuild, report, on_link))
+    plan.map_or(Ok(()), |plan| synapse::update(store, plan, scopes, rebuild, &mut report, on_link))
 }
 
 /// Gives the links that `bring_up_to_date` would make, and writes nothing.

@@ -8,6 +8,7 @@ mod activity_text;
 mod calendar;
 mod communities;
 mod dot;
+mod drawing;
 mod graph;
 mod groups;
 mod json;
@@ -22,8 +23,8 @@ mod timeline;
 mod tree_search;
 mod words;
 
-pub use about::about;
 pub use activity::Activity;
+pub use drawing::{Drawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
 pub use svg::Arrangement;
 pub use tree_search::SearchedTree;

@@ -5,7 +5,7 @@
 //! its path. All worktrees of a repository are one project. The decision is kept in a file, so that a
 //! directory that is removed or renamed later keeps its partition.
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -32,7 +32,8 @@ const ROOT_NAME: &str = "root";
 const DIGEST_BYTES: usize = 3;
 
 impl Projects {
-    /// Reads the partitions that are kept in rsv's data directory; new ones are written there.
+    /// Reads the partitions that are kept in rsv's data directory; new ones are written there. Fails if its
+    /// file cannot be read or is invalid.
     pub fn open(data_dir: Option<&Path>) -> Result<Projects> {
         let file = data_dir.map(|directory| directory.join(FILE_NAME));
         let partitions = file.as_deref().map(read).transpose()?.unwrap_or_default();
@@ -44,7 +45,8 @@ impl Projects {
         Projects { file: None, ..self }
     }
 
-    /// The partition of the project that a directory belongs to. The directory need not exist.
+    /// The partition of the project that a directory belongs to. The directory need not exist. Fails if a new
+    /// one cannot be written.
     pub fn partition(&mut self, directory: &str) -> Result<String> {
         if let Some(known) = self.partitions.get(directory) {
             return Ok(known.clone());
@@ -65,7 +67,7 @@ impl Projects {
         Some((partition.clone(), worktree.to_owned()))
     }
 
-    /// Has the projects of a partition follow its new name.
+    /// Has the projects of a partition follow its new name. Fails if their file cannot be read or written.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         if !self.partitions.values().any(|partition| partition == from) {
             return Ok(());
@@ -83,6 +85,7 @@ impl Projects {
         let parent = file.parent().unwrap_or(Path::new("."));
         let context = format!("cannot write {}", file.display());
         DirBuilder::new().recursive(true).mode(0o700).create(parent).context(&context)?;
+        // Without support for locks, the change goes ahead.
         let _lock = File::open(parent).and_then(|parent| parent.lock().map(|()| parent));
         // Another process may have added some.
         self.partitions = read(file)?;
@@ -151,7 +154,7 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(Error::new(format!("cannot read {}", file.display())).because(error)),
+        Err(error) => return Err(error).context(format_args!("cannot read {}", file.display())),
     };
     let hint = "remove it; directories with the same name may get other partitions then";
     serde_json::from_str(&text)

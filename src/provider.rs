@@ -1,11 +1,13 @@
 //! The providers of models: which of them serves a model, by one table and by the settings' routes.
 
 mod caller_keys;
+mod error;
 mod served_window;
 mod table;
 mod target;
 
 pub use caller_keys::CallerKeys;
+pub use error::ProviderError;
 pub use served_window::ServedWindows;
 pub use target::{Refusal, Target};
 
@@ -55,8 +57,9 @@ impl Providers {
         Ok(Providers { endpoints, routes })
     }
 
-    /// The provider of a model: the most specific route, else the provider that is named before a slash, else the
-    /// one that serves models of such a name, else Ollama.
+    /// The provider of a model: the most specific route, else the provider that is named before a slash, else
+    /// the one that serves models of such a name, else Ollama. Fails if the model's name is empty, or its
+    /// provider has no address.
     pub fn target(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))
@@ -70,7 +73,7 @@ impl Providers {
         let served = || PROVIDERS.iter().position(|row| (row.serves)(&folded)).unwrap_or(PROVIDERS.len() - 1);
         let (at, model) = named.unwrap_or_else(|| (served(), model));
         match model {
-            "" => Err(Refusal::Model(Error::new("model: is empty"))),
+            "" => Err(Refusal::Model(ProviderError::NoModel.into())),
             model => self.at(at, model),
         }
     }
@@ -80,7 +83,7 @@ impl Providers {
     pub fn by_name(&self, name: &str) -> std::result::Result<Target, Refusal> {
         match PROVIDERS.iter().position(|row| row.name == name) {
             Some(at) => self.at(at, ""),
-            None => Err(Refusal::Model(Error::new(format!("there is no provider {name:?}")))),
+            None => Err(Refusal::Model(ProviderError::Unknown { name: name.to_owned() }.into())),
         }
     }
 
@@ -104,10 +107,10 @@ impl Providers {
     fn at(&self, at: usize, model: &str) -> std::result::Result<Target, Refusal> {
         match &self.endpoints[at] {
             Some(endpoint) => Ok(Target { endpoint: endpoint.clone(), model: model.to_owned() }),
-            None => Err(Refusal::Model(
-                Error::new(format!("model: the {} provider has no address", PROVIDERS[at].title))
-                    .hint(format!("set {}", PROVIDERS[at].address_variable)),
-            )),
+            None => {
+                let ProviderRow { title, address_variable: variable, .. } = PROVIDERS[at];
+                Err(Refusal::Model(ProviderError::NoAddress { title, variable }.into()))
+            }
         }
     }
 }
@@ -151,8 +154,7 @@ pub fn keys_of_lines(text: &str) -> Result<BTreeMap<String, String>> {
         let (name, key) = (name.trim().to_ascii_lowercase(), key.trim());
         let names: Vec<&str> = PROVIDERS.iter().map(|row| row.name).collect();
         if key.is_empty() || !names.contains(&&*name) {
-            let error = Error::new("expected PROVIDER=KEY");
-            return Err(place(error.hint(format!("the providers are {}", names.join(", ")))));
+            return Err(place(ProviderError::KeyLine { providers: names.join(", ") }.into()));
         }
         keys.insert(name, key.to_owned());
     }

@@ -14,7 +14,7 @@ pub struct RecallRules {
 }
 
 impl RecallRules {
-    /// Reads the rules about the messages of some scopes.
+    /// Reads the rules about the messages of some scopes. Fails if the store cannot be read.
     pub fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<RecallRules> {
         let all = store.last_of(&Select::records(vec![&RECALL], scopes.clone()), usize::MAX)?;
         let mut read = RecallRules::default();

@@ -8,6 +8,7 @@ mod address;
 mod base64;
 mod card;
 mod dotted;
+mod error;
 mod finding;
 mod json;
 mod name;
@@ -86,12 +87,13 @@ impl Redactor {
         Ok(redactor)
     }
 
-    /// The redactor for the patterns of the settings, whether or not it is on.
+    /// The redactor for the patterns of the settings, whether or not it is on. Fails if their file cannot be
+    /// read or is invalid.
     pub fn of_patterns(settings: &Settings) -> Result<Redactor> {
         Redactor::with_patterns(settings.text("ingest.redact_patterns").as_deref().map(Path::new))
     }
 
-    /// The redactor for the patterns of a file, if one is given.
+    /// The redactor for the patterns of a file, if one is given. Fails if it cannot be read or is invalid.
     pub fn with_patterns(file: Option<&Path>) -> Result<Redactor> {
         Ok(Redactor { rules: Arc::new(Rules::load(file)?), counts: Arc::default() })
     }

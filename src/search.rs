@@ -82,8 +82,8 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The hits, followed by the records of the selection that are linked to them: at most `options.limit` of these,
-    /// the nearest steps first.
+    /// The hits, followed by the records of the selection that are linked to them: at most `options.limit` of
+    /// these, the nearest steps first. Fails if the store cannot be read.
     pub fn linked(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
         let Found { mut hits, which, evidence } = self;
         let mut surroundings = Surroundings::new(store, which, &evidence);
@@ -112,7 +112,8 @@ impl Found<'_> {
     }
 }
 
-/// As `run`, without following links.
+/// As `run`, without following links. Fails if `by` needs words and there are none, or the store or the
+/// embedder fails.
 pub fn find<'a>(
     store: &mut dyn Store,
     by: By,

@@ -25,7 +25,7 @@ impl StagingDir {
     /// is making `target`.
     pub fn beside(target: &Path) -> Result<StagingDir> {
         let cannot = format!("cannot write {}", target.display());
-        let name = target.file_name().ok_or_else(|| Error::new(&*cannot).because("it has no name"))?;
+        let name = target.file_name().ok_or("it has no name").context(&cannot)?;
         let digest = file_name::digest(name.as_encoded_bytes());
         let name =
             if name.len() + 1 + SUFFIX.len() <= file_name::MAX_BYTES { name } else { OsStr::new(&digest) };
@@ -43,7 +43,7 @@ impl StagingDir {
             };
             // On a file system without locks, other processes cannot be detected.
             if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-                let error = Error::new(cannot).because("another process is writing it");
+                let error = Error::attempt(cannot, "another process is writing it");
                 return Err(error.hint("wait for it, or name another place"));
             }
             if is_at(&lock, &path).context(&cannot)? {
@@ -57,7 +57,8 @@ impl StagingDir {
         &self.path
     }
 
-    /// Writes a small file so that it has its name when it is whole; an existing one is replaced.
+    /// Writes a small file so that it has its name when it is whole; an existing one is replaced. Fails if it
+    /// cannot be written.
     pub fn write(&self, file: &Path, bytes: &[u8]) -> Result<()> {
         let new = self.path.join("file");
         let written = || -> io::Result<()> {
@@ -77,7 +78,8 @@ impl Drop for StagingDir {
     }
 }
 
-/// Writes a small file so that it has its name when it is whole; an existing one is replaced.
+/// Writes a small file so that it has its name when it is whole; an existing one is replaced. Fails if it
+/// cannot be written.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     StagingDir::beside(file)?.write(file, bytes)
 }

@@ -22,6 +22,7 @@ mod identity;
 mod imports;
 mod instances;
 mod languages;
+#[cfg(feature = "neo4j")]
 mod neo4j;
 mod number_ranges;
 mod open;
@@ -47,7 +48,7 @@ pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
 pub use copy::copy;
 pub use cursor::Cursor;
 pub use damage::Damage;
-pub use error::{ErrorKind, StoreError};
+pub use error::{ErrorKind, StoreError, StoreRequestError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use follow::Follower;
 pub use forgetting::{Forgotten, WriteRules, WriteSource};
@@ -65,6 +66,8 @@ pub use sessions::{
     Uncommitted, add_programs, archives, is_of_another, last_archive, open_sessions, sessions, uncommitted,
 };
 pub use short_ids::{full_id, full_ids, short_ids};
+#[doc(hidden)]
+pub use sqlite::fuzz_postings;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, reach_fact};
 pub use titles::titles;
 pub use undo::{ImportedRecords, imports, records_of, set_undone};

@@ -2,6 +2,7 @@
 //! says why it is of no use.
 
 mod answer;
+mod error;
 mod method;
 mod model;
 mod recipient;
@@ -9,6 +10,7 @@ mod request;
 mod schema;
 
 pub use answer::{parse_json, without_code_fence};
+pub use error::{AnswerError, check_length, check_line, check_tags, check_text, invalid};
 pub use method::Method;
 pub use model::{CountedAnswer, Model};
 pub use recipient::Recipient;

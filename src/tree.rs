@@ -10,14 +10,14 @@ fn of_partition(partition: &str) -> Select {
     Select::records(vec![&DOCUMENT], Scopes::Partition(partition.to_owned()))
 }
 
-/// The document that has an address.
+/// The document that has an address. Fails if the store cannot be read.
 pub fn node(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Option<StoredRecord>> {
     let id = address.document_id(partition);
     Ok(store.get(&[&id], &of_partition(partition))?.pop())
 }
 
 /// The documents below an address, down to this many levels; each after the one above it, then by their own
-/// order and their names.
+/// order and their names. Fails if the store cannot be read, or a document has no valid address.
 pub fn below(
     store: &mut dyn Store,
     partition: &str,
@@ -35,7 +35,15 @@ pub fn below(
     in_order(nodes)
 }
 
-/// The children of a directory. Below an address without a document, the nearest documents.
+/// The ids of all documents below an address, and of the one at it.
+pub fn ids_from(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<String>> {
+    let mut nodes = below(store, partition, address, None)?;
+    nodes.extend(node(store, partition, address)?);
+    Ok(nodes.into_iter().map(|node| node.id).collect())
+}
+
+/// The children of a directory. Below an address without a document, the nearest documents. Fails if the
+/// store cannot be read, or a document has no valid address.
 pub fn children(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {
     if node(store, partition, address)?.is_some() {
         return below(store, partition, address, Some(1));
@@ -54,7 +62,7 @@ pub fn children(store: &mut dyn Store, partition: &str, address: &Address) -> Re
 
 /// The documents of a subtree whose abstracts are out of date, children before parents: those that no model
 /// made, and directories whose children have changed. A directory has a member `child_abstracts`, and the
-/// digest of its children.
+/// digest of its children. Fails if the store cannot be read, or a document has no valid address.
 pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {
     let mut nodes = below(store, partition, address, None)?;
     nodes.splice(0..0, node(store, partition, address)?);
@@ -130,6 +138,7 @@ fn in_order(nodes: Vec<StoredRecord>) -> Result<Vec<StoredRecord>> {
     for node in nodes {
         sorted.insert(node.address()?, node);
     }
+    // Documents without an order come after those with one, by their names.
     let order = |node: &StoredRecord| node.members.integer("order").ok().flatten().unwrap_or(i64::MAX);
     let orders: BTreeMap<Address, i64> =
         sorted.iter().map(|(address, node)| (address.clone(), order(node))).collect();

@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// The sender of a request that a server has admitted.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// Whoever has the server's own token, or reaches a server that needs none: may do everything.
+    /// A caller with the server's own token, or of a server that needs none: may do everything.
     Owner,
-    /// Whoever has a token of the file.
+    /// A caller with a token of the file.
     Token(Arc<Bearer>),
 }
 

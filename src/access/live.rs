@@ -78,7 +78,7 @@ impl LiveTokens {
         self.by(now, |file| file.find(text))
     }
 
-    /// The caller whose token has a digest.
+    /// The caller whose token has a digest. Fails if the file cannot be read.
     pub fn caller_of(&self, digest: &[u8; 32], now: i64) -> Result<Option<Caller>> {
         self.by(now, |file| file.tokens.iter().find(|token| is_same_digest(&token.digest(), digest)))
     }

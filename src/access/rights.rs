@@ -1,6 +1,7 @@
 //! The rights of a token.
 
-use crate::error::{Error, Result};
+use super::error::TokenError;
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
 /// A right in the partitions of a token; `Admin` is one over the server.
@@ -33,9 +34,8 @@ impl Right {
     /// if the list is empty.
     pub fn list(text: &str) -> Result<Vec<Right>> {
         let named = |word: &str| {
-            Right::ALL.into_iter().find(|right| right.name() == word).ok_or_else(|| {
-                Error::new(format!("expected some of read, write, forget and admin, found {word:?}"))
-            })
+            let right = Right::ALL.into_iter().find(|right| right.name() == word);
+            right.ok_or_else(|| TokenError::Right { word: word.to_owned() }.into())
         };
         let mut rights: Vec<Right> = text.split(',').map(|word| named(word.trim())).collect::<Result<_>>()?;
         rights.sort();

@@ -1,5 +1,6 @@
 //! The file of the tokens: one JSON object a line, beside the settings file.
 
+use super::error::TokenError;
 use super::token::{AccessToken, State, digest};
 use super::{Right, is_same_digest};
 use crate::error::{Context, Error, Result};
@@ -90,8 +91,8 @@ impl TokenFile {
         for (at, token) in tokens.iter().enumerate() {
             let is_same = |other: &AccessToken| other.name == token.name || other.digest() == token.digest();
             if tokens[..at].iter().any(is_same) {
-                let error = Error::new(format!("the token {} is there twice", token.name));
-                return Err(error.at(path.display()).hint("remove one of the two lines"));
+                let error = Error::from(TokenError::Duplicate { name: token.name.clone() });
+                return Err(error.at(path.display()));
             }
         }
         Ok(TokenFile { path: path.to_owned(), tokens })
@@ -115,20 +116,18 @@ impl TokenFile {
         let NewToken { name, partitions, rights, expires, daily_tokens, keys } = new;
         let is_plain = |c: char| c.is_alphanumeric() || ['-', '_', '.', '@'].contains(&c);
         if name.is_empty() || name.chars().count() > MAX_NAME || !name.chars().all(is_plain) {
-            return Err(Error::new(format!("{name:?} is no name of a token"))
-                .hint(format!("use letters, digits and -_.@, at most {MAX_NAME}")));
+            return Err(TokenError::Name { name, most: MAX_NAME }.into());
         }
         if let Some(there) = self.tokens.iter().find(|token| token.name == name)
             && there.state(now) == State::Valid
         {
-            return Err(Error::new(format!("there is a token {name}"))
-                .hint(format!("choose another name, or revoke it: rsv-config token revoke {name}")));
+            return Err(TokenError::Taken { name }.into());
         }
         for partition in &partitions {
             Scope::new(Some(partition), None)?;
         }
         if expires.is_some_and(|expires| expires <= now) {
-            return Err(Error::new("--expires: is in the past"));
+            return Err(TokenError::Expired.into());
         }
         let text = super::new_token()?;
         self.tokens.retain(|token| token.name != name);
@@ -140,8 +139,7 @@ impl TokenFile {
     /// Revokes the token of a name. Its line stays, so that the server remains closed. Errors if there is none.
     pub fn revoke(&mut self, name: &str, now: i64) -> Result<()> {
         let Some(token) = self.tokens.iter_mut().find(|token| token.name == name) else {
-            return Err(Error::new(format!("there is no token {name}"))
-                .hint("'rsv-config token list' shows the names"));
+            return Err(TokenError::Missing { name: name.to_owned() }.into());
         };
         token.revoked.get_or_insert(now);
         token.keys.clear();
@@ -166,9 +164,9 @@ fn keep_owner(path: &Path, owner: &Metadata) -> Result<()> {
 
 fn parse(line: &str) -> Result<AccessToken> {
     let token: AccessToken =
-        serde_json::from_str(line).map_err(|error| Error::new("is no token").because(error))?;
+        serde_json::from_str(line).map_err(|source| TokenError::Unreadable { source })?;
     if !token.has_digest() {
-        return Err(Error::new("sha256: expected 64 hexadecimal digits"));
+        return Err(TokenError::Digest.into());
     }
     Ok(token)
 }

@@ -3,8 +3,10 @@
 //! OpenAI numbers the calls of an answer, and gives id and name with the first piece of each. Others number
 //! all calls 0, or none; give no ids, one id to all, or a new one with each piece; or repeat id and name.
 
+use super::completions::types::ToolCallDelta;
 use crate::record::Object;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 /// A call of which pieces have arrived; unknown members are empty.
 #[derive(Default)]
@@ -35,12 +37,18 @@ impl CallPiece {
     /// last. It begins a call if it names a function of another id or of another name, one that its array has named
     /// before, or one whose call has whole arguments; that call may turn out to be repeated, see `is_repeated`.
     pub fn of<'a>(piece: &Object, calls: impl Iterator<Item = KnownCall<'a>>, new: usize) -> CallPiece {
+        CallPiece::of_delta(&serde_json::from_str(&piece.to_json()).unwrap_or_default(), calls, new)
+    }
+
+    pub(super) fn of_delta<'a>(
+        piece: &ToolCallDelta,
+        calls: impl Iterator<Item = KnownCall<'a>>,
+        new: usize,
+    ) -> CallPiece {
         let calls: Vec<KnownCall> = calls.collect();
-        let function = piece.object("function").ok().flatten().unwrap_or_default();
-        let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
-        let (id, name) = (text(piece, "id"), text(&function, "name"));
-        let arguments = arguments_of(&function);
-        let index = piece.get("index").filter(|index| *index != "null");
+        let (id, name) = (piece.id.text(), piece.name());
+        let arguments = arguments_of(piece);
+        let index = piece.index.map(RawValue::get);
         let fits = |call: &KnownCall| match (index, call.index) {
             (Some(index), Some(known)) => index == known,
             _ => true,
@@ -76,12 +84,10 @@ pub fn is_repeated<'a>(call: &KnownCall, mut earlier: impl Iterator<Item = Known
         && earlier.any(|known| is_same(&known) && is_whole(known.arguments))
 }
 
-/// The arguments of a function: a text, or the object that stands in its place at some providers.
-pub(super) fn arguments_of(function: &Object) -> String {
-    match function.text("arguments") {
-        Ok(arguments) => arguments.unwrap_or_default(),
-        Err(_) => function.get("arguments").unwrap_or_default().to_owned(),
-    }
+/// The arguments of a piece: a text, or the object that stands in its place at some providers.
+fn arguments_of(piece: &ToolCallDelta) -> String {
+    let json = piece.arguments().unwrap_or_default();
+    serde_json::from_str(json).unwrap_or_else(|_| json.to_owned())
 }
 
 /// Whether arguments are a whole object, which nothing can continue.

@@ -30,11 +30,10 @@ pub(super) fn calls(turn: &Object) -> Vec<CalledTool> {
 
 /// The calls in the messages of Messages, or the items of Responses, as the JSON text of their array.
 pub(super) fn calls_in(json: &str) -> Vec<CalledTool> {
-    let of_element = |element: Unread| match element.role() {
-        Some("\"assistant\"") => Object::parse(element.json()).as_ref().map(calls).unwrap_or_default(),
-        Some(_) => Vec::new(),
-        None if element.output().is_some() => Vec::new(),
-        None => calls(&opaque("assistant", element.json())),
+    let of_element = |element: Unread| match (element.role(), element.role_word()) {
+        (_, Some("assistant")) => Object::parse(element.json()).as_ref().map(calls).unwrap_or_default(),
+        (None, _) if element.output().is_none() => calls(&opaque("assistant", element.json())),
+        _ => Vec::new(),
     };
     unread(json).into_iter().flat_map(of_element).collect()
 }

@@ -77,27 +77,27 @@ pub(super) fn find_in_turns(messages: &[Object]) -> Option<Compaction> {
 }
 
 fn is_user(one: &Unread) -> bool {
-    one.role() == Some("\"user\"")
+    one.role_word() == Some("user")
 }
 
 /// Whether a message or an item is of the model.
 fn is_of_model(one: &Unread) -> bool {
-    one.role() == Some("\"assistant\"") || one.kind().is_some_and(|kind| kind.ends_with("call\""))
+    one.role_word() == Some("assistant") || one.kind().is_some_and(|kind| kind.ends_with("call"))
 }
 
 /// The text of an answer of the model that has no call.
 fn only_text(answer: &Unread) -> Option<String> {
-    let is_call = |part: UnreadPart| part.kind.is_some_and(|kind| kind.ends_with("tool_use\""));
+    let is_call = |part: UnreadPart| part.kind.is_some_and(|kind| kind.ends_with("tool_use"));
     let calls = answer.parts().any(is_call)
         || scan::member(answer.json(), "tool_calls").is_some_and(|calls| !["null", "[]"].contains(&calls));
     let text = texts(answer).join("\n");
-    (answer.role() == Some("\"assistant\"") && !calls && !text.is_empty()).then_some(text)
+    (answer.role_word() == Some("assistant") && !calls && !text.is_empty()).then_some(text)
 }
 
 /// Whether a message of the user has an image that is not of a tool.
 fn has_image(one: &Unread) -> bool {
     let has = |kinds: &[&str]| one.parts().any(|part| part.kind.is_some_and(|kind| kinds.contains(&kind)));
-    has(&["\"image\"", "\"input_image\"", "\"image_url\""]) && !has(&["\"tool_result\""])
+    has(&["image", "input_image", "image_url"]) && !has(&["tool_result"])
 }
 
 /// The texts of a message or an item.

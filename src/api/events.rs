@@ -1,11 +1,13 @@
 //! Streamed answers of Anthropic's Messages and OpenAI's Responses: their events, put together to the answer that an
 //! unstreamed request would get. Events and members that are not known change nothing.
 
-use super::answer::{of_blocks, of_items};
+use super::messages::text_of_blocks;
 use super::protocol::Api;
+use super::responses::text_of_items;
 use crate::chat;
 use crate::chat::GrowingText;
-use crate::record::{Object, quote};
+use crate::record::Object;
+use serde::Serialize;
 
 /// Gathers events.
 pub struct AnswerEvents {
@@ -20,6 +22,13 @@ pub struct AnswerEvents {
     has_reason: bool,
     is_done: bool,
     error: Option<Object>,
+}
+
+/// The text of an item that broke off.
+#[derive(Serialize)]
+struct ArrivedText<'a> {
+    r#type: &'static str,
+    text: &'a str,
 }
 
 /// A block or an item of the answer.
@@ -187,9 +196,13 @@ impl AnswerEvents {
         }
         let mut answer = self.head?;
         self.parts.sort_by_key(|part| part.index);
-        let content = if Api::of_answer(&answer) == Api::Messages { "content" } else { "output" };
+        let content = match Api::of_answer(&answer) {
+            Api::Messages => Api::Messages,
+            // The head of a response that failed may have nothing that names it.
+            _ => Api::Responses,
+        };
         let parts: Vec<Object> = self.parts.into_iter().map(Part::finish).collect();
-        answer.set(content, chat::array(&parts));
+        answer.set(content.answer_member(), chat::array(&parts));
         Some(answer)
     }
 }
@@ -215,9 +228,9 @@ impl Part {
             return object;
         }
         let text = text.into_text();
-        if object.get("type") == Some("\"message\"") {
+        if object.word("type") == Some("message") {
             if !text.is_empty() {
-                object.set("content", format!("[{{\"type\":\"output_text\",\"text\":{}}}]", quote(&text)));
+                object.set_value("content", &[ArrivedText { r#type: "output_text", text: &text }]);
             }
             return object;
         }
@@ -244,23 +257,18 @@ impl Part {
     }
 }
 
-/// The event by which the stream of a message ends.
-pub fn message_stop() -> Object {
-    let mut event = Object::default();
-    event.set_text("type", "message_stop");
-    event
-}
-
 /// Whether an event ends a stream.
 pub fn is_last_event(event: &Object) -> bool {
-    let ends = [
-        "\"message_stop\"",
-        "\"response.completed\"",
-        "\"response.incomplete\"",
-        "\"response.failed\"",
-        "\"response.cancelled\"",
-    ];
-    event.get("type").is_some_and(|kind| ends.contains(&kind))
+    matches!(
+        event.word("type"),
+        Some(
+            "message_stop"
+                | "response.completed"
+                | "response.incomplete"
+                | "response.failed"
+                | "response.cancelled"
+        )
+    )
 }
 
 /// Appends the text that an event of a stream, or a whole answer, adds.
@@ -271,12 +279,8 @@ pub fn push_event_text(event: &Object, to: &mut GrowingText) {
             to.push_json(delta.get("text").unwrap_or("null"));
         }
         Some("response.output_text.delta") => to.push_json(event.get("delta").unwrap_or("null")),
-        Some("message") => {
-            to.push_text(&of_blocks(&event.objects("content").ok().flatten().unwrap_or_default()).text);
-        }
-        _ if event.get("object") == Some("\"response\"") => {
-            to.push_text(&of_items(&event.objects("output").ok().flatten().unwrap_or_default()).text);
-        }
+        Some("message") => to.push_text(&text_of_blocks(event)),
+        _ if event.word("object") == Some("response") => to.push_text(&text_of_items(event)),
         _ => {}
     }
 }

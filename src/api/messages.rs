@@ -1,216 +1,135 @@
-//! Requests for Anthropic's Messages.
+//! Anthropic's Messages.
 
-use super::reading::{
-    FAILED, Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
-};
-use super::scan;
-use super::splice;
-use crate::chat::{self, fence};
-use crate::error::{Error, Result};
-use crate::record::{Content, Object, quote, unexpected};
+mod events;
+mod read;
+mod to_chat;
+mod types;
 
-/// A hint: the smallest valid request.
-const REQUEST_HINT: &str =
-    r#"a request has {"max_tokens": 1024, "messages": [{"role": "user", "content": "..."}]}"#;
+use super::answer_parts::{AnswerEnd, AnswerHead, AnswerPart};
+use super::dialect::{Dialect, EventWriter, Translation, TurnDialect};
+use super::reading::{Reading, UserPlace};
+use super::usage::Usage;
+use crate::error::Result;
+use crate::record::Object;
+use events::MessageEventWriter;
+use serde::Serialize;
+use types::{ContentBlock, Message, MessageError, MessageStreamEvent, MessageUsage};
 
-/// The sign of a request that a part of an agent makes, whose prompt another model wrote.
-const SUBAGENT_SIGN: &str = "cc_is_subagent=true";
+pub(super) use read::{with_text, without_blocks};
+pub(super) use to_chat::text_of_blocks;
 
-/// Reads the turns of a request. Errors name the member at fault.
-pub(super) fn read(body: &Object) -> Result<Reading> {
-    let json = match body.get("messages") {
-        Some(json) if json.starts_with('[') => json,
-        None | Some("null") => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
-        Some(json) => return Err(unexpected("messages", "an array of objects", json)),
-    };
-    let mut earlier = unread(json);
-    if earlier.is_empty() {
-        return Err(Error::new("messages: is empty").hint(REQUEST_HINT));
-    }
-    let mut reading = Reading { len: earlier.len(), session: session(body), ..Reading::default() };
-    // Newest first.
-    let mut after = Vec::new();
-    let (mut goes_on, mut systems) = (false, Vec::new());
-    while let Some(last) = earlier.pop() {
-        let at = earlier.len();
-        let place = |error: Error| error.at(format_args!("messages[{at}]"));
-        let message = || Object::parse(last.json()).map_err(place);
-        match last.role().filter(|role| *role != "null") {
-            None => return Err(place(Error::new("role: is missing"))),
-            Some("\"user\"") => {
-                let user = user_message(&last).map_err(place)?;
-                reading.is_side_call |= user.is_program_request;
-                goes_on |= user.has_program_text;
-                let said = user.said();
-                if said.is_none() {
-                    goes_on |= !user.results.is_empty();
-                    after.extend(user.results.into_iter().rev());
-                    continue;
-                }
-                reading.user = Some(UserPlace { number: at, range: last.range() });
-                reading.said = said.clone().filter(|_| !goes_on);
-                after.extend(said);
-                // They belong to the calls before them.
-                let calls = earlier.last().filter(|_| !user.results.is_empty());
-                reading.late.extend(calls.and_then(|calls| Object::parse(calls.json()).ok()));
-                reading.late.extend(user.results.iter().cloned());
-                after.extend(user.results.into_iter().rev());
-                break;
-            }
-            Some("\"assistant\"") => after.push(message()?),
-            Some(role) if role.starts_with('"') => {
-                systems.push(opaque("system", &text_part(&chat::text(&message()?)).to_json()));
-            }
-            Some(role) => return Err(place(unexpected("role", "a string", role))),
-        }
-    }
-    if let Some(system) = body.get("system").filter(|system| *system != "null") {
-        let mut message = Object::default();
-        message.set_text("role", "system");
-        message.set("content", system);
-        let message = if Content::from_message(&message).is_ok() {
-            message
-        } else {
-            opaque("system", &text_part(system).to_json())
-        };
-        reading.turns.push(message);
-    }
-    for message in &earlier {
-        reading.add_earlier(message);
-    }
-    reading.turns.extend(systems.into_iter().rev());
-    reading.turns.extend(after.into_iter().rev());
-    let is_agent = reading.session.is_some();
-    let has_tools = body.get("tools").is_some_and(|tools| !["[]", "null"].contains(&tools));
-    let is_subagent = body.get("system").is_some_and(|system| system.contains(SUBAGENT_SIGN));
-    reading.is_side_call |= is_agent && !has_tools || is_subagent || reading.user.is_none() && !goes_on;
-    Ok(reading)
+/// The API at `POST /v1/messages`.
+#[derive(Debug)]
+pub(super) struct Messages;
+
+/// The body of an error.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "error")]
+struct MessageErrorBody<'a> {
+    error: MessageError<'a>,
 }
 
-/// The session in `metadata.user_id`, where Claude Code names it, as JSON or in the middle of a name.
-fn session(body: &Object) -> Option<String> {
-    let user = body.object("metadata").ok()??.text("user_id").ok()??;
-    user.contains("session").then_some(user)
-}
-
-/// The contents of a message in the role of the user.
-fn user_message(message: &Unread) -> Result<UserMessage> {
-    let mut found = UserMessage::default();
-    match message.content() {
-        None | Some("null") => {}
-        Some(parts) if parts.starts_with('[') => {
-            for part in message.parts() {
-                if part.kind == Some("\"tool_result\"") {
-                    // It may be long, and nothing of it is read here.
-                    let mut result = tool_message(part.call, part.content);
-                    if let Some(failed) = part.failed {
-                        result.set(FAILED, failed);
-                    }
-                    found.results.push(result);
-                } else {
-                    let block = Object::parse(part.json)
-                        .map_err(|_| unexpected("content", "a string or an array of parts", parts))?;
-                    add_block(&mut found, &block);
-                }
-            }
-        }
-        Some(json) => match serde_json::from_str::<String>(json) {
-            Ok(text) => found.add_text(&fence::remove(&text)),
-            Err(_) => return Err(unexpected("content", "a string or an array of parts", json)),
-        },
+impl Dialect for Messages {
+    fn name(&self) -> &'static str {
+        "messages"
     }
-    Ok(found)
-}
 
-/// Adds a block, unless it is the result of a tool.
-fn add_block(to: &mut UserMessage, block: &Object) {
-    match block.text("type").ok().flatten().as_deref() {
-        Some("text") => {
-            let text = block.text("text").ok().flatten().unwrap_or_default();
-            if !fence::is_all(&text) {
-                to.add_text(&text);
-            }
-        }
-        Some("image") => to.parts.push(image(block).unwrap_or_else(|| unmarked(block))),
-        Some(kind) if kind.ends_with("tool_result") || kind == "container_upload" => {}
-        _ => to.parts.push(unmarked(block)),
+    fn path(&self) -> &'static str {
+        "messages"
+    }
+
+    fn answer_member(&self) -> &'static str {
+        "content"
+    }
+
+    fn is_answer(&self, answer: &Object) -> bool {
+        answer.word("type") == Some("message")
+    }
+
+    fn message(&self, answer: &Object, keep_tools: bool) -> Result<Object> {
+        let blocks: Option<Vec<_>> = answer.decode("content", "an array of objects")?;
+        let mut message = to_chat::message_of(&blocks.unwrap_or_default());
+        message.tool_calls.retain(|_| keep_tools);
+        Ok(Object::of_value(&message))
+    }
+
+    fn mark_broken(&self, answer: &mut Object) {
+        answer.set("stop_reason", "null");
+    }
+
+    fn usage(&self, answer: &Object) -> Option<Usage> {
+        let usage: MessageUsage = answer.decode("usage", "an object").ok()??;
+        let cached = usage.cache_read_input_tokens.0;
+        let read = [cached, usage.cache_creation_input_tokens.0].into_iter().flatten();
+        let prompt = read.fold(usage.input_tokens.0?, usize::saturating_add);
+        Some(Usage { prompt, cached, completion: usage.output_tokens.0 }).filter(|usage| usage.prompt > 0)
+    }
+
+    fn error_body(&self, kind: &str, _code: &str, message: &str) -> String {
+        let error = MessageError { r#type: kind, message };
+        Object::of_value(&MessageErrorBody { error }).into_json() + "\n"
+    }
+
+    fn error_event(&self, kind: &str, code: &str, message: &str) -> String {
+        format!("\n\nevent: error\ndata: {}\n\n", self.error_body(kind, code, message).trim_end())
+    }
+
+    fn is_error_event(&self, name: &str, event: &Object) -> bool {
+        name == "error" && event.word("type") == Some("error")
+    }
+
+    fn turns(&self) -> Option<&'static dyn TurnDialect> {
+        Some(&Messages)
     }
 }
 
-/// An image in the shape of chat completions; `None` for one that only Anthropic knows, such as an uploaded file.
-fn image(block: &Object) -> Option<Object> {
-    let source = block.object("source").ok()??;
-    let text = |name| source.text(name).ok().flatten();
-    let url = match text("type")?.as_str() {
-        "base64" => format!("data:{};base64,{}", text("media_type")?, text("data")?),
-        "url" => text("url")?,
-        _ => return None,
-    };
-    Some(url_part("image_url", &url))
-}
-
-/// A block without the mark of the provider's cache, which moves.
-fn unmarked(block: &Object) -> Object {
-    let mut block = block.clone();
-    block.take("cache_control");
-    block
-}
-
-/// The request with a text before the user's own words in the message at the place `user`.
-pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Object> {
-    let json = body.get("messages").unwrap_or("[]");
-    let mut message = Object::parse(&json[user.range.clone()])?;
-    let content = message.get("content").unwrap_or("\"\"").to_owned();
-    let is_own = |block: &Object| {
-        let mut found = UserMessage::default();
-        add_block(&mut found, block);
-        !found.parts.is_empty()
-    };
-    message.set("content", with_text(&content, &text_part(text), is_own)?);
-    body.replace_within("messages", user.range, &message.to_json());
-    Ok(body)
-}
-
-/// The content, a text or an array of parts, with a part before the first that is the user's own, and without those of
-/// an earlier run.
-pub(super) fn with_text(content: &str, part: &Object, is_own: impl Fn(&Object) -> bool) -> Result<String> {
-    let text = part.text("text")?.unwrap_or_default();
-    let content = without_blocks(content);
-    if content.starts_with('"') {
-        let own: String = serde_json::from_str(&content).unwrap_or_default();
-        return Ok(quote(&(text + &own)));
+impl TurnDialect for Messages {
+    fn turns_member(&self) -> &'static str {
+        "messages"
     }
-    let own = scan::element_ranges(&content)
-        .into_iter()
-        .find(|range| Object::parse(&content[range.clone()]).is_ok_and(|block| is_own(&block)));
-    Ok(match own {
-        Some(range) => splice::insert_before(&content, range.start, &part.to_json()),
-        None => content,
-    })
+
+    fn text_type(&self) -> &'static str {
+        "text"
+    }
+
+    fn joins_calls(&self) -> bool {
+        true
+    }
+
+    fn names_session(&self, _body: &Object) -> bool {
+        true
+    }
+
+    fn read(&self, body: &Object) -> Result<Reading> {
+        read::read(body)
+    }
+
+    fn insert(&self, body: Object, user: UserPlace, text: &str) -> Result<Object> {
+        read::insert(body, user, text)
+    }
+
+    fn to_chat(&self, body: &Object, length_member: &str) -> Result<Object> {
+        to_chat::to_chat(body, length_member)
+    }
+
+    fn answer(
+        &self,
+        _translation: &Translation,
+        head: &AnswerHead,
+        parts: &[AnswerPart],
+        end: &AnswerEnd,
+    ) -> Object {
+        let usage = MessageUsage::from(&head.usage.clone().unwrap_or_default());
+        let message = Message::new(head, parts.iter().map(ContentBlock::of).collect(), usage);
+        Object::of_value(&Message { stop_reason: Some(end.stop_reason), ..message })
+    }
+
+    fn event_writer(&self, translation: Translation) -> Box<dyn EventWriter> {
+        Box::new(MessageEventWriter::new(translation.prompt_tokens))
+    }
 }
 
-/// The content, a text or an array of parts, without the blocks of an earlier run.
-pub(super) fn without_blocks(content: &str) -> String {
-    if content.starts_with('"') {
-        let own: String = serde_json::from_str(content).unwrap_or_default();
-        let without = fence::remove(&own);
-        return if without == own { content.to_owned() } else { quote(&without) };
-    }
-    let mut content = content.to_owned();
-    let mut ranges = scan::element_ranges(&content);
-    for at in (0..ranges.len()).rev() {
-        let old = &content[ranges[at].clone()];
-        let old = Object::parse(old).ok().and_then(|old| old.text("text").ok().flatten());
-        if !old.is_some_and(|old| fence::is_all(&old)) {
-            continue;
-        }
-        let mut gone = ranges.remove(at);
-        if let Some(next) = ranges.get_mut(at) {
-            gone.end = std::mem::replace(&mut next.start, gone.start);
-        } else if let Some(last) = ranges.last() {
-            gone.start = last.end;
-        }
-        content = splice::replace(&content, gone, "");
-    }
-    content
+/// The event by which the stream of a message ends.
+pub fn message_stop() -> Object {
+    Object::of_value(&MessageStreamEvent::MessageStop)
 }

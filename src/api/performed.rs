@@ -44,5 +44,5 @@ pub(super) fn late(turns: &[Object]) -> Vec<Action> {
 }
 
 fn is_result(turn: &Object) -> bool {
-    turn.get("role") == Some("\"tool\"")
+    turn.word("role") == Some("tool")
 }

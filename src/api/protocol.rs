@@ -1,6 +1,10 @@
-//! The three APIs: their names and paths, the signs by which they are known, the shapes of their errors.
+//! The three APIs, and the signs by which they are known.
 
-use crate::record::{Object, quote};
+use super::completions::Completions;
+use super::dialect::Dialect;
+use super::messages::Messages;
+use super::responses::Responses;
+use crate::record::Object;
 
 /// The member of `rsv` that names the API of a request and of its answer; chat completions have none.
 pub const API_MEMBER: &str = "api";
@@ -24,27 +28,29 @@ impl Api {
     /// The names of the APIs, as options and `rsv` have them.
     pub const NAMES: [&str; 3] = ["chat", "messages", "responses"];
 
+    const ALL: [Api; 3] = [Api::Chat, Api::Messages, Api::Responses];
+
+    pub(super) fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Api::Chat => &Completions,
+            Api::Messages => &Messages,
+            Api::Responses => &Responses,
+        }
+    }
+
     /// The API of a name.
     pub fn named(name: &str) -> Option<Api> {
-        [Api::Chat, Api::Messages, Api::Responses].into_iter().find(|api| api.name() == name)
+        Api::ALL.into_iter().find(|api| api.name() == name)
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Api::Chat => Api::NAMES[0],
-            Api::Messages => Api::NAMES[1],
-            Api::Responses => Api::NAMES[2],
-        }
+        self.dialect().name()
     }
 
     /// Its path after `/v1/`.
     pub fn path(self) -> &'static str {
-        match self {
-            Api::Chat => "chat/completions",
-            Api::Messages => "messages",
-            Api::Responses => "responses",
-        }
+        self.dialect().path()
     }
 
     /// The API of a request: the one that its member `rsv` names, else by its shape. A request that would do for both
@@ -73,64 +79,27 @@ impl Api {
 
     /// The API of a whole answer, by its shape.
     pub fn of_answer(answer: &Object) -> Api {
-        if answer.has("choices") {
-            Api::Chat
-        } else if answer.get("type") == Some("\"message\"") {
-            Api::Messages
-        } else if answer.get("object") == Some("\"response\"") {
-            Api::Responses
-        } else {
-            Api::Chat
-        }
+        Api::ALL.into_iter().find(|api| api.dialect().is_answer(answer)).unwrap_or(Api::Chat)
     }
 
     /// The member of an answer that has the message: an object without it is no answer.
     pub fn answer_member(self) -> &'static str {
-        match self {
-            Api::Chat => "choices",
-            Api::Messages => "content",
-            Api::Responses => "output",
-        }
+        self.dialect().answer_member()
     }
 
     /// An error in the shape of this API, as a line.
     pub fn error_body(self, kind: &str, code: &str, message: &str) -> String {
-        let (message, code) = (quote(message), quote(code));
-        match self {
-            Api::Messages => {
-                format!("{{\"type\":\"error\",\"error\":{{\"type\":\"{kind}\",\"message\":{message}}}}}\n")
-            }
-            Api::Chat | Api::Responses => {
-                format!("{{\"error\":{{\"message\":{message},\"type\":\"{kind}\",\"code\":{code}}}}}\n")
-            }
-        }
+        self.dialect().error_body(kind, code, message)
     }
 
     /// Whether an event of a stream, by its name and its data, is the one by which this API reports an error: clients
     /// understand no other.
     pub fn is_error_event(self, name: &str, event: &Object) -> bool {
-        let is_of = |kinds: &[&str]| event.get("type").is_some_and(|kind| kinds.contains(&kind));
-        match self {
-            // Of a text, OpenAI's own client for Python shows nothing.
-            Api::Chat => event.get("error").is_some_and(|error| error.starts_with('{')),
-            Api::Messages => name == "error" && is_of(&["\"error\""]),
-            Api::Responses => is_of(&["\"error\"", "\"response.failed\"", "\"response.cancelled\""]),
-        }
+        self.dialect().is_error_event(name, event)
     }
 
     /// The event that tells the client of a stream that its provider broke off.
     pub fn error_event(self, code: &str, message: &str) -> String {
-        let body = self.error_body("api_error", code, message);
-        let body = body.trim_end();
-        match self {
-            Api::Chat => format!("\n\ndata: {body}\n\n"),
-            Api::Messages => format!("\n\nevent: error\ndata: {body}\n\n"),
-            Api::Responses => {
-                let (message, code) = (quote(message), quote(code));
-                format!(
-                    "\n\nevent: error\ndata: {{\"type\":\"error\",\"code\":{code},\"message\":{message},\"param\":null}}\n\n"
-                )
-            }
-        }
+        self.dialect().error_event("api_error", code, message)
     }
 }

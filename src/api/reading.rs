@@ -3,7 +3,7 @@
 use super::client_text;
 use super::scan::{self, Element};
 use crate::chat;
-use crate::record::{Content, Object, quote};
+use crate::record::{Content, Object, word};
 use std::ops::Range;
 
 /// The turns of a request.
@@ -44,7 +44,8 @@ const PART_MEMBERS: [&str; 4] = ["type", "tool_use_id", "content", FAILED];
 /// The member that says of the result of a tool that it failed.
 pub(super) const FAILED: &str = "is_error";
 
-/// A message or an item of a request, in the JSON text of their array. Its accessors return JSON text too.
+/// A message or an item of a request, in the JSON text of their array. Its accessors return JSON text too, except those
+/// of words: strings without escapes.
 pub(super) struct Unread<'a> {
     json: &'a str,
     element: Element<5>,
@@ -76,8 +77,13 @@ impl<'a> Unread<'a> {
         self.element.member(self.json, 1)
     }
 
+    pub(super) fn role_word(&self) -> Option<&'a str> {
+        self.role().and_then(word)
+    }
+
+    /// The word of its type; empty if it has another type.
     pub(super) fn kind(&self) -> Option<&'a str> {
-        self.element.member(self.json, 2)
+        self.element.member(self.json, 2).map(|json| word(json).unwrap_or_default())
     }
 
     /// The call that it is the output of.
@@ -93,7 +99,7 @@ impl<'a> Unread<'a> {
     pub(super) fn parts(&self) -> impl Iterator<Item = UnreadPart<'a>> {
         self.parts.iter().map(|part| UnreadPart {
             json: &self.json[part.range.clone()],
-            kind: part.member(self.json, 0),
+            kind: part.member(self.json, 0).and_then(word),
             call: part.member(self.json, 1),
             content: part.member(self.json, 2),
             failed: part.member(self.json, 3).filter(|json| matches!(*json, "true" | "false")),
@@ -101,7 +107,7 @@ impl<'a> Unread<'a> {
     }
 }
 
-/// A part of a message or an item; all of it is JSON text.
+/// A part of a message or an item; all of it is JSON text, except the word of its type.
 pub(super) struct UnreadPart<'a> {
     pub(super) json: &'a str,
     pub(super) kind: Option<&'a str>,
@@ -114,9 +120,9 @@ pub(super) struct UnreadPart<'a> {
 
 /// The approximate bytes of JSON text in a token, as a fraction; programs and their output have fewer than prose.
 const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
-/// The kinds of parts that are spoken texts, and of images, as JSON text.
-const TEXT_KINDS: [&str; 3] = ["\"text\"", "\"input_text\"", "\"output_text\""];
-const IMAGE_KINDS: [&str; 2] = ["\"image\"", "\"input_image\""];
+/// The types of parts that are spoken texts, and of images.
+const TEXT_KINDS: [&str; 3] = ["text", "input_text", "output_text"];
+const IMAGE_KINDS: [&str; 2] = ["image", "input_image"];
 /// The members in which the result of a tool has its parts.
 const RESULT_MEMBERS: [&str; 2] = ["content", "output"];
 /// The approximate tokens of a turn beyond its content.
@@ -156,7 +162,7 @@ impl Reading {
         }
     }
 
-    /// Counts the tokens of a part or an item outside of all turns, of a kind, as JSON text.
+    /// Counts the tokens of a part or an item outside of all turns, of a kind.
     fn count(&mut self, json: &str, kind: Option<&str>) {
         self.unread_tokens += part_tokens(json, kind);
     }
@@ -167,7 +173,8 @@ pub fn unread_tokens(json: &str) -> usize {
     if !may_have_image(json) || !json.starts_with('[') {
         return tokens_by_length(json);
     }
-    let tokens = |part: &Element<1>| part_tokens(&json[part.range.clone()], part.member(json, 0));
+    let tokens =
+        |part: &Element<1>| part_tokens(&json[part.range.clone()], part.member(json, 0).and_then(word));
     scan::elements(json, ["type"]).iter().map(tokens).sum()
 }
 
@@ -180,7 +187,7 @@ fn part_tokens(json: &str, kind: Option<&str>) -> usize {
     let members = RESULT_MEMBERS.iter().filter(|_| may_have_image(json));
     let parts = members.filter_map(|name| scan::member(json, name)).find(|parts| parts.starts_with('['));
     let Some(parts) = parts else { return tokens_by_length(json) };
-    let tokens = |part: &Element<1>| match part.member(parts, 0) {
+    let tokens = |part: &Element<1>| match part.member(parts, 0).and_then(word) {
         Some(kind) if is_image(kind) => IMAGE_TOKENS,
         _ => tokens_by_length(&parts[part.range.clone()]),
     };
@@ -227,7 +234,7 @@ impl UserMessage {
     pub(super) fn said(&self) -> Option<Object> {
         let content = match self.parts.as_slice() {
             [] => return None,
-            [only] if only.get("type") == Some("\"text\"") => only.get("text").unwrap_or("\"\"").to_owned(),
+            [only] if only.word("type") == Some("text") => only.get("text").unwrap_or("\"\"").to_owned(),
             parts => chat::array(parts),
         };
         let mut message = Object::default();
@@ -249,7 +256,9 @@ pub(super) fn text_part(text: &str) -> Object {
 pub(super) fn url_part(kind: &str, url: &str) -> Object {
     let mut part = Object::default();
     part.set_text("type", kind);
-    part.set(kind, format!("{{\"url\":{}}}", quote(url)));
+    let mut place = Object::default();
+    place.set_text("url", url);
+    part.set(kind, place.to_json());
     part
 }
 
@@ -287,11 +296,11 @@ mod tests {
         let image = format!(r#"{{"type":"image","source":{{"data":"{}"}}}}"#, "x".repeat(700_000));
         let parts = format!(r#"[{{"type":"text","text":"a page"}},{image}]"#);
         let result = format!(r#"{{"type":"tool_result","tool_use_id":"c","content":{parts}}}"#);
-        for tokens in [unread_tokens(&parts), part_tokens(&result, Some("\"tool_result\""))] {
+        for tokens in [unread_tokens(&parts), part_tokens(&result, Some("tool_result"))] {
             assert!((IMAGE_TOKENS..IMAGE_TOKENS + 20).contains(&tokens), "{tokens}");
         }
         let named = r#"{"type":"tool_result","content":"about an image"}"#;
-        assert_eq!(part_tokens(named, Some("\"tool_result\"")), tokens_by_length(named));
-        assert_eq!(unread_tokens(&quote(&"x".repeat(698))), 200);
+        assert_eq!(part_tokens(named, Some("tool_result")), tokens_by_length(named));
+        assert_eq!(unread_tokens(&crate::record::quote(&"x".repeat(698))), 200);
     }
 }

@@ -1,223 +1,152 @@
-//! Requests for OpenAI's Responses.
+//! OpenAI's Responses.
 
-use super::messages::with_text;
-use super::reading::{
-    Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
-};
-use crate::chat::fence;
-use crate::error::{Error, Result};
-use crate::record::{Content, Object, quote, unexpected};
+mod events;
+mod read;
+mod to_chat;
+pub(super) mod types;
 
-/// A hint: the smallest valid request.
-const REQUEST_HINT: &str = r#"a request has {"input": "..."}, or an array of items in its place"#;
+use super::answer_parts::{AnswerEnd, AnswerHead, AnswerPart, COMPLETED};
+use super::completions::ErrorResponse;
+use super::dialect::{Dialect, EventWriter, Translation, TurnDialect};
+use super::lenient::raw;
+use super::reading::{Reading, UserPlace};
+use super::usage::Usage;
+use crate::error::Result;
+use crate::record::Object;
+use events::ResponseEventWriter;
+use types::{OutputItem, RepeatedMembers, Response, ResponseStreamEvent, ResponseTool, ResponseUsage};
 
-/// The member in which Codex describes a request, and what it says of one that a user's turn makes.
-const METADATA: &str = "client_metadata";
-const TURN_METADATA: &str = "x-codex-turn-metadata";
+pub(super) use to_chat::text_of_items;
 
-/// Reads the turns of a request. Errors name the member at fault.
-pub(super) fn read(body: &Object) -> Result<Reading> {
-    let metadata = body.object(METADATA).ok().flatten();
-    let mut reading = Reading {
-        session: session(body, metadata.as_ref()),
-        is_side_call: metadata.as_ref().is_some_and(is_of_program),
-        ..Reading::default()
-    };
-    if let Some(instructions) = body.text("instructions").ok().flatten() {
-        reading.turns.push(opaque("system", &text_part(&instructions).to_json()));
-    }
-    match body.get("input") {
-        None | Some("null") => return Err(Error::new("input: is missing").hint(REQUEST_HINT)),
-        Some(json) if json.starts_with('"') => {
-            let mut user = UserMessage::default();
-            user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()));
-            reading.said = user.said();
-            reading.user = reading.said.is_some().then_some(UserPlace { number: 0, range: 0..json.len() });
-            reading.is_side_call |= reading.user.is_none();
-            reading.turns.extend(reading.said.clone());
-        }
-        Some(json) if json.starts_with('[') => {
-            read_items(&mut reading, json)?;
-        }
-        Some(json) => return Err(unexpected("input", "a text or an array of items", json)),
-    }
-    Ok(reading)
+/// The API at `POST /v1/responses`.
+#[derive(Debug)]
+pub(super) struct Responses;
+
+/// Whether a whole answer reports its own failure: a response that failed or was cancelled.
+pub fn is_failed(answer: &Object) -> bool {
+    Responses.is_answer(answer) && matches!(answer.word("status"), Some("failed" | "cancelled"))
 }
 
-/// Reads an array of items.
-fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
-    let mut earlier = unread(json);
-    reading.len = earlier.len();
-    // Newest first.
-    let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
-    while let Some(last) = earlier.pop() {
-        let at = earlier.len();
-        let place = |error: Error| error.at(format_args!("input[{at}]"));
-        let item = || Object::parse(last.json()).map_err(place);
-        match Item::of(last.role(), last.kind()) {
-            Item::User => {
-                let user = user_message(&item()?).map_err(place)?;
-                reading.is_side_call |= user.is_program_request;
-                let Some(said) = user.said() else {
-                    goes_on |= user.has_program_text;
-                    continue;
-                };
-                reading.user = Some(UserPlace { number: at, range: last.range() });
-                reading.said = Some(said.clone()).filter(|_| !goes_on);
-                reading.is_side_call |= earlier.last().is_some_and(is_program_request);
-                reading.late = late(&earlier);
-                after.push(said);
-                break;
-            }
-            Item::Output => {
-                goes_on = true;
-                // It may be long, and nothing of it is read here.
-                after.push(tool_message(last.call(), last.output()));
-            }
-            Item::Assistant => after.push(turn_of(item()?, "assistant")),
-            Item::Other => after.push(opaque("assistant", &item()?.to_json())),
-            Item::System => systems.push(turn_of(item()?, "system")),
+impl Dialect for Responses {
+    fn name(&self) -> &'static str {
+        "responses"
+    }
+
+    fn path(&self) -> &'static str {
+        "responses"
+    }
+
+    fn answer_member(&self) -> &'static str {
+        "output"
+    }
+
+    fn is_answer(&self, answer: &Object) -> bool {
+        answer.word("object") == Some("response")
+    }
+
+    fn message(&self, answer: &Object, keep_tools: bool) -> Result<Object> {
+        let items: Option<Vec<_>> = answer.decode("output", "an array of objects")?;
+        let mut message = to_chat::message_of(&items.unwrap_or_default());
+        message.tool_calls.retain(|_| keep_tools);
+        Ok(Object::of_value(&message))
+    }
+
+    fn mark_broken(&self, answer: &mut Object) {
+        if !is_failed(answer) {
+            answer.set_text("status", "incomplete");
+            answer.set("incomplete_details", "null");
         }
     }
-    reading.is_side_call |= reading.user.is_none() && !goes_on;
-    for item in &earlier {
-        reading.add_earlier(item);
+
+    fn usage(&self, answer: &Object) -> Option<Usage> {
+        let usage: ResponseUsage = answer.decode("usage", "an object").ok()??;
+        Some(Usage {
+            prompt: usage.input_tokens.0.filter(|tokens| *tokens > 0)?,
+            cached: usage.input_tokens_details.as_ref().and_then(|details| details.cached_tokens.0),
+            completion: usage.output_tokens.0,
+        })
     }
-    reading.turns.extend(systems.into_iter().rev());
-    reading.turns.extend(after.into_iter().rev());
-    Ok(())
-}
 
-/// The calls at the end of items, and their outputs, which came with the user's words after them.
-fn late(items: &[Unread]) -> Vec<Object> {
-    let (mut found, mut has_output) = (Vec::new(), false);
-    for item in items.iter().rev() {
-        match Item::of(item.role(), item.kind()) {
-            Item::Output => found.push(tool_message(item.call(), item.output())),
-            Item::Other if has_output => found.push(opaque("assistant", item.json())),
-            // The program notes there that the turn was interrupted.
-            Item::User if !has_output && has_no_words(item) => continue,
-            _ => break,
-        }
-        has_output = true;
+    fn error_body(&self, kind: &str, code: &str, message: &str) -> String {
+        ErrorResponse::line(kind, code, message)
     }
-    found.reverse();
-    found
-}
 
-fn has_no_words(item: &Unread) -> bool {
-    let user = Object::parse(item.json()).ok().and_then(|item| user_message(&item).ok());
-    user.is_some_and(|user| user.said().is_none())
-}
+    fn error_event(&self, _kind: &str, code: &str, message: &str) -> String {
+        let event = Object::of_value(&ResponseStreamEvent::Error { code, message, param: None });
+        format!("\n\nevent: error\ndata: {}\n\n", event.to_json())
+    }
 
-/// Whether an item is a program's own request; the user's words after it are the matter.
-fn is_program_request(item: &Unread) -> bool {
-    let read = |item: Object| user_message(&item).ok();
-    item.role() == Some("\"user\"")
-        && Object::parse(item.json()).ok().and_then(read).is_some_and(|user| user.is_program_request)
-}
+    fn is_error_event(&self, _name: &str, event: &Object) -> bool {
+        matches!(event.word("type"), Some("error" | "response.failed" | "response.cancelled"))
+    }
 
-/// The type of an item.
-enum Item {
-    User,
-    Assistant,
-    System,
-    /// The output of a tool.
-    Output,
-    Other,
-}
-
-impl Item {
-    /// The type of the item that has this role and type, as JSON text.
-    fn of(role: Option<&str>, kind: Option<&str>) -> Item {
-        let is_message = matches!(kind, None | Some("\"message\""));
-        match role {
-            Some("\"user\"") if is_message => Item::User,
-            Some("\"assistant\"") if is_message => Item::Assistant,
-            Some("\"system\"" | "\"developer\"") if is_message => Item::System,
-            _ if kind.is_some_and(|kind| kind.ends_with("_output\"")) => Item::Output,
-            _ => Item::Other,
-        }
+    fn turns(&self) -> Option<&'static dyn TurnDialect> {
+        Some(&Responses)
     }
 }
 
-/// A message of a role as a turn of chat completions.
-fn turn_of(message: Object, role: &str) -> Object {
-    if Content::from_message(&message).is_ok() { message } else { opaque(role, &message.to_json()) }
-}
-
-/// The contents of a message of the user.
-fn user_message(item: &Object) -> Result<UserMessage> {
-    let mut found = UserMessage::default();
-    match Content::from_message(item)? {
-        Content::Null => {}
-        Content::Text(text) => found.add_text(&fence::remove(&text)),
-        Content::Parts(_) => {
-            for part in item.objects("content")?.unwrap_or_default() {
-                add_part(&mut found, &part);
-            }
-        }
+impl TurnDialect for Responses {
+    fn turns_member(&self) -> &'static str {
+        "input"
     }
-    Ok(found)
-}
 
-fn add_part(to: &mut UserMessage, part: &Object) {
-    let text = |name| part.text(name).ok().flatten();
-    match text("type").as_deref() {
-        Some("input_text" | "text") => {
-            let text = text("text").unwrap_or_default();
-            if !fence::is_all(&text) {
-                to.add_text(&text);
-            }
-        }
-        Some("input_image") => match text("image_url") {
-            Some(url) => to.parts.push(url_part("image_url", &url)),
-            None => to.parts.push(part.clone()),
-        },
-        _ => to.parts.push(part.clone()),
+    fn text_type(&self) -> &'static str {
+        "input_text"
     }
-}
 
-/// The conversation that a program names.
-fn session(body: &Object, metadata: Option<&Object>) -> Option<String> {
-    let named = metadata.and_then(|metadata| metadata.text("session_id").ok().flatten());
-    named.or_else(|| body.text("prompt_cache_key").ok().flatten())
-}
-
-/// Whether a program names the conversation otherwise than by the key of the provider's cache.
-pub(super) fn names_session(body: &Object) -> bool {
-    body.object(METADATA)
-        .ok()
-        .flatten()
-        .is_some_and(|metadata| session(&Object::default(), Some(&metadata)).is_some())
-}
-
-/// Whether Codex says that no turn of a user's makes a request: that it compacts, or that another agent asks.
-fn is_of_program(metadata: &Object) -> bool {
-    let Some(turn) = metadata.text(TURN_METADATA).ok().flatten() else { return false };
-    let Ok(turn) = Object::parse(&turn) else { return false };
-    let other = |name: &str, usual: &str| turn.text(name).ok().flatten().is_some_and(|value| value != usual);
-    other("request_kind", "turn") || other("thread_source", "user")
-}
-
-/// The request with a text before the user's own words in the item at the place `user`.
-pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Object> {
-    let json = body.get("input").unwrap_or("[]");
-    let mut part = text_part(text);
-    part.set_text("type", "input_text");
-    if json.starts_with('"') {
-        let own = body.text("input")?.unwrap_or_default();
-        body.set("input", quote(&(text.to_owned() + &fence::remove(&own))));
-        return Ok(body);
+    fn joins_calls(&self) -> bool {
+        false
     }
-    let mut item = Object::parse(&json[user.range.clone()])?;
-    let content = item.get("content").unwrap_or("\"\"").to_owned();
-    let is_own = |part: &Object| {
-        let mut found = UserMessage::default();
-        add_part(&mut found, part);
-        !found.parts.is_empty()
-    };
-    item.set("content", with_text(&content, &part, is_own)?);
-    body.replace_within("input", user.range, &item.to_json());
-    Ok(body)
+
+    fn names_session(&self, body: &Object) -> bool {
+        read::names_session(body)
+    }
+
+    fn read(&self, body: &Object) -> Result<Reading> {
+        read::read(body)
+    }
+
+    fn insert(&self, body: Object, user: UserPlace, text: &str) -> Result<Object> {
+        read::insert(body, user, text)
+    }
+
+    fn to_chat(&self, body: &Object, length_member: &str) -> Result<Object> {
+        to_chat::to_chat(body, length_member)
+    }
+
+    fn text_tools(&self, body: &Object) -> Vec<String> {
+        let tools: Option<Vec<ResponseTool>> = body.decode("tools", "an array of objects").ok().flatten();
+        let custom = tools.into_iter().flatten().filter(|tool| tool.r#type.text() == "custom");
+        custom.filter_map(|tool| tool.name.0).collect()
+    }
+
+    fn repeated(&self, body: &Object) -> Option<RepeatedMembers> {
+        let member =
+            |name, usual| raw(body.get(name).filter(|json| *json != "null").unwrap_or(usual)).to_owned();
+        Some(RepeatedMembers {
+            parallel_tool_calls: member("parallel_tool_calls", "true"),
+            tool_choice: member("tool_choice", "\"auto\""),
+            tools: member("tools", "[]"),
+        })
+    }
+
+    fn answer(
+        &self,
+        translation: &Translation,
+        head: &AnswerHead,
+        parts: &[AnswerPart],
+        end: &AnswerEnd,
+    ) -> Object {
+        let last = parts.len().saturating_sub(1);
+        let items = parts.iter().enumerate().map(|(at, part)| {
+            let status = if at == last { end.status() } else { COMPLETED };
+            OutputItem::new(head, at, part, &translation.text_tools, status)
+        });
+        let items: Vec<OutputItem> = items.collect();
+        Object::of_value(&Response::new(head, &items, translation.repeated.as_ref(), end))
+    }
+
+    fn event_writer(&self, translation: Translation) -> Box<dyn EventWriter> {
+        Box::new(ResponseEventWriter::new(translation))
+    }
 }

@@ -5,20 +5,23 @@
 //! follows it, a call where something follows it and its arguments are whole, and all end with the answer.
 
 use super::answer::reported_error;
-use super::call_piece::{CallPiece, KnownCall, is_repeated, is_whole};
-use super::event_writer::EventWriter;
-use super::from_chat::{
-    AnswerEnd, AnswerPart, COMPLETED, Call, call_objects, first_reason, parts_of, push_arguments,
-    push_content,
+use super::answer_parts::{
+    AnswerEnd, AnswerHead, AnswerPart, COMPLETED, Call, call_pieces, choices, first_reason, parts_of,
+    push_arguments, push_content,
 };
-use super::to_chat::Translation;
+use super::call_piece::{CallPiece, KnownCall, is_repeated, is_whole};
+use super::completions::types::ToolCallDelta;
+use super::dialect::{EventWriter, Translation};
 use crate::chat;
 use crate::chat::GrowingText;
 use crate::record::Object;
 
 /// Turns chunks into events. Feeds come first, then one `finish`, or `fail` if the answer broke off.
 pub struct EventTranslator {
-    writer: EventWriter,
+    writer: Box<dyn EventWriter>,
+    /// Whether the client knows of the answer.
+    is_begun: bool,
+    head: AnswerHead,
     parts: Vec<GrowingPart>,
     /// The place of the part that the client is receiving; those before it have ended.
     current: usize,
@@ -46,7 +49,9 @@ impl EventTranslator {
     /// Of the answer to a request that was translated.
     pub fn new(translation: Translation) -> EventTranslator {
         EventTranslator {
-            writer: EventWriter::new(translation),
+            writer: translation.dialect.event_writer(translation),
+            is_begun: false,
+            head: AnswerHead::default(),
             parts: Vec::new(),
             current: 0,
             reason: String::new(),
@@ -59,25 +64,22 @@ impl EventTranslator {
         if self.is_ended {
             return Vec::new();
         }
-        self.writer.read_head(chunk);
+        self.head.read(chunk);
         if reported_error(chunk).is_some() {
             return Vec::new();
         }
-        self.writer.begin();
-        let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
-        let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
+        self.begin();
+        let first = choices(chunk).into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
         if let Some(choice) = first {
-            let member = |name| choice.object(name).ok().flatten();
-            let delta = member("delta").or_else(|| member("message")).unwrap_or_default();
+            let delta = choice.delta.0.or(choice.message.0).unwrap_or_default();
             self.add_text(AnswerPart::Text(String::new()), |text| push_content(&delta, text));
             let refusal = delta.get("refusal").unwrap_or("null");
             self.add_text(AnswerPart::Refusal(String::new()), |text| text.push_json(refusal));
             let known = self.parts.iter().filter(|part| part.call().is_some()).count();
-            for piece in call_objects(&delta) {
+            for piece in call_pieces(&delta) {
                 self.add_call(&piece, known);
             }
-            let reason = choice.text("finish_reason").ok().flatten();
-            if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+            if let Some(reason) = choice.finish_reason.0.filter(|reason| !reason.is_empty()) {
                 self.reason = reason;
             }
             self.tell();
@@ -87,18 +89,25 @@ impl EventTranslator {
 
     /// The events of a whole answer in place of chunks, with those of the end. Its calls are no pieces: each is one.
     pub fn whole(&mut self, answer: &Object) -> Vec<Object> {
-        self.writer.read_head(answer);
-        self.writer.begin();
+        self.head.read(answer);
+        self.begin();
         if let Ok(message) = chat::answer(answer) {
-            self.parts = parts_of(answer, &message).into_iter().map(GrowingPart::new).collect();
+            self.parts = parts_of(&self.head, &message).into_iter().map(GrowingPart::new).collect();
         }
         self.reason = first_reason(answer);
         self.finish()
     }
 
+    /// Begins the answer, once.
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.writer.begin(&self.head);
+        }
+    }
+
     /// The events of the end, once.
     pub fn finish(&mut self) -> Vec<Object> {
-        if self.is_ended || !self.writer.is_begun() {
+        if self.is_ended || !self.is_begun {
             return Vec::new();
         }
         self.is_ended = true;
@@ -111,14 +120,14 @@ impl EventTranslator {
             let is_last = self.current + 1 == self.parts.len();
             self.close(if is_last { end.status() } else { COMPLETED });
         }
-        self.writer.finish(&end);
+        self.writer.finish(&self.head, &end);
         self.writer.take()
     }
 
     /// The events of an answer that broke off, once: the usage so far, if the provider sent it, and the error.
     pub fn fail(&mut self, message: &str) -> Vec<Object> {
         if !std::mem::replace(&mut self.is_ended, true) {
-            self.writer.fail(message);
+            self.writer.fail(&self.head, self.is_begun, message);
         }
         self.writer.take()
     }
@@ -152,9 +161,10 @@ impl EventTranslator {
     }
 
     /// Adds a piece of a call; `known` is the number of calls before its chunk.
-    fn add_call(&mut self, piece: &Object, known: usize) {
+    fn add_call(&mut self, piece: &ToolCallDelta, known: usize) {
         let calls: Vec<usize> = (0..self.parts.len()).filter(|at| self.parts[*at].call().is_some()).collect();
-        let place = match CallPiece::of(piece, self.parts.iter().filter_map(GrowingPart::known), known) {
+        let place = match CallPiece::of_delta(piece, self.parts.iter().filter_map(GrowingPart::known), known)
+        {
             CallPiece::Nothing => return,
             CallPiece::Continues(number) => calls[number],
             CallPiece::Begins => {
@@ -163,20 +173,17 @@ impl EventTranslator {
             }
         };
         let part = &mut self.parts[place];
-        let function = piece.object("function").ok().flatten().unwrap_or_default();
         if part.index.is_none() {
-            part.index = piece.get("index").filter(|index| *index != "null").map(str::to_owned);
+            part.index = piece.index.map(|index| index.get().to_owned());
         }
         if let AnswerPart::Call(call) = &mut part.part {
-            let text = |object: &Object, name| object.text(name).ok().flatten().unwrap_or_default();
-            for (known, new) in [(&mut part.id, text(piece, "id")), (&mut call.name, text(&function, "name"))]
-            {
+            for (known, new) in [(&mut part.id, piece.id.text()), (&mut call.name, piece.name())] {
                 if known.is_empty() {
-                    *known = new;
+                    new.clone_into(known);
                 }
             }
         }
-        part.grow(|arguments| push_arguments(&function, arguments));
+        part.grow(|arguments| push_arguments(piece, arguments));
     }
 
     /// Sends the new events to the client.
@@ -204,9 +211,9 @@ impl EventTranslator {
             if let AnswerPart::Call(call) = part {
                 let earlier: Vec<&str> =
                     before.iter().filter_map(GrowingPart::call).map(|call| call.id.as_str()).collect();
-                call.set_id(id, self.writer.head(), &earlier);
+                call.set_id(id, &self.head, &earlier);
             }
-            self.writer.open(part);
+            self.writer.open(&self.head, part);
         }
         if let AnswerPart::Call(call) = part
             && call.may_lack_arguments()
@@ -216,20 +223,20 @@ impl EventTranslator {
         }
         let text = part.text();
         if *sent < text.len() {
-            self.writer.extend(part, &text[*sent..]);
+            self.writer.extend(&self.head, part, &text[*sent..]);
             *sent = text.len();
         }
     }
 
     /// Ends the current part.
-    fn close(&mut self, status: &str) {
+    fn close(&mut self, status: &'static str) {
         let part = &mut self.parts[self.current];
         part.grow(GrowingText::end);
         if let AnswerPart::Call(call) = &mut part.part {
             call.complete();
         }
         self.send(true);
-        self.writer.close(&self.parts[self.current].part, status);
+        self.writer.close(&self.head, &self.parts[self.current].part, status);
         self.current += 1;
     }
 }

@@ -4,11 +4,10 @@ use super::actions;
 use super::calls::{calls, calls_in};
 use super::client_text::own_words;
 use super::compaction::{self, Compaction};
-use super::messages;
+use super::dialect::TurnDialect;
 use super::performed;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 use super::reading::{FAILED, Reading, UserPlace, unread};
-use super::responses;
 use super::splice;
 use crate::chat::{self, Rsv, fence};
 use crate::error::Result;
@@ -34,6 +33,7 @@ pub struct Request {
 /// A request as its client sent it, without `rsv`.
 #[derive(Clone, Debug)]
 struct Wire {
+    dialect: &'static dyn TurnDialect,
     body: Object,
     /// How many messages or items it has.
     len: usize,
@@ -49,16 +49,13 @@ struct Wire {
 impl Request {
     /// Reads a request of an API. Errors name the member at fault.
     pub fn parse(api: Api, mut body: Object) -> Result<Request> {
-        let read: fn(&Object) -> Result<Reading> = match api {
-            Api::Chat => {
-                let turns = chat::Request::parse(body)?;
-                return Ok(Request { api, turns, wire: None, session: None, hidden: None });
-            }
-            Api::Messages => messages::read,
-            Api::Responses => responses::read,
+        let Some(dialect) = api.dialect().turns() else {
+            let turns = chat::Request::parse(body)?;
+            return Ok(Request { api, turns, wire: None, session: None, hidden: None });
         };
         let rsv = body.take("rsv");
-        let Reading { turns, len, user, said, late, session, is_side_call, unread_tokens } = read(&body)?;
+        let reading = dialect.read(&body)?;
+        let Reading { turns, len, user, said, late, session, is_side_call, unread_tokens } = reading;
         let mut rest = Object::default();
         for (name, from) in [
             ("model", "model"),
@@ -74,8 +71,9 @@ impl Request {
             rest.set("rsv", rsv);
         }
         let turns = chat::Request::of_turns(rest, turns, unread_tokens);
-        let wire = Some(Wire { body, len, user, said, late, session, is_side_call, after_summary: None });
-        Ok(Request { api, turns, wire, session: None, hidden: None })
+        let after_summary = None;
+        let wire = Wire { dialect, body, len, user, said, late, session, is_side_call, after_summary };
+        Ok(Request { api, turns, wire: Some(wire), session: None, hidden: None })
     }
 
     /// Its API.
@@ -123,7 +121,7 @@ impl Request {
 
     /// Whether its session has no other name than the key of the provider's cache, which others may share.
     pub fn has_shared_session(&self) -> bool {
-        let is_key = |wire: &Wire| self.api == Api::Responses && !responses::names_session(&wire.body);
+        let is_key = |wire: &Wire| !wire.dialect.names_session(&wire.body);
         self.session.is_none() && self.wire.as_ref().is_none_or(is_key)
     }
 
@@ -137,7 +135,7 @@ impl Request {
         match &self.wire {
             Some(wire) if wire.is_side_call => None,
             _ if self.hidden.is_some() => self.hidden.clone(),
-            Some(wire) => compaction::find(wire.body.get(self.turns_member())?),
+            Some(wire) => compaction::find(wire.turns()?),
             None => compaction::find_in_turns(&self.turns.messages),
         }
     }
@@ -152,7 +150,7 @@ impl Request {
 
     /// The words of the user with which it begins.
     pub fn beginning(&self) -> String {
-        let first = self.turns.messages.iter().find(|message| message.get("role") == Some("\"user\""));
+        let first = self.turns.messages.iter().find(|message| message.word("role") == Some("user"));
         let text = first.map(chat::text).unwrap_or_default();
         own_words(&text).map_or_else(|| text.clone(), Cow::into_owned)
     }
@@ -167,7 +165,7 @@ impl Request {
         let Some(wire) = &self.wire else {
             return self.turns.messages.iter().skip(first).map(Object::to_json).collect();
         };
-        let all = unread(wire.body.get(self.turns_member()).unwrap_or_default());
+        let all = unread(wire.turns().unwrap_or_default());
         all.iter().skip(first).map(|one| splice::without_member(one.json(), CACHE_MARK)).collect()
     }
 
@@ -177,11 +175,6 @@ impl Request {
             Some(wire) => wire.said.is_some(),
             None => self.turns.last_user().is_some_and(|user| user + 1 == self.turns.messages.len()),
         }
-    }
-
-    /// The member of the body that has the messages or items.
-    fn turns_member(&self) -> &'static str {
-        if self.api == Api::Responses { "input" } else { "messages" }
     }
 
     /// A member of the body, as JSON text.
@@ -221,8 +214,9 @@ impl Request {
         match (&turns[user.map_or(0, |user| user + 1)..], &self.wire) {
             ([], Some(wire)) => performed::actions(&wire.late, true),
             ([], None) => performed::late(&turns[..user.unwrap_or_default()]),
-            // Messages have all calls of an answer in one, Responses an item for each.
-            (turn, _) => performed::actions(turn, self.api != Api::Responses),
+            (turn, wire) => {
+                performed::actions(turn, wire.as_ref().is_none_or(|wire| wire.dialect.joins_calls()))
+            }
         }
     }
 
@@ -231,7 +225,7 @@ impl Request {
         let called = match &self.wire {
             None => self.turns.messages.iter().flat_map(calls).collect(),
             // Of the turns before the user's last one, only the texts were read.
-            Some(wire) => calls_in(wire.body.get(self.turns_member()).unwrap_or_default()),
+            Some(wire) => calls_in(wire.turns().unwrap_or_default()),
         };
         called.iter().filter_map(|called| actions::action(None, called, None)).collect()
     }
@@ -268,7 +262,7 @@ impl Request {
             };
             return earlier.iter().filter(keeps).map(Object::to_json).collect::<String>().into();
         };
-        let json = wire.body.get(self.turns_member()).unwrap_or_default();
+        let json = wire.turns().unwrap_or_default();
         if !fence::may_be_in_json(json).0 {
             return "".into();
         }
@@ -315,19 +309,18 @@ impl Request {
 
     /// The request to forward: with the recalled `block` before the user's last words, and with `rsv`.
     pub fn into_line(self, block: &str, mut rsv: Rsv, keep_tools: bool) -> Result<Object> {
-        let name = self.turns_member();
-        let Some(Wire { body, user, is_side_call, after_summary, .. }) = self.wire else {
+        let Some(Wire { dialect, body, user, is_side_call, after_summary, .. }) = self.wire else {
             return Ok(self.turns.into_object(&rsv));
         };
-        let enriched = user.as_ref().filter(|_| !block.is_empty()).map(|user| user.number);
-        let mut line = match (user.filter(|_| !block.is_empty()), self.api) {
-            (None, _) | (_, Api::Chat) => body,
-            (Some(user), Api::Messages) => messages::insert(body, user, block)?,
-            (Some(user), Api::Responses) => responses::insert(body, user, block)?,
+        let user = user.filter(|_| !block.is_empty());
+        let enriched = user.as_ref().map(|user| user.number);
+        let mut line = match user {
+            None => body,
+            Some(user) => dialect.insert(body, user, block)?,
         };
         if let Some((number, text)) = after_summary {
-            let kind = if self.api == Api::Responses { "input_text" } else { "text" };
-            line = compaction::add_after(line, (name, number), kind, &text, enriched == Some(number))?;
+            let place = (dialect.turns_member(), number);
+            line = compaction::add_after(line, place, dialect.text_type(), &text, enriched == Some(number))?;
         }
         rsv.more.set_text(API_MEMBER, self.api.name());
         for (name, is_set) in [(UNSTORED_MEMBER, is_side_call), (KEEP_TOOLS_MEMBER, keep_tools)] {
@@ -337,6 +330,13 @@ impl Request {
         }
         line.set("rsv", rsv.to_object().to_json());
         Ok(line)
+    }
+}
+
+impl Wire {
+    /// Its messages or items, as JSON text.
+    fn turns(&self) -> Option<&str> {
+        self.body.get(self.dialect.turns_member())
     }
 }
 

@@ -81,7 +81,8 @@ fn print(text: &str, io: &mut Io) -> Result<()> {
     io.out.flush()
 }
 
-/// Stores the turn of a response.
+/// Stores the turn of a response. Fails if `rsv` has invalid members, or the store cannot be opened or
+/// written; a refused line is only reported.
 pub(super) fn keep(
     response: &Object,
     settings: &Settings,

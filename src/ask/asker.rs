@@ -197,7 +197,7 @@ impl Asker {
         self.conversation.last().map(|turn| turn.question.as_str())
     }
 
-    /// Forgets the last turn.
+    /// Forgets the last turn. Fails if the store cannot be opened or written.
     pub(super) fn forget_last(&mut self, io: &Io) -> Result<Option<Forgotten>> {
         let Some(last) = self.conversation.last() else { return Ok(None) };
         let (scope, now) = (self.enricher.scope(), io.clock.now());

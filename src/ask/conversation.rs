@@ -1,8 +1,9 @@
-//! The turns of a conversation: those that are asked, and, of one that goes on, those that are stored.
+//! The turns of a conversation: those that are asked, and, of one that continues, those that are stored.
 //!
-//! A store has no conversations, but the account of a turn says which messages were left out of the recall because the
-//! request had them already. So a turn went on with the one before it if its request had the answer of that. Where no
-//! account says so, as with messages that were imported, it did if the pause between them is no longer than
+//! A store has no conversations, but the account of a turn says which messages were left out of the recall
+//! because the request had them already. So a turn continues the one before it if its request had the answer
+//! of that. Where no account says so, as with messages that were imported, it did if the pause between them
+//! is no longer than
 //! `enrich.recent_gap`.
 
 use super::request::message;
@@ -41,8 +42,8 @@ pub(super) struct PastTurn {
 }
 
 impl Conversation {
-    /// The last conversation of a scope; empty if that has no question. Messages of the trace of the next turn, which is
-    /// then asked once more, are left out, and those that are never recalled.
+    /// The last conversation of a scope; empty if that has no question. Messages of the trace of the next
+    /// turn, which is then asked once more, are left out, and those that are never recalled.
     pub(super) fn last_of(
         store: &mut dyn Store,
         scope: &Scope,
@@ -116,7 +117,7 @@ impl PastTurn {
     }
 }
 
-/// The signs by which a turn went on with another.
+/// The signs that a turn continues another.
 struct Evidence<'a> {
     /// The accounts of the requests of each turn, by its trace.
     accounts: HashMap<&'a str, Vec<Account>>,
@@ -126,7 +127,7 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Whether a turn went on with the one before it.
+    /// Whether a turn continues the one before it.
     fn goes_on(&self, turn: &[StoredRecord], before: &[StoredRecord]) -> bool {
         let (Some(first), Some(last)) = (turn.first(), before.last()) else { return false };
         if first.trace_id == last.trace_id {

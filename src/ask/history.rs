@@ -56,7 +56,7 @@ impl History {
         &self.lines
     }
 
-    /// Adds a line, without its secrets if they are not to be stored.
+    /// Adds a line, without its secrets if they are not to be stored. Fails if the file cannot be written.
     pub(super) fn add(&mut self, line: &str) -> Result<()> {
         let line = match &self.redactor {
             Some(redactor) => redactor.redacted(line).into_owned(),
@@ -81,7 +81,7 @@ impl History {
         written.context(context())
     }
 
-    /// Removes every line with this text from the file, too.
+    /// Removes every line with this text from the file, too. Fails if the file cannot be read or written.
     pub(super) fn forget(&mut self, line: &str) -> Result<()> {
         let redacted = self.redactor.as_ref().map(|redactor| redactor.redacted(line).into_owned());
         let is_other = |one: &String| one.trim() != line && Some(one.trim()) != redacted.as_deref();

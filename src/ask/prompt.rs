@@ -53,7 +53,8 @@ impl Command {
     }
 }
 
-/// Reads questions at the terminal and answers them, until the user ends it.
+/// Reads questions at the terminal and answers them, until the user ends it. Fails if a line cannot be read
+/// or stdout is closed; other errors are printed.
 pub fn prompt(asker: &mut Asker, io: &mut Io) -> Result<()> {
     let mut prompt = Prompt::new(asker, io)?;
     io.aside("/help lists the commands; Ctrl-D ends", false);

@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The time between two checks whether another process has finished.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Waits until no other process does a job in the store, and keeps others waiting as long as the claim is held. A job
-/// has the name of its tool: `embed`, `link`.
+/// Waits until no other process does a job in the store, and keeps others waiting as long as the claim is
+/// held. A job has the name of its tool: `embed`, `link`. Fails if the store cannot be locked.
 pub fn claim(store: &mut dyn Store, job: &str, diagnostics: &Diagnostics) -> Result<Claim> {
     let mut announced = false;
     loop {

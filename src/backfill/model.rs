@@ -12,7 +12,8 @@ const ANNOUNCED: &str = "announced";
 /// The default of `embed.via`.
 const LOCAL: &str = "local";
 
-/// The model that a store is searched by: the one it remembers, else that of most of its vectors.
+/// The model that a store is searched by: the one it remembers, else that of most of its vectors. Fails if
+/// the store cannot be read.
 pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
     if let Some(model) = store.fact(MODEL_FACT)? {
         return Ok(Some(model));
@@ -20,8 +21,8 @@ pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
     Ok(store.models()?.into_iter().max_by_key(|model| model.vectors).map(|model| model.name))
 }
 
-/// The embedder for a store: of the store's model if it can be used, else of the settings'. If the two differ, a note
-/// says so once.
+/// The embedder for a store: of the store's model if it can be used, else of the settings'. If the two
+/// differ, a note says so once. Fails if neither can be used, or the store fails.
 pub fn embedder(
     store: &mut dyn Store,
     settings: &Settings,
@@ -84,7 +85,8 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, diagnostics: &Dia
     Ok(())
 }
 
-/// Notes that the user has chosen the store's model, so that `announce` does not say that the settings choose another.
+/// Notes that the user has chosen the store's model, so that `announce` does not say that the settings choose
+/// another. Fails if the store cannot be written.
 pub fn settle(store: &mut dyn Store, settings: &Settings, diagnostics: &Diagnostics) -> Result<()> {
     let wanted = Embedder::from_settings(settings, Workload::Many, diagnostics).ok();
     Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)
@@ -105,7 +107,7 @@ pub fn optional(
     }
 }
 
-/// Whether the settings choose a model, or the store has vectors of one.
+/// Whether the settings choose a model, or the store has vectors of one. Fails if the store cannot be read.
 pub fn is_wanted(store: &mut dyn Store, settings: &Settings) -> Result<bool> {
     Ok(settings.text("embed.model").is_some() || model_of(store)?.is_some())
 }

@@ -123,7 +123,8 @@ impl Limits {
 /// The largest batch where somebody waits for the end of it.
 const AWAITED_BATCH: usize = 8;
 
-/// Embeds the newest messages of a selection that have no vector, `limit` of them at most.
+/// Embeds the newest messages of a selection that have no vector, `limit` of them at most. Fails if the store
+/// or the embedder does; texts that cannot be embedded are listed.
 pub fn newest(
     store: &mut dyn Store,
     embedder: &mut Embedder,

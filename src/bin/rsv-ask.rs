@@ -2,12 +2,11 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::ask::{self, Asker};
-use rsv::cli::{self, Io, Outcome};
-use rsv::config;
+use rsv::cli::{Io, Outcome};
+use rsv::config::Settings;
 use rsv::error::{Error, Result};
 use rsv::redact::Redactor;
 use rsv::search;
-use std::process::ExitCode;
 
 /// Ask a model with memory, print its answer, and store the turn
 ///
@@ -39,12 +38,9 @@ struct Args {
 /// A hint.
 const NAME_MODEL: &str = "give --model MODEL, or run: rsv-config init";
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let redactor = Redactor::for_tool(&settings)?;
     let has_model = args.model.is_some() || settings.text("model").is_some();
     // A trace is that of one turn.

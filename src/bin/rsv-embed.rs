@@ -1,8 +1,8 @@
 //! rsv-embed: makes vectors for lines and for stored messages, and manages embedding models.
 
 use rsv::backfill::{self, Replayed};
-use rsv::cli::{self, Io, Outcome};
-use rsv::config::{self, Settings};
+use rsv::cli::{Io, Outcome};
+use rsv::config::Settings;
 use rsv::embed::{self, BatchSizer, Embedder, InputType, Workload};
 use rsv::error::{Error, Result};
 use rsv::lines::{Feed, FeedEvent, LocatedObject, SourceLocation};
@@ -12,7 +12,6 @@ use rsv::store::{self, Derived, OpenMode, Store};
 use rsv::text::counted_verb;
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// Add vectors to lines, or to the messages of the store
@@ -68,12 +67,9 @@ struct Task {
     models: bool,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     if let Some(model) = &args.task.fetch {
         fetch(&args, model.as_deref(), &settings, io)?;
     } else if args.task.models {

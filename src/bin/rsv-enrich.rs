@@ -2,15 +2,14 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::api::Api;
-use rsv::cli::{self, Io, Outcome};
-use rsv::config;
+use rsv::cli::{Io, Outcome};
+use rsv::config::Settings;
 use rsv::enrich::{Enriched, LineEnricher};
 use rsv::error::Result;
 use rsv::lines::Reader;
 use rsv::redact::Redactor;
 use rsv::search;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Add related and recent messages to chat requests
 ///
@@ -56,12 +55,9 @@ struct Args {
     strict: bool,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let mut settings = config::load_for_tool(io)?;
+fn run(args: Args, mut settings: Settings, io: &mut Io) -> Result<Outcome> {
     Redactor::for_tool(&settings)?;
     let flags = [
         ("enrich.recall", "--recall", args.recall),

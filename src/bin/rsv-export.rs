@@ -12,7 +12,6 @@ use rsv::store::{self, ChangeNumbers, Cursor, Damage, OpenMode, Select, Store, S
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
@@ -57,9 +56,7 @@ struct Args {
     filter: Filter,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run, without settings);
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     check(&args)?;

@@ -1,8 +1,8 @@
 //! rsv-forward: sends requests to the providers of models, and prints their answers.
 
 use rsv::api::Api;
-use rsv::cli::{self, Io, Outcome, Source};
-use rsv::config;
+use rsv::cli::{Io, Outcome, Source};
+use rsv::config::Settings;
 use rsv::error::{Context, Result};
 use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
 use rsv::lines::{LocatedObject, Reader};
@@ -10,7 +10,6 @@ use rsv::redact::Redactor;
 use rsv::{http, view};
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 use tokio::sync::mpsc::{Receiver, channel};
@@ -43,12 +42,9 @@ struct Args {
 /// The number of events of an answer that are buffered before it is its turn to be printed.
 const AHEAD: usize = 1024;
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
-}
+rsv::tool!(run, without store);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     Redactor::for_tool(&settings)?;
     let scope = io.common.scope()?;
     let named = io.common.partition().is_some() || io.common.instance.is_some();

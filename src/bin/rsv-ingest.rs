@@ -2,7 +2,7 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, BadLines, Io, Outcome};
-use rsv::config;
+use rsv::config::Settings;
 use rsv::error::{Error, Result};
 use rsv::forget;
 use rsv::ingest::{self, Gathered, Ingest, Mirrored, NewMemory, Options};
@@ -14,7 +14,6 @@ use rsv::text::counted;
 use rsv::view::{self, ReservoirLines};
 use serde::de::IgnoredAny;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// Store messages and print them with the missing fields filled in
@@ -68,12 +67,9 @@ struct Args {
     format: Option<String>,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let options = Options {
         partition: io.common.partition().map(str::to_owned),
         instance: io.common.instance.clone(),

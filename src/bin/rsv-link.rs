@@ -1,25 +1,16 @@
 //! rsv-link: brings the links between messages up to date, and shows them; finds similar memories.
 
-use rsv::backfill;
-use rsv::cli::{self, BadLines, Io, Outcome};
-use rsv::config::{self, Settings, parse_duration};
-use rsv::embed::Workload;
+use rsv::cli::{self, Io, Outcome};
+use rsv::config::{Settings, parse_duration};
 use rsv::error::{Error, Result};
-use rsv::lines::{LocatedObject, Reader};
-use rsv::link::synapse::{self, Plan};
-use rsv::link::{self, ClusterRule, ClusterSums, Graph, Nearness, Stats};
+use rsv::link::{ClusterRule, Tie};
 use rsv::memory::PriorRule;
-use rsv::picture::{self, Arrangement, GraphOptions};
-use rsv::record::{
-    Address, Commit, Link, MEMORY, Object, Reach, Record, RecordKind, SYNAPSE, Scopes, VectorFormat,
-};
-use rsv::search::{self, Contradiction};
-use rsv::store::{self, Forgotten, OpenMode, Removal, Select, Store, WriteOutcome, WriteRules, WriteSource};
-use rsv::text::{counted, counted_verb};
-use std::cell::RefCell;
-use std::ops::ControlFlow;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use rsv::picture::{Arrangement, Drawing, MAX_NODES};
+use rsv::record::{MEMORY, RecordKind};
+use rsv::search;
+use rsv::show::links::{self, MakeOptions};
+use rsv::store::{self, OpenMode};
+use std::time::Duration;
 
 /// Link answers to their questions and similar messages to each other, and print the new links
 ///
@@ -92,21 +83,15 @@ struct Args {
     hops: usize,
 }
 
-/// How many messages a picture shows.
+/// The greatest number of messages of a picture, or all of them.
 #[derive(Clone, Copy, Debug)]
-enum Nodes {
-    AtMost(usize),
-    All,
-}
-
-/// More messages make no picture, and take minutes to place.
-const MAX_NODES: usize = 3000;
+struct Nodes(Option<usize>);
 
 fn nodes(text: &str) -> std::result::Result<Nodes, String> {
     let number = text.parse().ok().filter(|number| (1..=MAX_NODES).contains(number));
     match (text, number) {
-        ("all", _) => Ok(Nodes::All),
-        (_, Some(number)) => Ok(Nodes::AtMost(number)),
+        ("all", _) => Ok(Nodes(None)),
+        (_, Some(number)) => Ok(Nodes(Some(number))),
         _ => Err(format!("expected a number from 1 to {MAX_NODES}, or all")),
     }
 }
@@ -160,12 +145,61 @@ struct Show {
     format: Option<String>,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
+/// What is done.
+enum Mode {
+    Tie([String; 2]),
+    Near,
+    Contradictions,
+    Clusters,
+    Stats,
+    Path([String; 2]),
+    Draw(String),
+    Make,
 }
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+impl Args {
+    fn mode(&self) -> Mode {
+        let pair = |from: &String, to: &String| [from.clone(), to.clone()];
+        match (&self.from, &self.to, self.show.path.as_deref(), &self.show.format) {
+            (Some(from), Some(to), ..) => Mode::Tie(pair(from, to)),
+            _ if self.near => Mode::Near,
+            _ if self.contradictions => Mode::Contradictions,
+            _ if self.clusters.clusters => Mode::Clusters,
+            _ if self.show.stats => Mode::Stats,
+            (.., Some([from, to]), _) => Mode::Path(pair(from, to)),
+            (.., Some(format)) => Mode::Draw(format.clone()),
+            _ => Mode::Make,
+        }
+    }
+
+    fn cluster_rule(&self, settings: &Settings) -> Result<ClusterRule> {
+        let flags = &self.clusters;
+        if let Some(kind) = flags.kind.filter(|kind| *kind != &MEMORY) {
+            return Err(Error::new(format!(
+                "--kind: a {} cannot be consolidated, but a memory can",
+                kind.name
+            )));
+        }
+        Ok(ClusterRule {
+            threshold: self.threshold.unwrap_or(CLUSTER_THRESHOLD),
+            max: flags.max.map(|max| max as usize),
+            window: (!flags.force).then_some(flags.window),
+            centroid: flags.centroid,
+            prior: PriorRule::from_settings(settings),
+        })
+    }
+
+    fn drawing(self, format: String) -> Drawing {
+        let is_by_time = self.layout.as_deref() == Some("time");
+        let arrangement = if is_by_time { Arrangement::Time } else { Arrangement::Groups };
+        let Args { nodes: Nodes(nodes), about, around, hops, .. } = self;
+        Drawing { format, arrangement, nodes, about, around, hops }
+    }
+}
+
+rsv::tool!(run);
+
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     // To take messages over reports those that cannot be read as errors.
     let mut store = if args.adopt {
         store::open(&settings.store()?, OpenMode::Existing)?
@@ -174,396 +208,29 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     };
     search::complete_instance(&mut *store, io)?;
     let scopes = io.common.to_cover()?;
-    if let (Some(from), Some(to)) = (&args.from, &args.to) {
-        drop(store);
-        let mut store = store::open(&settings.store()?, OpenMode::Create)?;
-        return tie(&mut *store, &scopes, [from, to], &args, io);
-    }
-    if args.near {
-        return near(&mut *store, &settings, io);
-    }
-    if args.contradictions {
-        return contradictions(&mut *store, &scopes, io);
-    }
-    if args.clusters.clusters {
-        return clusters(&mut *store, &settings, &args, io);
-    }
-    if args.show.stats {
-        return stats(&mut *store, &scopes, io);
-    }
-    if let Some([from, to]) = args.show.path.as_deref() {
-        let [from, to] = [from, to].map(|id| store::full_id(&mut *store, id, &scopes));
-        return path(&mut *store, &scopes, &from?, &to?, io);
-    }
-    if let Some(format) = &args.show.format {
-        return draw(&mut *store, &settings, &scopes, format, &args, io);
-    }
-    make(&mut *store, &settings, &scopes, &args, io)
-}
-
-/// Links two records, or removes their link, and prints it.
-fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io: &mut Io) -> Result<Outcome> {
-    let partition = io.common.scope()?.partition;
-    let mut ids = Vec::new();
-    for end in ends {
-        let id = if end.starts_with("viking://") {
-            Address::resolve(end, &partition)?.document_id(&partition)
-        } else {
-            store::full_id(store, end, scopes)?
-        };
-        if !store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
-            return Err(Error::new(format!("there is no record {end}"))
-                .hint("-p names the partition of a document; rsv-search and rsv-view show ids"));
+    match args.mode() {
+        Mode::Tie([from, to]) => {
+            drop(store);
+            let mut store = store::open(&settings.store()?, OpenMode::Create)?;
+            let tie = Tie { ends: [&from, &to], rel: args.rel.as_deref(), reason: args.reason.as_deref() };
+            links::tie(&mut *store, &scopes, &tie, args.unlink, io)
         }
-        ids.push(id);
-    }
-    let now = io.clock.now();
-    let mut line = Object::default();
-    let name = args.rel.as_deref().unwrap_or(RELATED);
-    for (member, value) in [("rel", name), ("from", &ids[0]), ("to", &ids[1])] {
-        line.set_text(member, value);
-    }
-    line.set("timestamp", now.to_string());
-    if let Some(reason) = &args.reason {
-        line.set_text("reason", reason);
-    }
-    let link = Link::parse(line)?;
-    if link.rel == SYNAPSE {
-        return Err(Error::new("--rel: a SYNAPSE follows from vectors").hint("give another name"));
-    }
-    if args.unlink {
-        let removed = store.remove(Removal::Link(&link), now)?;
-        return Ok(if removed > 0 { Outcome::Yes } else { Outcome::No });
-    }
-    let rules =
-        WriteRules { forgotten: Forgotten::Return { at: now }, source: WriteSource::Import, import: None };
-    if let Some(WriteOutcome::Refused(why)) = store.write(&[Record::Link(link.clone())], rules)?.pop() {
-        return Err(Error::new(why));
-    }
-    io.out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out))?;
-    Ok(Outcome::Yes)
-}
-
-/// The name of a link that has no other.
-const RELATED: &str = "RELATED";
-
-/// Makes the links that are missing, and prints them.
-fn make(
-    store: &mut dyn Store,
-    settings: &Settings,
-    scopes: &Scopes,
-    args: &Args,
-    io: &mut Io,
-) -> Result<Outcome> {
-    let degree = args.max_degree.map(|degree| degree as usize);
-    if args.adopt {
-        let adopted = store.adopt()?;
-        for error in store::unreadable(store)? {
-            io.fault(&error);
+        Mode::Near => links::near(&mut *store, &settings, io),
+        Mode::Contradictions => links::contradictions(&mut *store, &scopes, io),
+        Mode::Clusters => {
+            let rule = args.cluster_rule(&settings)?;
+            links::clusters(&mut *store, &settings, &rule, args.clusters.totals, io)
         }
-        io.detail(format_args!("took over {}", counted(adopted, "message")));
-    }
-    let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
-    let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
-    let mut bar = io.progress();
-    let out = &mut io.out;
-    let mut made = |link| out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out));
-    let mut report = |done, of| bar.set("linking", done, Some(of));
-    let plan = plan.as_ref();
-    if args.dry_run {
-        link::dry_run(store, plan, scopes, args.rebuild, &mut made)?;
-    } else {
-        link::bring_up_to_date(store, plan, scopes, args.rebuild, &mut report, &mut made)?;
-    }
-    drop(bar);
-    if plan.is_none() {
-        io.detail(
-            "no message has a vector yet, so none can be linked by similarity; add vectors with: rsv-embed --pending",
-        );
-    }
-    Ok(Outcome::Yes)
-}
-
-/// Prints pairs of messages that say different things of the same subject.
-fn contradictions(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
-    let found = search::contradictions(store, scopes)?;
-    for Contradiction { older, newer, statement } in &found {
-        let mut line = Object::default();
-        line.set_text("reason", statement.reason);
-        for (name, message) in [("older", older), ("newer", newer)] {
-            let mut said = Object::default();
-            said.set_text("id", &message.id);
-            said.set("timestamp", message.timestamp.to_string());
-            said.set_text("content", &message.text);
-            line.set(name, said.to_json());
+        Mode::Stats => links::stats(&mut *store, &scopes, io),
+        Mode::Path([from, to]) => links::path(&mut *store, &scopes, [&from, &to], io),
+        Mode::Draw(format) => {
+            let picture = args.drawing(format).draw(&mut *store, &settings, &scopes, io)?;
+            io.out.write(picture.as_bytes()).map(|()| Outcome::Yes)
         }
-        io.out.write((line.to_json() + "\n").as_bytes())?;
-    }
-    if !found.is_empty() {
-        io.note("settle one with: rsv-link --rel CORRECTS NEWER OLDER");
-    }
-    Ok(if found.is_empty() { Outcome::No } else { Outcome::Yes })
-}
-
-/// Prints the clusters of similar memories.
-fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io) -> Result<Outcome> {
-    let begin = Instant::now();
-    let flags = &args.clusters;
-    if let Some(kind) = flags.kind.filter(|kind| *kind != &MEMORY) {
-        return Err(Error::new(format!("--kind: a {} cannot be consolidated, but a memory can", kind.name)));
-    }
-    let rule = ClusterRule {
-        threshold: args.threshold.unwrap_or(CLUSTER_THRESHOLD),
-        max: flags.max.map(|max| max as usize),
-        window: (!flags.force).then_some(flags.window),
-        centroid: flags.centroid,
-        prior: PriorRule::from_settings(settings),
-    };
-    let (scopes, now) = (io.common.each_to_cover()?, io.clock.now());
-    let not_embedded = embed_memories(store, settings, &scopes, io).err();
-    let model = backfill::model_of(store)?.unwrap_or_default();
-    let out = &mut io.out;
-    let sums = link::clusters(store, &model, &scopes, &rule, now, &mut |cluster| {
-        out.with(|out| {
-            cluster.write(out);
-            out.push(b'\n');
-        })
-    })?;
-    if flags.totals {
-        out.write((totals(&sums).to_json() + "\n").as_bytes())?;
-    }
-    io.out.flush()?;
-    let mut note = format!("examined {}", counted(sums.examined as u64, "memory"));
-    note.push_str(&format!(", found {}", counted(sums.clusters as u64, "cluster")));
-    if sums.clusters > 0 {
-        note.push_str(&format!(" of {}", counted(sums.clustered as u64, "memory")));
-    }
-    if sums.passed_over > 0 {
-        let partitions = counted(sums.passed_over as u64, "partition");
-        note.push_str(&format!(", passed over {partitions} consolidated within the window"));
-    }
-    io.note(format_args!("{note}, in {:.1} s", begin.elapsed().as_secs_f64()));
-    if sums.unembedded > 0 {
-        let memories = counted_verb(sums.unembedded as u64, "memory", ["has", "have"]);
-        let text = format!("{memories} no vector and cannot be compared");
-        match not_embedded {
-            Some(why) => io.fault(&why.at(text)),
-            None => io.note(format_args!("{text}; add them with: rsv-embed --pending")),
+        Mode::Make => {
+            let Args { dry_run, rebuild, adopt, threshold, max_degree, .. } = args;
+            let options = MakeOptions { dry_run, rebuild, adopt, threshold, max_degree };
+            links::make(&mut *store, &settings, &scopes, options, io)
         }
     }
-    Ok(Outcome::Yes)
-}
-
-/// The numbers of a search for clusters, as a line.
-fn totals(sums: &ClusterSums) -> Object {
-    let mut line = Object::default();
-    line.set_text("kind", "totals");
-    for (name, count) in [
-        ("examined", sums.examined),
-        ("clusters", sums.clusters),
-        ("clustered", sums.clustered),
-        ("unembedded", sums.unembedded),
-        ("passed_over", sums.passed_over),
-    ] {
-        line.set(name, count.to_string());
-    }
-    line
-}
-
-/// Makes the missing vectors of memories, by which they are compared, if there is a model. Memories that cannot have one are
-/// named. Errors if the model of the settings cannot be used, or the store has another.
-fn embed_memories(store: &mut dyn Store, settings: &Settings, scopes: &[Scopes], io: &mut Io) -> Result<()> {
-    let mut embedder = match backfill::optional(store, settings, Workload::Many, &io.diagnostics()) {
-        Ok(Some(embedder)) => embedder,
-        Err(error) if settings.text("embed.model").is_some() => return Err(error),
-        // Nobody chose a model, and that of the store is not installed.
-        Ok(None) | Err(_) => return Ok(()),
-    };
-    if let Some(model) = backfill::model_of(store)?.filter(|model| model != embedder.model()) {
-        let error = Error::new(format!("the vectors of this store are of {model}, which is not installed"));
-        return Err(error.hint("rsv-embed --replay"));
-    }
-    let bar = RefCell::new(io.progress());
-    let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
-    let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
-    for scopes in scopes {
-        let which = Select::records(vec![&MEMORY], scopes.clone());
-        backfill::all(store, &mut embedder, &which, &mut report, &mut fault)?;
-    }
-    Ok(())
-}
-
-/// Adds to the memories of commits what is near them. Other lines are passed on.
-fn near(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<Outcome> {
-    let diagnostics = io.diagnostics();
-    let mut embedder = match backfill::optional(store, settings, Workload::Few, &diagnostics) {
-        Ok(embedder) => embedder,
-        Err(why) => {
-            io.note(format_args!("comparing by words: {why}"));
-            None
-        }
-    };
-    let prior = PriorRule::from_settings(settings);
-    let mut reader = Reader::new("<stdin>", io.stdin()?, settings.max_line());
-    let mut bad_lines = BadLines::default();
-    while let Some(next) = reader.next() {
-        let line = next.and_then(|LocatedObject { location, object }| {
-            if !Commit::is_commit(&object) {
-                return Ok(object);
-            }
-            let mut commit = Commit::parse(object).map_err(|error| error.at(location))?;
-            if let Some(embedder) = embedder.as_mut().filter(|_| !commit.memories.is_empty()) {
-                let limit = backfill::catch_up_limit(settings);
-                link::embed_pending(store, embedder, &commit.scope.partition, limit, &diagnostics);
-            }
-            let mut nearness = Nearness { embedder: embedder.as_mut(), prior };
-            if let Err(why) = nearness.add_to(&mut commit, store)
-                && embedder.take().is_some()
-            {
-                io.note(format_args!("comparing by words: {why}"));
-                Nearness { embedder: None, prior }.add_to(&mut commit, store)?;
-            }
-            Ok(commit.into_line())
-        });
-        let taken = match line {
-            Ok(line) => io
-                .out
-                .with(|out| {
-                    line.write(out);
-                    out.push(b'\n');
-                })
-                .and_then(|()| io.out.flush())
-                .map(Ok)?,
-            Err(error) => Err(error),
-        };
-        if let ControlFlow::Break(()) = bad_lines.line(taken, io) {
-            break;
-        }
-    }
-    bad_lines.end(io);
-    Ok(Outcome::Yes)
-}
-
-fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
-    for (scope, messages) in store.scopes(None)? {
-        if messages > 0 && scopes.contains(&scope) {
-            let line = Stats::read(store, &scope)?.to_object(&scope);
-            io.out.write(format!("{}\n", line.to_json()).as_bytes())?;
-        }
-    }
-    Ok(Outcome::Yes)
-}
-
-fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut Io) -> Result<Outcome> {
-    let around = scopes_around(store, scopes, from)?;
-    scopes_around(store, scopes, to)?;
-    let graph = Graph::read(store, &around)?;
-    let Some(path) = graph.path(from, to) else { return Ok(Outcome::No) };
-    let links: Vec<Link> = path.into_iter().cloned().collect();
-    links
-        .into_iter()
-        .try_for_each(|link| io.out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out)))?;
-    Ok(Outcome::Yes)
-}
-
-/// Prints a picture of the messages of some scopes, or of some of these messages.
-fn draw(
-    store: &mut dyn Store,
-    settings: &Settings,
-    scopes: &Scopes,
-    format: &str,
-    args: &Args,
-    io: &mut Io,
-) -> Result<Outcome> {
-    let nodes = match args.nodes {
-        Nodes::AtMost(nodes) => nodes,
-        Nodes::All if format == "json" => return whole(store, scopes, args, io),
-        Nodes::All => {
-            return Err(Error::new(format!("--nodes all needs --format json, not {format}"))
-                .hint(format!("--nodes {MAX_NODES} shows the most that a picture can")));
-        }
-    };
-    let which = selection(store, settings, scopes, args, io)?;
-    let reach = synapse::reach(settings).unwrap_or(Reach::Partition);
-    let options = GraphOptions { nodes, keep_isolated: which.only.is_some(), reach };
-    let graph = picture::Graph::read(store, &which, &options)?;
-    let (title, zone) = (title(io, args), io.layout().zone);
-    let arrangement = match args.layout.as_deref() {
-        Some("time") => Arrangement::Time,
-        _ => Arrangement::Groups,
-    };
-    let text = match format {
-        "dot" => graph.to_dot(&title, arrangement, &zone),
-        "svg" => graph.to_svg(&title, arrangement, &zone),
-        "html" => graph.to_html(&title, arrangement, &zone),
-        _ => graph.to_json(store, &which)?,
-    };
-    io.out.write(text.as_bytes())?;
-    Ok(Outcome::Yes)
-}
-
-/// Prints all messages and links, as they are stored.
-fn whole(store: &mut dyn Store, scopes: &Scopes, args: &Args, io: &mut Io) -> Result<Outcome> {
-    if args.about.is_some() {
-        return Err(Error::new("--nodes all shows every message, not those about something")
-            .hint("leave --nodes or --about out"));
-    }
-    let graph = match &args.around {
-        Some(id) => neighbourhood(store, scopes, id, args.hops)?,
-        None => Graph::read(store, scopes)?,
-    };
-    io.out.write(graph.to_json().as_bytes())?;
-    Ok(Outcome::Yes)
-}
-
-fn neighbourhood(store: &mut dyn Store, scopes: &Scopes, id: &str, hops: usize) -> Result<Graph> {
-    let id = &store::full_id(store, id, scopes)?;
-    let around = scopes_around(store, scopes, id)?;
-    Ok(Graph::read(store, &around)?.neighbourhood(id, hops))
-}
-
-/// The messages that a picture shows some of.
-fn selection(
-    store: &mut dyn Store,
-    settings: &Settings,
-    scopes: &Scopes,
-    args: &Args,
-    io: &Io,
-) -> Result<Select> {
-    let which = Select::messages(scopes.clone());
-    let only = if let Some(id) = &args.around {
-        Some(neighbourhood(store, scopes, id, args.hops)?.ids())
-    } else if let Some(text) = &args.about {
-        Some(picture::about(store, settings, &which, text, &io.diagnostics())?)
-    } else {
-        None
-    };
-    Ok(Select { only, ..which })
-}
-
-/// Whose messages a picture shows.
-fn title(io: &Io, args: &Args) -> String {
-    let scope = match (&io.common.partition, &io.common.instance) {
-        (None, None) => "All messages".to_owned(),
-        (Some(partition), None) => partition.clone(),
-        (partition, Some(instance)) => format!("{}/{instance}", partition.as_deref().unwrap_or("default")),
-    };
-    match (&args.about, &args.around) {
-        (Some(text), _) => format!("{scope}: {text}"),
-        (_, Some(id)) => format!("{scope}: near {id}"),
-        _ => scope,
-    }
-}
-
-/// The selected scopes that a message may be linked within, which must be in one of them.
-fn scopes_around(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
-    let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
-    let scopes = message.map(|message| match scopes {
-        Scopes::All | Scopes::Matching(_) => Scopes::Partition(message.scope.partition),
-        narrower => narrower.clone(),
-    });
-    scopes.ok_or_else(|| {
-        Error::new(format!("there is no message {id}"))
-            .hint("rsv-view and rsv-search show the ids of messages")
-    })
 }

@@ -1,10 +1,9 @@
 //! rsv-mcp: the memory as tools for clients of the Model Context Protocol.
 
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::mcp;
-use std::process::ExitCode;
 
 /// Serve the memory to a client of the Model Context Protocol
 ///
@@ -25,9 +24,7 @@ struct Args {
     projects: Option<String>,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run, without settings);
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     // The project is the client's, and not that of the working directory.

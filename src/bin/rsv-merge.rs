@@ -1,8 +1,8 @@
 //! rsv-merge: makes one memory of each cluster of similar ones.
 
 use clap::builder::NonEmptyStringValueParser;
-use rsv::cli::{self, BadLines, Io, Outcome};
-use rsv::config;
+use rsv::cli::{BadLines, Io, Outcome};
+use rsv::config::Settings;
 use rsv::error::Result;
 use rsv::lines::{LocatedObject, Reader, SourceLocation};
 use rsv::merge::{self, Cluster};
@@ -12,7 +12,6 @@ use rsv::structured::Method;
 use rsv::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// Make one memory of each cluster of similar ones, for rsv-ingest to store
@@ -34,12 +33,9 @@ struct Args {
     emit_request: bool,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
-}
+rsv::tool!(run, without store);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     Redactor::for_tool(&settings)?;
     let begin = Instant::now();
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;

@@ -1,7 +1,7 @@
 //! rsv-parse: makes a tree of documents of files.
 
-use rsv::cli::{self, Io, Outcome, Progress};
-use rsv::config;
+use rsv::cli::{Io, Outcome, Progress};
+use rsv::config::Settings;
 use rsv::error::{Context, Error, Result};
 use rsv::http::Client;
 use rsv::parse::{self, Format, GivenScope, Known, Operand, Options, Output, Parser, UnreadKind};
@@ -13,7 +13,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Make a tree of documents of files, for rsv-ingest to store
 ///
@@ -59,12 +58,9 @@ fn format(name: &str) -> std::result::Result<Format, String> {
     Format::named(name).ok_or_else(|| format!("expected {}", Format::NAMES))
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
-}
+rsv::tool!(run, without store);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     io.common.scope()?;
     let operands = operands(&args, io)?;
     let client = Client::new(&settings);

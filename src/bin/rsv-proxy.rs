@@ -1,7 +1,7 @@
 //! rsv-proxy: enrich, forward and ingest behind an OpenAI-compatible address.
 
 use rsv::access::{self, TokenFile};
-use rsv::cli::{self, Common, Io, Outcome};
+use rsv::cli::{Common, Io, Outcome};
 use rsv::config::{self, EnvironmentPaths, Settings};
 use rsv::doctor;
 use rsv::enrich::ClientProject;
@@ -12,7 +12,6 @@ use rsv::redact::Redactor;
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth over
 /// 100 000 requests (`scripts/bench memory`); with this it does not.
@@ -66,9 +65,7 @@ struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run, without settings);
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if !args.command.is_empty() {

@@ -1,7 +1,7 @@
 //! rsv-signal: says of memories whether they helped, and of messages whether they are recalled.
 
-use rsv::cli::{self, Io, Outcome};
-use rsv::config::{self, Settings};
+use rsv::cli::{Io, Outcome};
+use rsv::config::Settings;
 use rsv::error::{Error, Result};
 use rsv::lines::Reader;
 use rsv::memory::{self, NewSignal, PriorRule};
@@ -10,7 +10,6 @@ use rsv::record::{Clock, Object, RECALL, RecallRule, Scopes, SignalType, StoredR
 use rsv::search;
 use rsv::store::{self, Derived, OpenMode, Store};
 use rsv::view;
-use std::process::ExitCode;
 
 /// Say of memories whether they helped, were used, or led to success; or of messages whether they are recalled
 ///
@@ -154,12 +153,9 @@ impl Statement {
 /// The number of lines whose signals are stored together.
 const BATCH: usize = 10_000;
 
-pub(crate) fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
-}
+rsv::tool!(run);
 
-fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let is_text = args.format.as_ref().map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     if args.weights || args.stats {
         let mut store = store::open_to_read(&settings, io)?;

@@ -1,7 +1,8 @@
 //! Limits the errors about the lines of an input, so that a file in another format does not fill the screen.
 
-use super::io::Io;
+use super::io::{Io, Source};
 use crate::error::{Error, Result};
+use crate::lines::{LocatedObject, Reader};
 use std::ops::ControlFlow;
 
 /// The number of bad lines without a good one that ends a run.
@@ -25,6 +26,27 @@ pub struct BadLines {
 }
 
 impl BadLines {
+    /// Passes the objects of inputs, of at most `limit` bytes each, to `take`, in their order. The error in what `take`
+    /// returns is that of the line, which is bad like one that is no object; the caller calls `end`. Errors if `take` does.
+    pub fn of_each(
+        sources: Vec<Source>,
+        limit: usize,
+        io: &mut Io,
+        take: &mut dyn FnMut(LocatedObject, &mut Io) -> Result<Result<()>>,
+    ) -> Result<BadLines> {
+        let mut bad_lines = BadLines::default();
+        'read: for (name, input) in sources {
+            let mut reader = Reader::new(&name, input, limit);
+            while let Some(next) = reader.next() {
+                let taken = next.map_or_else(|error| Ok(Err(error)), |object| take(object, io))?;
+                if bad_lines.line(taken, io).is_break() {
+                    break 'read;
+                }
+            }
+        }
+        Ok(bad_lines)
+    }
+
     /// Takes the outcome of reading a line. Breaks if all lines so far are bad, and are too many.
     pub fn line(&mut self, line: Result<()>, io: &mut Io) -> ControlFlow<()> {
         let Err(error) = line else {
@@ -58,7 +80,7 @@ impl BadLines {
     }
 
     /// Prints the remaining reports at the end of the input.
-    pub fn end(&mut self, io: &mut Io) {
+    pub fn end(mut self, io: &mut Io) {
         self.release(io);
         match self.count.saturating_sub(PRINTED) {
             0 => {}

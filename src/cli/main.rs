@@ -28,6 +28,13 @@ pub enum Outcome {
     Ended(u8),
 }
 
+impl Outcome {
+    /// Yes if `is_yes`, else no.
+    pub fn of(is_yes: bool) -> Outcome {
+        if is_yes { Outcome::Yes } else { Outcome::No }
+    }
+}
+
 /// Parses the command line, runs the tool and returns its exit status: 0 done or yes, 1 the answer is no, 2 trouble. A
 /// closed standard output is no trouble. `values` are the completers for a shell.
 pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueCompleters) -> ExitCode {

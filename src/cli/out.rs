@@ -2,7 +2,8 @@
 
 use super::pager::Pager;
 use super::terminal::{is_terminal, printable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Untyped};
+use crate::record::{Object, StoredRecord};
 use atty::Stream;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -65,6 +66,22 @@ impl Out {
         self.with(|buffer| buffer.extend_from_slice(bytes))
     }
 
+    /// Writes an object as a line.
+    pub fn object(&mut self, object: &Object) -> Result<()> {
+        self.with(|buffer| {
+            object.write(buffer);
+            buffer.push(b'\n');
+        })
+    }
+
+    /// Writes a stored record as a line.
+    pub fn stored(&mut self, record: &StoredRecord) -> Result<()> {
+        self.with(|buffer| {
+            record.write(buffer);
+            buffer.push(b'\n');
+        })
+    }
+
     /// Writes the bytes that `fill` appends.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let start = self.buffer.len();
@@ -91,7 +108,7 @@ impl Out {
         };
         self.buffer.clear();
         written.map_err(|e| match e.kind() {
-            io::ErrorKind::BrokenPipe => Error::closed(),
+            io::ErrorKind::BrokenPipe => Untyped::Closed.into(),
             _ => Error::new("cannot write to standard output").because(e),
         })
     }

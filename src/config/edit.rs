@@ -3,6 +3,7 @@
 //! A change is made in the text, at the span that the parser reports; toml_edit's own tables are used only where a
 //! change of the text would not suffice. The result is parsed again before it is written.
 
+use super::error::ConfigError;
 use super::file::{ConfigFile, parse};
 use super::table::{Key, quoted_key};
 use super::value::Value;
@@ -14,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, DocumentMut, Item, TableLike};
 
-/// Makes an empty file if there is none.
+/// Makes an empty file if there is none. Fails if it cannot be written.
 pub(super) fn create_empty(common: &Common) -> Result<PathBuf> {
     let file = ConfigFile::require(common)?;
     let target = resolve_links(&file.path)?;
@@ -33,7 +34,8 @@ fn create_directory(target: &Path) -> Result<()> {
         .map_err(|e| e.hint("check the permissions, or name another file with --config"))
 }
 
-/// Writes a value into the file, which is made if need be.
+/// Writes a value into the file, which is made if need be. Fails if the file cannot be read, parsed or
+/// written, or its layout leaves no place for the key.
 pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
     let file = ConfigFile::require(common)?;
     let target = resolve_links(&file.path)?;
@@ -46,7 +48,7 @@ pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
     if !kept { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
 }
 
-/// Takes a value out of the file.
+/// Takes a value out of the file. Fails as `set` does.
 pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
     let file = ConfigFile::require(common)?;
     let target = resolve_links(&file.path)?;
@@ -63,7 +65,7 @@ pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
 
 /// The error for a file whose layout does not allow the change.
 fn layout_error(file: &ConfigFile, key: &Key) -> Error {
-    Error::new(format!("{}: cannot change {key} in place", file.path.display())).hint("edit the file by hand")
+    ConfigError::Layout { path: file.path.clone(), key: key.to_string() }.into()
 }
 
 /// The text with the value set.
@@ -72,7 +74,7 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
     let path = &key.path;
     if let Some((_, item)) = lookup(document.as_table(), path) {
         let span = item.span().filter(|_| item.is_value());
-        let span = span.ok_or_else(|| Error::new(format!("{key}: is a section of the file")))?;
+        let span = span.ok_or_else(|| ConfigError::Section { key: key.to_string() })?;
         return Ok(splice(text, span, value));
     }
     let (parents, name) = path.split_at(path.len() - 1);
@@ -94,9 +96,8 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
 
 /// Adds a value to an existing section, or to one of a form that only toml_edit can extend.
 fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
-    let invalid = |e: toml_edit::TomlError| Error::new(e.message());
-    let mut document: DocumentMut = text.parse().map_err(invalid)?;
-    let value: toml_edit::Value = value.parse().map_err(invalid)?;
+    let mut document: DocumentMut = text.parse().map_err(|error| ConfigError::Unwritable { error })?;
+    let value: toml_edit::Value = value.parse().map_err(|error| ConfigError::Unwritable { error })?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let (parents, name) = key.path.split_at(key.path.len() - 1);
     for parent in parents {
@@ -106,7 +107,7 @@ fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
             new.set_dotted(dotted);
             Item::Value(new.into())
         });
-        table = item.as_table_like_mut().ok_or_else(|| Error::new(format!("{parent}: is not a table")))?;
+        table = item.as_table_like_mut().ok_or_else(|| ConfigError::NotATable { key: parent.clone() })?;
     }
     table.insert(&name[0], Item::Value(value));
     Ok(document.to_string())
@@ -191,7 +192,7 @@ fn resolve_links(path: &Path) -> Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(Error::new(format!("{}: too many symbolic links", path.display())))
+    Err(ConfigError::Links { path }.into())
 }
 
 fn directory(path: &Path) -> &Path {
@@ -212,7 +213,7 @@ fn write_atomically(target: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", target.display());
     let old = fs::metadata(target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return Err(Error::new(cannot).because("is not a file"));
+        return Err(ConfigError::NotAFile { path: target.to_owned() }.into());
     }
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let new = directory(target).join(format!(".{name}.{}", std::process::id()));

@@ -1,16 +1,18 @@
 //! The environment: variables, and where the XDG base directories are.
 
-use crate::error::{Context, Error, Result};
+use super::error::ConfigError;
+use crate::error::{Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A variable's text; set to nothing counts as unset.
+/// A variable's text; set to nothing counts as unset. Fails if the text is not UTF-8.
 pub(super) fn variable(name: &str) -> Result<Option<String>> {
     match std::env::var_os(name).filter(|value| !value.is_empty()) {
         None => Ok(None),
-        Some(value) => {
-            value.into_string().map(Some).map_err(|_| Error::new(format!("{name}: is not valid UTF-8")))
-        }
+        Some(value) => value
+            .into_string()
+            .map(Some)
+            .map_err(|_| ConfigError::NotUnicode { variable: name.to_owned() }.into()),
     }
 }
 
@@ -61,26 +63,23 @@ pub(super) fn xdg_base(name: &str, fallback: &str) -> Option<PathBuf> {
     base.or_else(|| path("HOME").map(|home| home.join(Path::new(fallback))))
 }
 
-/// The store in the XDG data directory, if there is one.
+/// The store in the XDG data directory, if there is one. Fails if its path is not UTF-8.
 pub(super) fn default_store() -> Result<Option<String>> {
     let Some(path) = xdg("XDG_DATA_HOME", ".local/share") else {
         return Ok(None);
     };
     let path = path.join("store.db").into_os_string().into_string();
-    let path = path.map_err(|_| {
-        Error::new("the path of the home directory is not valid UTF-8")
-            .hint("set RSV_STORE, or give --store PATH")
-    })?;
+    let help = "set RSV_STORE, or give --store PATH";
+    let path = path.map_err(|_| ConfigError::NotUnicodePath { of: "home directory", help })?;
     Ok(Some(format!("sqlite:{path}")))
 }
 
-/// The working directory, as the shell has it.
+/// The working directory, as the shell has it. Fails if it is gone, or its path is not UTF-8.
 pub fn working_directory() -> Result<String> {
     let directory = std::env::current_dir().context("cannot find the working directory")?;
     let directory = directory.into_os_string().into_string();
-    directory.map_err(|_| {
-        Error::new("the path of the working directory is not valid UTF-8").hint("name a partition with -p")
-    })
+    let help = "name a partition with -p";
+    directory.map_err(|_| ConfigError::NotUnicodePath { of: "working directory", help }.into())
 }
 
 /// Directories and files that the environment names. None is created or opened.

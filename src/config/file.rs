@@ -1,7 +1,8 @@
 //! The settings' file: its path and its contents.
 
 use super::environment;
-use super::table::{Key, begins_key, quoted_key, unknown_key_hint};
+use super::error::ConfigError;
+use super::table::{Key, begins_key, quoted_key, unknown_key};
 use super::value::Value;
 use crate::cli::Common;
 use crate::error::{Context, Error, Result};
@@ -28,26 +29,20 @@ impl ConfigFile {
 
     /// The same; an error if there is none.
     pub(super) fn require(common: &Common) -> Result<ConfigFile> {
-        ConfigFile::find(common).ok_or_else(|| {
-            Error::new("cannot locate the settings file: HOME is not set")
-                .hint("set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE")
-        })
+        let help = "set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE";
+        Ok(ConfigFile::find(common).ok_or(ConfigError::NoHome { what: "the settings file", help })?)
     }
 
-    /// The file's text; a file that the user did not name need not exist.
+    /// The file's text; a file that the user did not name need not exist. Fails if it is not UTF-8.
     pub(super) fn read(&self) -> Result<Option<String>> {
         let text = self.read_if_there()?;
         if text.is_none() && self.named {
-            return Err(Error::new(format!(
-                "cannot open {}: no such file or directory",
-                self.path.display()
-            ))
-            .hint("create it with: rsv-config --config FILE set KEY VALUE"));
+            return Err(ConfigError::NoFile { path: self.path.clone() }.into());
         }
         Ok(text)
     }
 
-    /// The file's text, if there is a file.
+    /// The file's text, if there is a file. Fails if it cannot be read or is not UTF-8.
     pub(super) fn read_if_there(&self) -> Result<Option<String>> {
         let bytes = match std::fs::read(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -56,16 +51,16 @@ impl ConfigFile {
         String::from_utf8(bytes).map(Some).map_err(|e| {
             let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
             let text = String::from_utf8_lossy(valid);
-            Error::new("invalid UTF-8").at(at_line(&self.path, &text, text.len()))
+            Error::from(ConfigError::InvalidUtf8).at(at_line(&self.path, &text, text.len()))
         })
     }
 }
 
-/// Parses the text of the file at `path`.
+/// Parses the text of the file at `path`. Fails at a syntax error, and names its line.
 pub(super) fn parse<'a>(path: &Path, text: &'a str) -> Result<Document<&'a str>> {
     Document::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);
-        Error::new("invalid TOML").because(e.message()).at(at_line(path, text, start))
+        Error::from(ConfigError::InvalidToml { error: e }).at(at_line(path, text, start))
     })
 }
 
@@ -86,18 +81,14 @@ pub(super) struct FileContents {
 }
 
 impl FileContents {
-    /// Reads and checks all of the file's text.
+    /// Checks all of the file's text. Fails if the TOML or a value is invalid; unknown keys are returned.
     pub(super) fn read(path: &Path, text: &str) -> Result<FileContents> {
         let mut contents = FileContents::default();
         let read = parse(path, text).and_then(|document| {
             contents.walk(path, text, &mut Vec::new(), document.as_table())?;
             contents.check_routes().map_err(|e| e.at(path.display()))
         });
-        match read {
-            Ok(()) => Ok(contents),
-            Err(error) if error.remedy().is_some() => Err(error),
-            Err(error) => Err(error.hint("correct it with: rsv-config edit")),
-        }
+        read.map(|()| contents).map_err(|error| error.or_hint("correct it with: rsv-config edit"))
     }
 
     fn walk(
@@ -123,8 +114,7 @@ impl FileContents {
                         let key: Vec<String> = above.iter().map(|name| quoted_key(name)).collect();
                         let place = at_line(path, text, start);
                         let key = key.join(".");
-                        let error = Error::new(format!("{place}: unknown key: {key}"));
-                        self.unknown.push(error.hint(unknown_key_hint(&key)));
+                        self.unknown.push(unknown_key(key).at(place));
                     }
                 },
             }
@@ -149,8 +139,7 @@ impl FileContents {
         };
         for (key, _) in self.values.iter().filter(|(key, _)| key.path[0] == "routes") {
             if !has(&key.path[1], "base_url") {
-                return Err(Error::new(format!("routes.{}: has no base_url", quoted_key(&key.path[1])))
-                    .hint(format!("rsv-config set 'routes.{}.base_url' URL", quoted_key(&key.path[1]))));
+                return Err(ConfigError::NoBaseUrl { route: quoted_key(&key.path[1]) }.into());
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The settings file of Reservoir, whose values hold where rsv's own has none.
 
 use super::environment;
+use super::error::ConfigError;
 use super::file::parse;
 use super::table::{Key, quoted_key};
 use super::value::Value;
@@ -31,7 +32,7 @@ impl ReservoirFile {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => Ok(text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
-            Err(e) => Err(Error::new("cannot be read").because(e)),
+            Err(e) => Err(ConfigError::Unreadable { source: e }.into()),
         };
         let mut file = ReservoirFile { path, values: Vec::new(), ignored: Vec::new() };
         if let Err(error) = text.and_then(|text| file.take_all(&text)) {
@@ -58,7 +59,7 @@ impl ReservoirFile {
                 (None, Some(inner)) if above.len() < MAX_NAMES => self.walk(above, inner),
                 (None, _) => {
                     let key: Vec<String> = above.iter().map(|name| quoted_key(name)).collect();
-                    self.ignored.push(Error::new(format!("unknown key: {}", key.join("."))));
+                    self.ignored.push(ConfigError::UnknownKey { key: key.join(".") }.into());
                 }
             }
             above.pop();

@@ -99,7 +99,7 @@ impl Settings {
         }
     }
 
-    /// Overrides the setting `key` by a flag of a tool (`--port`).
+    /// Overrides the setting `key` by a flag of a tool (`--port`). Fails if the value is invalid.
     pub fn set_override(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
         let key = Key::parse(key)?;
         let value = key.row().kind.read(text).map_err(|e| e.at(flag))?;
@@ -124,7 +124,7 @@ impl Settings {
     /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key calls this.
     pub fn check(&self, key: &str) -> Result<()> {
         match self.foreign.iter().find(|(name, _)| *name == key) {
-            Some((_, error)) => Err(Error::new(error.to_string())),
+            Some((_, error)) => Err(error.clone().without_hint()),
             None => Ok(()),
         }
     }

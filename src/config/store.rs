@@ -1,9 +1,10 @@
 //! The location of the store, and the credentials for it.
 
 use super::environment::{EnvironmentPaths, default_store};
+use super::error::ConfigError;
 use super::settings::Settings;
 use super::value::Secret;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,15 +57,16 @@ impl ServerOptions {
 }
 
 impl Settings {
-    /// The location of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
+    /// The location of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`. Fails if
+    /// none is set and no home directory is known.
     pub fn store(&self) -> Result<StoreLocation> {
         let address = match self.text("store") {
             Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
             Some(store) if has_scheme(&store) => store,
             Some(path) => format!("sqlite:{path}"),
-            None => default_store()?.ok_or_else(|| {
-                Error::new("cannot locate the store: HOME is not set")
-                    .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
+            None => default_store()?.ok_or(ConfigError::NoHome {
+                what: "the store",
+                help: "set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH",
             })?,
         };
         Ok(StoreLocation { address, server: ServerOptions::from_settings(self) })
@@ -72,8 +74,9 @@ impl Settings {
 }
 
 impl Settings {
-    /// The directory of files that are uploaded, until they are stored: each store has its own. It is beside the store,
-    /// if that is a file, else one of the server's in the XDG data directory.
+    /// The directory of files that are uploaded, until they are stored: each store has its own. It is beside
+    /// the store, if that is a file, else one of the server's in the XDG data directory. Fails if no home
+    /// directory is known.
     pub fn spool_directory(&self) -> Result<PathBuf> {
         let store = self.store()?;
         if let Some(path) = store.path() {
@@ -84,8 +87,8 @@ impl Settings {
             return Ok(name.into());
         }
         let data = EnvironmentPaths::find().data;
-        let data = data.ok_or_else(|| Error::new("cannot locate the uploads: HOME is not set"));
-        let data = data.map_err(|error| error.hint("set HOME or XDG_DATA_HOME"))?;
+        let help = "set HOME or XDG_DATA_HOME";
+        let data = data.ok_or(ConfigError::NoHome { what: "the uploads", help })?;
         Ok(data.join(SERVER_SPOOLS).join(store.server_file_name()))
     }
 }

@@ -1,5 +1,6 @@
 //! Every setting as one row, and the keys that name them.
 
+use super::error::ConfigError;
 use super::value::ValueType::{
     self, Age, Boolean, Choice, Duration, Integer, List, OptionalDuration, Percent, Real, Secret, Store,
     Text, Url, Variable,
@@ -200,7 +201,7 @@ pub struct Key {
 impl Key {
     /// Reads a key as TOML writes it. Errors hint at the nearest key.
     pub fn parse(text: &str) -> Result<Key> {
-        let unknown = || Error::new(format!("unknown key: {text}")).hint(unknown_key_hint(text));
+        let unknown = || unknown_key(text.to_owned());
         let parts = toml_edit::Key::parse(text).map_err(|_| unknown())?;
         let path = parts.iter().map(|part| part.get().to_owned()).collect();
         Key::from_path(path).ok_or_else(unknown)
@@ -267,8 +268,14 @@ pub(super) fn quoted_key(name: &str) -> String {
     toml_edit::Key::new(name).display_repr().into_owned()
 }
 
+/// The failure of a key that has no row.
+pub(super) fn unknown_key(key: String) -> Error {
+    let hint = unknown_key_hint(&key);
+    Error::from(ConfigError::UnknownKey { key }).hint(hint)
+}
+
 /// The hint for a key that does not exist.
-pub(super) fn unknown_key_hint(text: &str) -> String {
+fn unknown_key_hint(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     if let [section, name @ .., member] = &parts[..]
         && let Some(key) = Key::from_path(vec![(*section).into(), name.join("."), (*member).into()])

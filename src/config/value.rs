@@ -1,5 +1,6 @@
 //! The types and values of settings, and how they are written.
 
+use super::error::ConfigError;
 use crate::error::{Error, Result};
 use crate::record::quote;
 use std::fmt;
@@ -123,12 +124,12 @@ const YEAR_SECONDS: f64 = (DAYS_OF_YEAR * DAY_SECONDS) as f64;
 const MAX_YEARS: u64 = 100;
 
 impl ValueType {
-    /// Reads a value from the environment, a flag or `rsv-config set`.
+    /// Reads a value from the environment, a flag or `rsv-config set`. Fails if the text is of another type.
     pub(super) fn read(self, text: &str) -> Result<Value> {
         self.parse(text).ok_or_else(|| self.expected(&quote(text)))
     }
 
-    /// Reads a value from the file.
+    /// Reads a value from the file. Fails if the item has another type or is out of range.
     pub(super) fn read_item(self, item: &Item) -> Result<Value> {
         let Some(value) = item.as_value() else {
             return Err(self.expected("a table"));
@@ -187,44 +188,43 @@ impl ValueType {
 
     /// `expected true or false, found "maybe"`; a value that may be a misplaced secret is not shown.
     fn expected(self, found: &str) -> Error {
-        let text = match self {
-            ValueType::Text => "expected one line of text".to_owned(),
-            ValueType::Secret => return Error::new("expected one line of text"),
-            ValueType::Store => {
-                let error = "expected the path of a file, sqlite:PATH, or the address of a server, found";
-                let error = Error::new(format!("{error} {}", cut(found)));
-                let hint = "no store is in memory, where it would end with the tool; one that is thrown away: \
-                    --store \"$(mktemp -d)/store.db\"";
-                // SQLite takes an empty path for one too.
-                let is_in_memory =
-                    found.contains("memory") || ["", "sqlite:"].contains(&found.trim_matches('"'));
-                return if is_in_memory { error.hint(hint) } else { error };
+        let address = |schemes: &[&str]| format!("an address that begins with {}", schemes.join(" or "));
+        let expected = match self {
+            ValueType::Text => "one line of text".to_owned(),
+            ValueType::Secret => {
+                return ConfigError::Expected { expected: "one line of text".to_owned() }.into();
             }
+            // SQLite takes an empty path for memory too.
+            ValueType::Store
+                if found.contains("memory") || ["", "sqlite:"].contains(&found.trim_matches('"')) =>
+            {
+                return ConfigError::InMemory { found: cut(found) }.into();
+            }
+            ValueType::Store => "the path of a file, sqlite:PATH, or the address of a server".to_owned(),
             ValueType::Variable => {
-                return Error::new("expected the name of an environment variable");
+                return ConfigError::Expected { expected: "the name of an environment variable".to_owned() }
+                    .into();
             }
             // An address may hold a password: neo4j://user:password@host.
             ValueType::Url(schemes) if found.contains('@') => {
-                return Error::new(format!("expected an address that begins with {}", schemes.join(" or ")));
+                return ConfigError::Expected { expected: address(schemes) }.into();
             }
-            ValueType::Url(schemes) => {
-                format!("expected an address that begins with {}", schemes.join(" or "))
-            }
-            ValueType::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
-            ValueType::Real(above, most) => format!("expected a number above {above} and at most {most}"),
-            ValueType::Choice(words) => format!("expected {}", words.join(" or ")),
+            ValueType::Url(schemes) => address(schemes),
+            ValueType::Integer(min, max) => format!("a whole number from {min} to {max}"),
+            ValueType::Real(above, most) => format!("a number above {above} and at most {most}"),
+            ValueType::Choice(words) => words.join(" or "),
             ValueType::List(words) => {
-                format!("expected some of {}, separated by commas, or {NOTHING}", words.join(", "))
+                format!("some of {}, separated by commas, or {NOTHING}", words.join(", "))
             }
-            ValueType::Boolean => "expected true or false".to_owned(),
-            ValueType::Duration => "expected a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
+            ValueType::Boolean => "true or false".to_owned(),
+            ValueType::Duration => "a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
             ValueType::OptionalDuration => {
-                format!("expected a duration such as 500ms, 30s, 2m, 12h or 30d, or {OFF}")
+                format!("a duration such as 500ms, 30s, 2m, 12h or 30d, or {OFF}")
             }
-            ValueType::Age => format!("expected an age such as 90d or 2y, at most {MAX_YEARS}y, or {OFF}"),
-            ValueType::Percent(most) => format!("expected a share from 0% to {most}%, such as 5%"),
+            ValueType::Age => format!("an age such as 90d or 2y, at most {MAX_YEARS}y, or {OFF}"),
+            ValueType::Percent(most) => format!("a share from 0% to {most}%, such as 5%"),
         };
-        Error::new(format!("{text}, found {}", cut(found)))
+        ConfigError::Found { expected, found: cut(found) }.into()
     }
 }
 
@@ -268,7 +268,7 @@ fn boolean(word: &str) -> Option<bool> {
     }
 }
 
-/// Reads a duration of a flag.
+/// Reads a duration of a flag. Fails if the text is none.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     duration(text.trim()).ok_or_else(|| ValueType::Duration.expected(&quote(text)))
 }

@@ -3,8 +3,10 @@
 use super::line::{NewMemory, line};
 use super::session::{Session, unique_tags};
 use crate::error::{Error, Result};
-use crate::record::{FAILURE, LINE_ENDS, Object, SUCCESS, quote};
-use crate::structured::{Model, Request, Schema, parse_json};
+use crate::record::{FAILURE, Object, SUCCESS, quote};
+use crate::structured::{
+    AnswerError, Model, Request, Schema, check_line, check_tags, check_text, invalid, parse_json,
+};
 use serde::Deserialize;
 
 /// The greatest number of memories of a session.
@@ -106,7 +108,7 @@ fn memories(session: &Session, answer: &str, now: i64) -> Result<Vec<Object>> {
     let answer: Answer = parse_json(answer)?;
     let count = answer.memories.len();
     if count > MAX_MEMORIES {
-        return Err(Error::new(format!("the answer has {count} memories, more than {MAX_MEMORIES}")));
+        return Err(AnswerError::TooMany { count, most: MAX_MEMORIES }.into());
     }
     let invalid = |error: Error| error.at("the answer is invalid");
     answer.memories.into_iter().map(|memory| checked(session, memory, now).map_err(invalid)).collect()
@@ -118,24 +120,13 @@ fn checked(session: &Session, memory: AnsweredMemory, now: i64) -> Result<Object
     let (title, content) = (title.trim(), content.trim());
     for (member, text, limit) in [("title", title, MAX_TITLE_CHARS), ("content", content, MAX_CONTENT_CHARS)]
     {
-        if text.is_empty() {
-            return Err(Error::new(format!("{member}: is empty")));
-        }
-        if text.chars().nth(limit).is_some() {
-            return Err(Error::new(format!("{member}: has more than {limit} characters")));
-        }
+        check_text(member, text, limit)?;
     }
-    if title.contains(LINE_ENDS) {
-        return Err(Error::new("title: has more than one line"));
-    }
+    check_line("title", title)?;
     if ![SUCCESS, FAILURE].contains(&outcome.as_str()) {
-        return Err(Error::new("outcome: must be 'success' or 'failure'"));
+        return Err(invalid("outcome", "must be 'success' or 'failure'"));
     }
-    if tags.len() > MAX_TAGS || tags.iter().any(|tag| tag.chars().nth(MAX_TAG_CHARS).is_some()) {
-        return Err(Error::new(format!(
-            "tags: are more than {MAX_TAGS}, or longer than {MAX_TAG_CHARS} characters"
-        )));
-    }
+    check_tags(&tags, MAX_TAGS, MAX_TAG_CHARS)?;
     let tags = unique_tags([session.tags.clone(), tags].concat());
     let (title, content) = (title.to_owned(), content.to_owned());
     Ok(line(session, &NewMemory { title, content, outcome: &outcome, tags }, now))

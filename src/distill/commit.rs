@@ -39,7 +39,7 @@ pub(super) struct Candidate {
     pub(super) timestamp: i64,
 }
 
-/// The commit line.
+/// The commit line. Fails if the session's scope makes no address.
 pub(super) fn line(session: &UncommittedSession, words: CommitWords) -> Result<Object> {
     let uri = session.address()?;
     let archive_id = Address::resolve(&uri, &session.scope.partition)?.document_id(&session.scope.partition);

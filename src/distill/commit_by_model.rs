@@ -4,9 +4,9 @@ use super::commit::{Candidate, CommitWords, MAX_ABSTRACT_CHARS, MAX_OVERVIEW_CHA
 use super::conversation::cut;
 use super::patterns::CATEGORIES;
 use super::uncommitted::{SessionMessage, UncommittedSession};
-use crate::error::{Error, Result};
-use crate::record::{LINE_ENDS, Object};
-use crate::structured::{Model, Request, Schema, parse_json};
+use crate::error::Result;
+use crate::record::Object;
+use crate::structured::{Model, Request, Schema, check_line, check_text, invalid, parse_json};
 use serde::Deserialize;
 
 /// The greatest number of memories.
@@ -112,13 +112,13 @@ fn data(message: &SessionMessage) -> Object {
 fn checked(session: &UncommittedSession, answer: CommitAnswer, model: &str) -> Result<CommitWords> {
     let CommitAnswer { abstract_, overview, memories } = answer;
     if memories.len() > MAX_MEMORIES {
-        return Err(Error::new(format!("memories: are {}, more than {MAX_MEMORIES}", memories.len())));
+        return Err(invalid("memories", format!("are {}, more than {MAX_MEMORIES}", memories.len())));
     }
     let found_in: Vec<String> = given(session).iter().map(|message| message.id.clone()).collect();
     let candidate = |memory: ExtractedMemory| {
         let category = CATEGORIES.into_iter().find(|category| *category == memory.category);
         Ok(Candidate {
-            category: category.ok_or_else(|| Error::new("category: is none of the six"))?.to_owned(),
+            category: category.ok_or_else(|| invalid("category", "is none of the six"))?.to_owned(),
             title: one_line("title", &memory.title, MAX_TITLE_CHARS)?,
             content: text("content", &memory.content, MAX_CONTENT_CHARS)?,
             found_in: Vec::new(),
@@ -134,23 +134,13 @@ fn checked(session: &UncommittedSession, answer: CommitAnswer, model: &str) -> R
     })
 }
 
-fn one_line(member: &str, value: &str, chars: usize) -> Result<String> {
+fn one_line(member: &'static str, value: &str, chars: usize) -> Result<String> {
     let line = text(member, value, chars)?;
-    if line.contains(LINE_ENDS) {
-        Err(Error::new(format!("{member}: has more than one line")))
-    } else {
-        Ok(line)
-    }
+    check_line(member, &line).map(|()| line)
 }
 
 /// A text without white space around it, which may be neither empty nor too long.
-fn text(member: &str, text: &str, chars: usize) -> Result<String> {
+fn text(member: &'static str, text: &str, chars: usize) -> Result<String> {
     let text = text.trim();
-    if text.is_empty() {
-        return Err(Error::new(format!("{member}: is empty")));
-    }
-    if text.chars().nth(chars).is_some() {
-        return Err(Error::new(format!("{member}: has more than {chars} characters")));
-    }
-    Ok(text.to_owned())
+    check_text(member, text, chars).map(|()| text.to_owned())
 }

@@ -25,7 +25,7 @@ const MAX_STATEMENT_CHARS: usize = 500;
 /// The beginning of a line that begins or ends a block of code.
 const CODE_FENCE: &str = "```";
 
-/// The commit line of some messages.
+/// The commit line of some messages. Fails if the session's scope makes no address.
 pub fn commit_by_rule(session: &UncommittedSession, patterns: &Patterns) -> Result<Object> {
     line(session, words(session, patterns))
 }

@@ -1,9 +1,10 @@
 //! The abstract and the overview of a document by a model, which gets its words, or the abstracts of its
 //! children, as data.
 
-use crate::error::{Error, Result};
-use crate::record::{BY_RULE, DOCUMENT, LINE_ENDS, Line, Object, URI};
-use crate::structured::{Model, Request, Schema, parse_json};
+use super::error::DistillError;
+use crate::error::{Context, Result};
+use crate::record::{BY_RULE, DOCUMENT, Line, Object, URI};
+use crate::structured::{AnswerError, Model, Request, Schema, check_line, check_text, invalid, parse_json};
 use serde::Deserialize;
 use whatlang::Info;
 
@@ -76,7 +77,7 @@ impl StaleDocument {
         let children = match line.get(CHILD_ABSTRACTS) {
             None => Vec::new(),
             Some(json) => serde_json::from_str(json)
-                .map_err(|error| Error::new("expected a list of names and abstracts").because(error))
+                .context("expected a list of names and abstracts")
                 .map_err(|error| error.at(CHILD_ABSTRACTS))?,
         };
         let (uri, title) = (text(URI), text("title"));
@@ -127,7 +128,7 @@ impl StaleDocument {
     /// with the reason.
     pub fn described(&self, model: &Model) -> Result<DescribedDocument> {
         if !self.has_words() {
-            return Err(Error::new("it has no words to describe"));
+            return Err(DistillError::NoWords.into());
         }
         self.described_by(&model.ask(&self.request())?, model.name())
     }
@@ -151,19 +152,12 @@ impl StaleDocument {
         for (member, text, limit) in
             [("abstract", abstract_, MAX_ABSTRACT_CHARS), ("overview", overview, MAX_OVERVIEW_CHARS)]
         {
-            if text.is_empty() {
-                return Err(Error::new(format!("{member}: is empty")));
-            }
-            if text.chars().nth(limit).is_some() {
-                return Err(Error::new(format!("{member}: has more than {limit} characters")));
-            }
+            check_text(member, text, limit)?;
             if text.lines().any(|line| line.trim_start().starts_with("```")) {
-                return Err(Error::new(format!("{member}: has a code fence")));
+                return Err(invalid(member, "has a code fence"));
             }
         }
-        if abstract_.contains(LINE_ENDS) {
-            return Err(Error::new("abstract: has more than one line"));
-        }
+        check_line("abstract", abstract_)?;
         let content = beginning(&self.content, MAX_CONTENT_CHARS);
         let children = self.children.iter().take(MAX_CHILDREN).map(|child| child.abstract_.as_str());
         let source: Vec<&str> = [self.title.as_str(), &content].into_iter().chain(children).collect();
@@ -195,8 +189,8 @@ fn same_language(source: &str, text: &str) -> Result<()> {
     let language = |text: &str| whatlang::detect(text).filter(Info::is_reliable);
     match (language(source), language(text)) {
         (Some(source), Some(text)) if source.lang() != text.lang() => {
-            let (source, text) = (source.lang().eng_name(), text.lang().eng_name());
-            Err(Error::new(format!("it is in {text}, and the document is in {source}")))
+            let [found, expected] = [text, source].map(|info| info.lang().eng_name().to_owned());
+            Err(AnswerError::Language { found, expected }.into())
         }
         _ => Ok(()),
     }

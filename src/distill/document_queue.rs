@@ -39,6 +39,7 @@ impl DocumentQueue {
     }
 
     /// Asks about a document once there is room and its descendants are done; `sink` gets finished ones.
+    /// Fails if no thread can be started, or `sink` does; one without an answer is for `sink`.
     pub fn push(
         &mut self,
         mut document: StaleDocument,
@@ -57,7 +58,7 @@ impl DocumentQueue {
         Ok(())
     }
 
-    /// Waits for all documents.
+    /// Waits for all documents. Fails if `sink` does.
     pub fn finish(&mut self, sink: &mut dyn FnMut(DistilledDocument) -> Result<()>) -> Result<()> {
         while !self.asked.is_empty() {
             self.advance(sink)?;

@@ -1,6 +1,7 @@
 //! The patterns by which a sentence of a user's is known as a statement to remember.
 
-use crate::error::{Error, Result};
+use super::error::DistillError;
+use crate::error::{Context, Result};
 use crate::record::unexpected;
 use std::path::Path;
 
@@ -32,7 +33,7 @@ impl Patterns {
     /// Reads the patterns of a file, if one is given, which go before those that come with rsv. Errors name the file.
     pub fn load(file: Option<&Path>) -> Result<Patterns> {
         let Some(file) = file else { return Patterns::parse("") };
-        let read = std::fs::read_to_string(file).map_err(|e| Error::new("cannot be read").because(e));
+        let read = std::fs::read_to_string(file).context("cannot be read");
         let name = file.display();
         read.and_then(|text| Patterns::parse(&text)).map_err(|error| error.at(format_args!("{name}")))
     }
@@ -64,16 +65,14 @@ impl Patterns {
 
 impl Pattern {
     fn parse(line: &str) -> Result<Pattern> {
-        let (name, words) = line.split_once(':').ok_or_else(|| {
-            Error::new("expected a category, a colon and a pattern, as in 'entity: my ... is ...'")
-        })?;
+        let (name, words) = line.split_once(':').ok_or(DistillError::PatternShape)?;
         let category = CATEGORIES.into_iter().find(|category| *category == name.trim());
         if category.is_none() && name.trim() != REMEMBER {
             return Err(unexpected("category", &format!("{}, {REMEMBER}", CATEGORIES.join(", ")), name));
         }
         let pieces: Vec<String> = words.split(GAP).map(|piece| fold(piece).trim().to_owned()).collect();
         if pieces.len() < 2 || pieces.iter().all(String::is_empty) {
-            return Err(Error::new(format!("the pattern has no words, or no {GAP}")));
+            return Err(DistillError::Pattern { gap: GAP }.into());
         }
         Ok(Pattern { category, pieces })
     }

@@ -1,7 +1,8 @@
 //! A session: its task, its approach and its outcome.
 
+use super::error::DistillError;
 use crate::error::{Error, Result};
-use crate::record::{Object, texts, time_member, unexpected};
+use crate::record::{Object, RecordError, missing, texts, time_member, unexpected};
 use std::time::Duration;
 
 /// How a session ended.
@@ -66,22 +67,21 @@ impl Session {
     /// Reads a summary line. Errors begin with the member at fault.
     pub fn parse(line: &Object) -> Result<Session> {
         let text = |member: &str| Ok::<_, Error>(line.text(member)?.unwrap_or_default().trim().to_owned());
-        let name = |member: &str, what: &str| match line.text(member)? {
-            Some(name) if name.is_empty() => Err(Error::new(format!("{member}: {what} cannot be empty"))),
+        let name = |member, fault| match line.text(member)? {
+            Some(name) if name.is_empty() => Err(Error::from(RecordError::Invalid { member, fault })),
             name => Ok(name),
         };
-        let partition = match name("partition", "project ID")? {
-            None => name("project_id", "project ID")?,
+        let partition = match name("partition", "project ID cannot be empty")? {
+            None => name("project_id", "project ID cannot be empty")?,
             partition => partition,
         };
         let outcome = line.text("outcome")?.unwrap_or_default();
         let Some(outcome) = SessionOutcome::named(&outcome) else {
-            let error = Error::new(format!("outcome: unknown session outcome: {outcome:?}"));
-            return Err(error.hint("it is success, failure or partial"));
+            return Err(DistillError::Outcome { found: outcome }.into());
         };
         let task = text("task")?;
         if task.is_empty() {
-            return Err(Error::new("task: is missing"));
+            return Err(missing("task"));
         }
         let duration = match line.integer("duration_ms")? {
             None => None,
@@ -91,8 +91,8 @@ impl Session {
         };
         Ok(Session {
             partition,
-            instance: name("instance", "the name")?,
-            session_id: name("session_id", "session ID")?,
+            instance: name("instance", "the name cannot be empty")?,
+            session_id: name("session_id", "session ID cannot be empty")?,
             outcome,
             task,
             approach: text("approach")?,

@@ -4,8 +4,8 @@ use super::session::Session;
 use crate::error::Result;
 use crate::record::{DraftDefaults, EXTRACTED_FROM, Link, MEMORY, Object, Record, VectorFormat};
 
-/// The line of a memory, and after it a link to each message of its session that has an id. The memory gets the id that
-/// it would have in a store, by which the links name it.
+/// The line of a memory, and after it a link to each message of its session that has an id. The memory gets
+/// the id that it would have in a store, by which the links name it. Fails if the memory is invalid.
 pub fn with_links(session: &Session, mut memory: Object) -> Result<Vec<Object>> {
     if session.messages.is_empty() {
         return Ok(vec![memory]);

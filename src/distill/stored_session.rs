@@ -1,14 +1,16 @@
 //! A session of which the store has the messages.
 
 use super::conversation::Conversation;
-use crate::error::{Error, Result};
+use super::error::DistillError;
+use crate::error::Result;
 use crate::record::{Line, Object, Scopes, SessionSummary};
 use crate::store::{self, Select, Store, Walk};
 
 /// The name of the session with the last message, whatever that is called.
 pub const LATEST: &str = "latest";
 
-/// The session of some scopes that has a name, with the conversation of its messages.
+/// The session of some scopes that has a name, with the conversation of its messages. Fails if there is none,
+/// or the store cannot be read.
 pub fn stored_session(
     store: &mut dyn Store,
     scopes: &Scopes,
@@ -18,8 +20,7 @@ pub fn stored_session(
     let session = store::sessions(store, scopes)?.into_iter().rfind(named);
     let Some(session) = session else {
         let missing = if name == LATEST { "there is no session" } else { "there is no session of this name" };
-        return Err(Error::new(format!("--session {name}: {missing} here"))
-            .hint("name the partition with -p; 'rsv-view --sessions' lists all sessions"));
+        return Err(DistillError::NoSession { name: name.to_owned(), missing }.into());
     };
     let mut conversation = Conversation::new(Some(session.scope.partition.clone()));
     let which = Select::messages(Scopes::One(session.scope.clone()));

@@ -1,9 +1,12 @@
 //! The uncommitted messages of a session, of which a commit is made.
 
 use super::conversation::cut;
+use super::error::DistillError;
 use crate::chat::fence;
-use crate::error::{Error, Result};
-use crate::record::{Draft, DraftDefaults, Role, Scope, archive_address, session_of_archive, unexpected};
+use crate::error::Result;
+use crate::record::{
+    Draft, DraftDefaults, Role, Scope, archive_address, missing, session_of_archive, unexpected,
+};
 
 /// The greatest length of a turn in an overview, in characters.
 pub(super) const MAX_TURN_CHARS: usize = 300;
@@ -72,13 +75,9 @@ impl UncommittedSession {
     pub fn add(&mut self, message: Draft) -> Result<()> {
         let scope = message.scope(None, None)?;
         if scope != self.scope {
-            return Err(Error::new(format!(
-                "this message is of {scope}, and those before of {}",
-                self.scope
-            ))
-            .hint("commit one session at a time: rsv-view --uncommitted -p PARTITION -i INSTANCE"));
+            return Err(DistillError::OtherSession { scope, before: self.scope.clone() }.into());
         }
-        let id = message.id.ok_or_else(|| Error::new("id: is missing"))?;
+        let id = message.id.ok_or_else(|| missing("id"))?;
         let text = fence::remove(&message.text);
         self.messages.push(SessionMessage {
             id,
@@ -89,7 +88,7 @@ impl UncommittedSession {
         Ok(())
     }
 
-    /// The address of the archive.
+    /// The address of the archive. Fails if the scope's names make no address.
     pub(super) fn address(&self) -> Result<String> {
         let last = self.messages.last().map_or("", |message| message.id.as_str());
         Ok(archive_address(&self.scope, last)?.to_string())

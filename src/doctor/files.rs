@@ -8,6 +8,7 @@ use crate::cli::{Common, Diagnostics, quoted};
 use crate::config::{self, ReservoirFile, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
+use crate::http::RequestError;
 use crate::record::Scopes;
 use crate::store::{self, Derived, ERASE_PENDING, Leftovers, OpenMode, Store};
 use crate::text::{counted, counted_verb};
@@ -30,10 +31,8 @@ const MIN_UNUSED_SHARE: u64 = 4;
 
 /// Whether every key is known, and every value can be: a finding for each that is not.
 pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
-    let trouble = |error: &Error| match error.remedy() {
-        Some(_) => Finding::trouble("settings", error),
-        None => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
-    };
+    let trouble =
+        |error: &Error| Finding::trouble("settings", &error.clone().or_hint("see 'rsv-config list'"));
     let found: Vec<Finding> = settings.foreign_errors().chain(settings.unknown()).map(trouble).collect();
     if found.is_empty() { vec![Finding::ok("settings", "every key is known")] } else { found }
 }
@@ -244,7 +243,7 @@ fn check_words(store: &mut dyn Store) -> Option<Finding> {
 /// The command that returns unused space.
 const COMPACT_HINT: &str = "rsv-config doctor --compact";
 
-/// Returns the unused space of the store to the disk.
+/// Returns the unused space of the store to the disk. Fails if the store cannot be opened or erased.
 pub(super) fn compact(settings: &Settings) -> Result<Finding> {
     let place = settings.store()?;
     let Some(path) = place.path() else {
@@ -320,7 +319,7 @@ fn model(settings: &Settings, diagnostics: &Diagnostics) -> Finding {
     match made {
         Err(error) if !named && !is_installed(settings) => Finding::advice("model", &error),
         // The limit is the doctor's own, and no setting.
-        Err(error) if error.timeout().is_some() => Finding::trouble(
+        Err(error) if error.find().is_some_and(RequestError::is_timeout) => Finding::trouble(
             "model",
             &error.hint("check that the server runs; its address: rsv-config get embed.via"),
         ),

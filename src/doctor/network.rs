@@ -41,7 +41,8 @@ pub(super) async fn proxy(settings: &Settings) -> Finding {
     Finding::from_result("proxy", check_proxy(settings).await)
 }
 
-/// The state of the proxy at its port, in words.
+/// The state of the proxy at its port, in words. Fails if the port cannot be bound, or another program, a
+/// proxy of another version, or one in trouble has it.
 pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());

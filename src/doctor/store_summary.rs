@@ -25,6 +25,7 @@ pub(super) struct StoreSummary {
 }
 
 impl StoreSummary {
+    /// Reads the store of the settings. Fails if it cannot be opened or read.
     pub(super) fn read(settings: &Settings) -> Result<StoreSummary> {
         let mut store = store::open(&with_check_timeout(settings.store()?), OpenMode::Existing)?;
         let has_imports =
@@ -56,7 +57,7 @@ pub(super) fn embedding(settings: &Settings) -> Option<String> {
     }
 }
 
-/// The model of this machine that is used.
+/// The model of this machine that is used; none if they cannot be listed.
 fn installed(settings: &Settings) -> Option<String> {
     embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id)
 }

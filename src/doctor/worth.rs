@@ -29,7 +29,7 @@ pub struct Worth {
 }
 
 impl ArmTable {
-    /// Reads the accounts of some scopes.
+    /// Reads the accounts of some scopes. Fails if the store cannot be read.
     pub(super) fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<ArmTable> {
         let arms = Arms::read(store, scopes)?;
         Ok(ArmTable { rows: if arms.is_empty() { Vec::new() } else { arms.rows() } })
@@ -100,8 +100,8 @@ fn text(estimate: &Estimate, is_share: bool) -> String {
 }
 
 impl Worth {
-    /// Compares the turns of some scopes, and asks the store questions of theirs; writes nothing. `clock` is the time of
-    /// asking.
+    /// Compares the turns of some scopes, and asks the store questions of theirs; writes nothing. `clock` is
+    /// the time of asking. Fails if the store cannot be read.
     pub fn measure(
         store: &mut dyn Store,
         settings: &Settings,

@@ -46,7 +46,7 @@ pub(super) struct TextChunk {
     pub(super) tokens: usize,
 }
 
-/// Splits a text into as few chunks as possible, at least one.
+/// Splits a text into as few chunks as possible, at least one. Fails if the tokenizer does.
 pub(super) fn split(
     tokenizer: &dyn Tokens,
     prefix: &str,

@@ -1,12 +1,13 @@
 //! Embeds texts of which some may fail.
 
 use super::embedder::Embedder;
+use super::error::EmbedError;
 use super::input_type::InputType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 impl Embedder {
-    /// As `embed`, but if the texts cannot be embedded together, each is tried alone, so that one which a server
-    /// refuses does not affect the others. Errors if the cause is not in the texts.
+    /// As `embed`, each of length 1, but if the texts cannot be embedded together, each is tried alone, so
+    /// that one which a server refuses does not affect the others. Errors if the cause is not in the texts.
     pub fn embed_each(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Result<Vec<f32>>>> {
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -21,6 +22,9 @@ impl Embedder {
 
     /// Embeds one text: a vector of length 1. Errors as `embed`.
     pub fn embed_one(&mut self, text: &str, input_type: InputType) -> Result<Vec<f32>> {
-        self.embed(&[text], input_type)?.pop().ok_or_else(|| Error::new("the model returned no vector"))
+        Ok(self
+            .embed(&[text], input_type)?
+            .pop()
+            .ok_or(EmbedError::Model { fault: "the model returned no vector" })?)
     }
 }

@@ -1,6 +1,7 @@
 //! Vectors by one model: from a server, or from the encoder of a model on this machine.
 
 use super::encoder::Encoder;
+use super::error::EmbedError;
 use super::input_type::InputType;
 use super::model::Model;
 use super::model_dir::InstalledModel;
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
+    /// Held while a model is loaded, not while it embeds: so it comes before the locks of the environment and
+    /// the workers, and no other is taken with it.
     source: Arc<Mutex<Source>>,
     /// The time at which a server is no longer awaited; it is asked only once then.
     deadline: Option<Instant>,
@@ -47,7 +50,7 @@ impl Embedder {
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
-    /// their own spelling.
+    /// their own spelling. Fails if no model is installed or served under this name.
     pub fn named(
         settings: &Settings,
         model: Option<&str>,
@@ -129,7 +132,7 @@ impl Embedder {
         Embedder { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// The server's vectors; `None` if the installed model is to be used.
+    /// The server's vectors, each of length 1; `None` if the installed model is to be used.
     fn ask(&self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(mut remote) = self.source().remote.clone() else { return Ok(None) };
         remote.client.deadline = self.deadline;
@@ -199,6 +202,5 @@ impl Source {
 }
 
 fn unnamed() -> Error {
-    Error::new("embed.model is not set, and the server needs the name of a model")
-        .hint("rsv-config set embed.model MODEL")
+    EmbedError::Unnamed.into()
 }

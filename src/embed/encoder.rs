@@ -1,5 +1,6 @@
 //! A model in memory: texts in, vectors out.
 
+use super::error::EmbedError;
 use super::input_type::InputType;
 use super::model::{Engine, Model, Pooling};
 use super::model_dir::{InstalledModel, ModelDir, TOKENIZER_FILE};
@@ -72,6 +73,8 @@ impl Worker {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        // `next` before `model`. A mutex is not fair: with `model` alone, a thread with many batches shuts
+        // out the others.
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         drop(next);
@@ -86,7 +89,8 @@ impl Worker {
 type IndexedVectors = Vec<(usize, Vec<f32>)>;
 
 impl Encoder {
-    /// Loads a model that is installed, in its fast form if it has one.
+    /// Loads a model that is installed, in its fast form if it has one. Fails if the model's files are
+    /// missing or damaged, or ONNX Runtime cannot be loaded.
     pub(super) fn load(settings: &Settings, installed: &InstalledModel, work: Workload) -> Result<Encoder> {
         let model_dir = ModelDir::from_settings(settings)?;
         installed.check()?;
@@ -99,7 +103,7 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model that runs without ONNX Runtime.
+    /// Loads a model that runs without ONNX Runtime. Fails if its file cannot be read.
     pub(super) fn use_multilingual(
         settings: &Settings,
         installed: &InstalledModel,
@@ -116,7 +120,7 @@ impl Encoder {
     }
 
     /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take
-    /// equally long; one after the other if no thread can be started.
+    /// equally long; one after the other if no thread can be started. Fails if one cannot be read.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,
@@ -135,7 +139,8 @@ impl Encoder {
             };
             let thread = thread::Builder::new().spawn_scoped(scope, read);
             let graph = workers(settings, &form.graph, installed.model.pooling, environment, work);
-            let broken = || Err(Error::new("the tokenizer was not read: its thread panicked"));
+            let broken =
+                || Err(EmbedError::Model { fault: "the tokenizer was not read: its thread panicked" }.into());
             let tokenizer = match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| broken()),
                 Err(_) => read(),
@@ -170,7 +175,8 @@ impl Encoder {
         }
     }
 
-    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1.
+    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1. Fails if the model does, or
+    /// makes a vector of another dimension.
     pub(super) fn embed(&self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());
@@ -196,7 +202,7 @@ impl Encoder {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
                 let made = worker.embed(&texts)?;
                 if made.len() != batch.len() {
-                    return Err(Error::new("the model returned too few vectors"));
+                    return Err(EmbedError::Model { fault: "the model returned too few vectors" }.into());
                 }
                 done.extend(batch.iter().copied().zip(made));
             }
@@ -212,7 +218,7 @@ impl Encoder {
                 // A worker that gets no thread leaves its batches to the others.
                 let running: Vec<_> = workers.map_while(|worker| start(worker).ok()).collect();
                 let own = own.map(work);
-                let broken = || Err(Error::new("a thread that embeds panicked"));
+                let broken = || Err(EmbedError::Model { fault: "a thread that embeds panicked" }.into());
                 let others = running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| broken()));
                 own.into_iter().chain(others).collect()
             }),
@@ -249,11 +255,14 @@ impl Encoder {
     fn check_vector(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
         let dim = self.dim.unwrap_or(vector.len());
         if vector.len() != dim {
-            return Err(Error::new(format!("the model returned {} numbers instead of {dim}", vector.len())));
+            return Err(EmbedError::Dimension { found: vector.len(), dim }.into());
         }
         let length: f32 = vector.iter().map(|x| x * x).sum();
         if !length.is_finite() || (length - 1.0).abs() > 1e-3 {
-            return Err(Error::new("the model returned a vector that is not finite or is zero"));
+            return Err(EmbedError::Model {
+                fault: "the model returned a vector that is not finite or is zero",
+            }
+            .into());
         }
         Ok(vector)
     }
@@ -293,7 +302,7 @@ fn workers(
     let model = UserDefinedEmbeddingModel::new(bytes, no_tokenizer()).with_pooling(pooling);
     let load = |_| TextEmbedding::try_new_from_user_defined(model.clone(), options.clone());
     let loaded: fastembed::Result<Vec<TextEmbedding>> = (0..count).map(load).collect();
-    loaded.map(|loaded| (loaded, dynamic)).map_err(|e| Error::new("the model cannot be used").because(e))
+    loaded.map(|loaded| (loaded, dynamic)).context("the model cannot be used")
 }
 
 /// The number of threads that may embed.

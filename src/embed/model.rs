@@ -1,7 +1,8 @@
 //! The properties of an embedding model: its prompts, its window, its files.
 
+use super::error::EmbedError;
 use super::use_multilingual;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,8 +95,8 @@ impl Model {
         }
     }
 
-    /// A model of the user's own, by the files that sentence-transformers adds: the pooling, the longest input, the
-    /// prompts.
+    /// A model of the user's own, by the files that sentence-transformers adds: the pooling, the longest
+    /// input, the prompts. Fails if one of these files is no JSON.
     pub(super) fn from_directory(id: &str, directory: &Path) -> Result<Model> {
         let mut model = Model::unknown(id);
         // By hand: the shapes of these files changed with the releases of sentence-transformers.
@@ -119,14 +120,13 @@ impl Model {
     }
 }
 
-/// A file of JSON of one shape; `None` if there is none.
+/// A file of JSON of one shape; `None` if there is none. Fails if it cannot be read, or has another shape.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let name = path.display();
     match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| {
-            let what = if e.is_data() { "has unexpected JSON" } else { "is not valid JSON" };
-            Error::new(format!("{name}: {what}")).because(e)
-        }),
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|source| EmbedError::Description { path: path.to_owned(), source }.into()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).context(format_args!("cannot read {name}")),
     }

@@ -1,9 +1,10 @@
 //! The installed models: a directory each in the data directory, and their fast forms in the cache
 //! directory.
 
+use super::error::EmbedError;
 use super::model::{self, GRAPH_FILE, Model};
 use super::registry::{self, normalized_name};
-use crate::config::Settings;
+use crate::config::{ConfigError, Settings};
 use crate::error::{Context, Error, Result};
 use crate::record::hexadecimal;
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ impl ModelDir {
     /// Errors if there is no home directory.
     pub(super) fn from_settings(settings: &Settings) -> Result<ModelDir> {
         let places = settings.places();
-        let missing = || Error::new("cannot locate the models: HOME is not set").hint("set HOME");
+        let missing = || ConfigError::NoHome { what: "the models", help: "set HOME" };
         Ok(ModelDir { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
     }
 
@@ -62,7 +63,7 @@ impl ModelDir {
         self.models().join(id)
     }
 
-    /// The model of a name in any spelling, if it is installed.
+    /// The model of a name in any spelling, if it is installed. Fails if its description cannot be read.
     pub(super) fn find(&self, name: &str) -> Result<Option<InstalledModel>> {
         let wanted = normalized_name(name);
         let ids = self.ids()?;
@@ -107,36 +108,38 @@ impl ModelDir {
 }
 
 impl InstalledModel {
-    /// The model of a name, or that of the settings, or the best of those that are installed.
+    /// The model of a name, or that of the settings, or the best of those that are installed. Fails if none
+    /// is installed, or the named one is not.
     pub(super) fn select(settings: &Settings, name: Option<&str>) -> Result<InstalledModel> {
         let model_dir = ModelDir::from_settings(settings)?;
         if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
             return model_dir.find(&name)?.ok_or_else(|| {
-                let model = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
-                let id = registry::canonical(&name).unwrap_or(&name);
-                Error::new(format!("the embedding model {id} is not installed"))
-                    .hint(model.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned()))
+                let id = registry::canonical(&name).unwrap_or(&name).to_owned();
+                match registry::find(&name) {
+                    Some(model) => EmbedError::NotInstalled { id, known: model.id.to_string() }.into(),
+                    None => EmbedError::NotListed { id }.into(),
+                }
             });
         }
         let all = model_dir.all()?;
         let best =
             registry::all().into_iter().find_map(|model| all.iter().find(|there| there.model.id == model.id));
-        best.or(all.first())
-            .cloned()
-            .ok_or_else(|| Error::new("no embedding model is installed").hint("rsv-embed --fetch"))
+        Ok(best.or(all.first()).cloned().ok_or(EmbedError::NoModel)?)
     }
 
-    /// Reads a model's directory; `None` if there is no model.
+    /// Reads a model's directory; `None` if there is no model. Fails if its description is invalid.
     pub(super) fn read(directory: &Path) -> Result<Option<InstalledModel>> {
         let path = directory.join(DESCRIPTION_FILE);
         let Some(described) = model::read::<InstalledModel>(&path)? else { return Ok(None) };
         if described.model.window <= 2 {
-            return Err(Error::new("window: expected more than 2 tokens").at(path.display()));
+            return Err(Error::from(EmbedError::Model { fault: "window: expected more than 2 tokens" })
+                .at(path.display()));
         }
         Ok(Some(InstalledModel { directory: directory.to_owned(), ..described }))
     }
 
-    /// Describes the files of a directory as those of a model; nothing is written.
+    /// Describes the files of a directory as those of a model; nothing is written. Fails if one cannot be
+    /// read.
     pub(super) fn scan(model: Model, directory: &Path) -> Result<InstalledModel> {
         let mut files = BTreeMap::new();
         for entry in
@@ -150,7 +153,7 @@ impl InstalledModel {
         Ok(InstalledModel { model, directory: directory.to_owned(), files })
     }
 
-    /// Writes the description, by which the directory becomes a model's.
+    /// Writes the description, by which the directory becomes a model's. Fails if it cannot be written.
     pub(super) fn describe(&self) -> Result<()> {
         let path = self.directory.join(DESCRIPTION_FILE);
         fs::write(&path, format!("{:#}\n", json!(self)))
@@ -171,7 +174,7 @@ impl InstalledModel {
         };
         match self.files.keys().find(other) {
             None => Ok(()),
-            Some(name) => Err(Error::new(format!("{} is damaged", self.directory.join(name).display()))
+            Some(name) => Err(Error::from(EmbedError::Damaged { path: self.directory.join(name) })
                 .hint(format!("rsv-embed --fetch {}", self.model.id))),
         }
     }
@@ -183,7 +186,7 @@ impl InstalledModel {
 }
 
 impl FileChecksum {
-    /// Measures a file.
+    /// Measures a file. Fails if it cannot be read.
     pub(super) fn compute(path: &Path) -> Result<FileChecksum> {
         let read = || -> std::io::Result<FileChecksum> {
             let mut file = fs::File::open(path)?;
@@ -206,9 +209,7 @@ pub(super) fn check(directory: &Path, files: &BTreeMap<String, FileChecksum>) ->
         let path = directory.join(name);
         let bytes = fs::metadata(&path).context(format_args!("cannot read {}", path.display()))?.len();
         if bytes != entry.bytes {
-            let text =
-                format!("{} is damaged: it has {bytes} bytes instead of {}", path.display(), entry.bytes);
-            return Err(Error::new(text));
+            return Err(EmbedError::Length { path, found: bytes, expected: entry.bytes }.into());
         }
     }
     Ok(())

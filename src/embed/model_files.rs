@@ -36,7 +36,7 @@ impl ModelFiles {
         ModelFiles::read(&directory).map_err(|e| e.hint(format!("rsv-embed --fetch {}", installed.model.id)))
     }
 
-    /// The fast form in a directory of the cache, if there is one.
+    /// The fast form in a directory of the cache, if there is one. Fails if its files are missing or damaged.
     pub(super) fn read(directory: &Path) -> Result<Option<ModelFiles>> {
         let Some(described) = model::read::<PreparedFiles>(&directory.join(DESCRIPTION_FILE))? else {
             return Ok(None);

@@ -1,7 +1,8 @@
 //! ONNX Runtime: where its library is, and how it is loaded once a process.
 
+use super::error::EmbedError;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use ort::environment::Environment;
 use std::fs::File;
 use std::io::Read;
@@ -19,14 +20,13 @@ static LOADED_ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 /// program, in the data directory, `ORT_DYLIB_PATH`, the system's own. The first that exists is used.
 /// Errors name the paths that were tried, and have a hint.
 pub(super) fn environment(settings: &Settings) -> Result<Environment> {
+    // Held while it is made: ONNX Runtime has one environment for a process.
     let mut loaded = LOADED_ENVIRONMENT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(environment) = &*loaded {
         return Ok(environment.clone());
     }
-    let environment = builder(settings)?
-        .with_telemetry(false)
-        .build()
-        .map_err(|e| Error::new("cannot start ONNX Runtime").because(e))?;
+    let environment =
+        builder(settings)?.with_telemetry(false).build().context("cannot start ONNX Runtime")?;
     environment.set_log_level(ort::logging::LogLevel::Fatal);
     *loaded = Some(environment.clone());
     Ok(environment)
@@ -59,8 +59,7 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
         return Ok(found);
     }
     tried.push(format!("{LIBRARY_FILE} of the system"));
-    Err(Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
-        .hint(REMEDY))
+    Err(Error::from(EmbedError::NoLibrary { tried: tried.join(", ") }).hint(REMEDY))
 }
 
 /// The hint for a missing library.
@@ -94,7 +93,8 @@ fn load(path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
         error.at(format_args!("cannot load ONNX Runtime's library {}", path.display())).hint(REMEDY)
     };
     check(path).map_err(failed)?;
-    ort::init_from(path).map_err(|e| failed(Error::new(cause(&e.to_string(), path))))
+    ort::init_from(path)
+        .map_err(|e| failed(EmbedError::Library { fault: cause(&e.to_string(), path) }.into()))
 }
 
 /// The loader's message without the path, which the error names already.
@@ -109,22 +109,22 @@ fn cause(text: &str, path: &Path) -> String {
 /// would end the process. An ELF file ends with its table of sections (System V ABI, chapter 4).
 pub(super) fn check(path: &Path) -> Result<()> {
     let mut head = [0; 64];
-    let plain = |e: std::io::Error| Error::new(e.kind().to_string());
+    let plain = |e: std::io::Error| EmbedError::Library { fault: e.kind().to_string() };
     let mut file = File::open(path).map_err(plain)?;
     let length = file.metadata().map_err(plain)?.len();
     if file.read_exact(&mut head).is_err() {
-        return Err(Error::new("is not a library"));
+        return Err(EmbedError::Library { fault: "is not a library".to_owned() }.into());
     }
     let elf64 = head.starts_with(b"\x7fELF\x02\x01");
     if cfg!(target_os = "linux") && !elf64 {
-        return Err(Error::new("is not a library"));
+        return Err(EmbedError::Library { fault: "is not a library".to_owned() }.into());
     }
     let number = |at: usize, bytes: usize| -> u64 {
         head[at..at + bytes].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
     };
     let end = number(40, 8).saturating_add(number(58, 2) * number(60, 2));
     if elf64 && end > length {
-        return Err(Error::new(format!("is cut short: {length} of {end} bytes")));
+        return Err(EmbedError::Library { fault: format!("is cut short: {length} of {end} bytes") }.into());
     }
     Ok(())
 }

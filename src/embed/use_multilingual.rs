@@ -17,7 +17,8 @@ mod npz;
 mod pieces;
 
 use super::chunking::{TokenStart, Tokens};
-use crate::error::{Context, Error, Result};
+use super::error::EmbedError;
+use crate::error::{Context, Result};
 use layers::{Layers, Token};
 use model_file::{ModelFile, Table};
 use normalizer::Normalizer;
@@ -46,7 +47,7 @@ impl UseMultilingual {
     /// Reads the file of a model, all but its table. Errors if it is not one.
     pub(super) fn read(path: &Path) -> Result<UseMultilingual> {
         let file = ModelFile::open(path)?;
-        let damaged = || Error::new(format!("{} is damaged", path.display()));
+        let damaged = || EmbedError::Damaged { path: path.to_owned() };
         Ok(UseMultilingual {
             normalizer: Normalizer::new(file.units, file.replacements),
             pieces: Pieces::new(file.trie, file.scores).ok_or_else(damaged)?,

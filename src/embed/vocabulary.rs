@@ -1,7 +1,8 @@
 //! Text into tokens, quickly: a tokenizer of words in pieces (BERT's) is read from a list of its words in a
 //! quarter of the time that its JSON takes.
 
-use crate::error::{Error, Result};
+use super::error::EmbedError;
+use crate::error::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
@@ -44,12 +45,12 @@ const PROBE_TEXTS: [&str; 6] = [
     "pneumonoultramicroscopicsilicovolcanoconiosis",
 ];
 
-/// Reads a tokenizer's JSON; it neither cuts nor pads.
+/// Reads a tokenizer's JSON; it neither cuts nor pads. Fails if the file cannot be read.
 pub(super) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
     let read = Tokenizer::from_file(path);
-    let mut tokenizer = read.map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?;
+    let mut tokenizer = read.context(format_args!("cannot read {}", path.display()))?;
     tokenizer.with_padding(None);
-    tokenizer.with_truncation(None).map_err(|e| Error::new("cannot use the tokenizer").because(e))?;
+    tokenizer.with_truncation(None).context("cannot use the tokenizer")?;
     Ok(tokenizer)
 }
 
@@ -66,17 +67,17 @@ pub(super) fn padded(tokenizer: &Tokenizer) -> Option<Tokenizer> {
     Some(padded)
 }
 
-/// Writes the fast form of a tokenizer into a directory, if it has one; whether it does.
+/// Writes the fast form of a tokenizer into a directory, if it has one; whether it does. Fails if a file
+/// cannot be read or written.
 pub(super) fn prepare(json: &Path, directory: &Path) -> Result<bool> {
     let slow = read_tokenizer(json)?;
-    let bytes =
-        fs::read(json).map_err(|e| Error::new(format!("cannot read {}", json.display())).because(e))?;
+    let bytes = fs::read(json).context(format_args!("cannot read {}", json.display()))?;
     let Some((words, rules)) = serde_json::from_slice(&bytes).ok().and_then(|json| simple(&json)) else {
         return Ok(false);
     };
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
-        fs::write(&path, text).map_err(|e| Error::new(format!("cannot write {}", path.display())).because(e))
+        fs::write(&path, text).context(format_args!("cannot write {}", path.display()))
     };
     write(WORDS_FILE, &words)?;
     write(RULES_FILE, &json!(rules).to_string())?;
@@ -124,16 +125,18 @@ fn simple(json: &Value) -> Option<(String, Rules)> {
     Some((words.join("\n") + "\n", rules))
 }
 
-/// Reads the fast form.
+/// Reads the fast form. Fails if its files are missing or damaged.
 pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
-    let damaged = |name: &str| Error::new(format!("{} is damaged", directory.join(name).display()));
+    let damaged = |name: &str| EmbedError::Damaged { path: directory.join(name) };
+    let invalid = |name: &str, source| EmbedError::Invalid { path: directory.join(name), source };
     let rules: Option<Rules> = super::model::read(&directory.join(RULES_FILE))?;
     let rules = rules.ok_or_else(|| damaged(RULES_FILE))?;
     let path = directory.join(WORDS_FILE);
+    // Missing rules have the defaults of WordPiece and BertNormalizer in `tokenizers`.
     let words = WordPiece::from_file(&path.to_string_lossy());
     let words = words.unk_token(rules.unknown.unwrap_or_else(|| "[UNK]".to_owned()));
     let words = words.max_input_chars_per_word(rules.longest.unwrap_or(100)).build();
-    let words = words.map_err(|e| damaged(WORDS_FILE).because(e))?;
+    let words = words.map_err(|e| invalid(WORDS_FILE, e))?;
     let mut tokenizer = Tokenizer::new(words);
     let special = |token: String| -> Result<(String, u32)> {
         let id = tokenizer.token_to_id(&token).ok_or_else(|| damaged(WORDS_FILE))?;
@@ -143,10 +146,10 @@ pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
     let yes = |rule: Option<bool>| rule.unwrap_or(true);
     let normalizer =
         BertNormalizer::new(yes(rules.clean), yes(rules.chinese), rules.accents, yes(rules.lower));
-    tokenizer.with_normalizer(Some(normalizer)).map_err(|e| damaged(RULES_FILE).because(e))?;
+    tokenizer.with_normalizer(Some(normalizer)).map_err(|e| invalid(RULES_FILE, e))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     tokenizer.with_post_processor(Some(around));
     let added: Vec<AddedToken> = rules.added.into_iter().map(|token| AddedToken::from(token, true)).collect();
-    tokenizer.add_special_tokens(added).map_err(|e| damaged(RULES_FILE).because(e))?;
+    tokenizer.add_special_tokens(added).map_err(|e| invalid(RULES_FILE, e))?;
     Ok(tokenizer)
 }

@@ -197,8 +197,9 @@ fn is_name(text: &str, at: usize, length: usize) -> bool {
     !text[..at].ends_with(is_inside) && !text[at + length..].starts_with(is_inside)
 }
 
-/// The actions of some scopes that a question is about, best first, without those whose calls the request holds, and those
-/// that the client keeps from an earlier recall. `found` are the records that were found for it.
+/// The actions of some scopes that a question is about, best first, without those whose calls the request
+/// holds, and those that the client keeps from an earlier recall. `found` are the records that were found for
+/// it. Fails if the store cannot be read.
 pub(super) fn related_actions(
     store: &mut dyn Store,
     (text, request, found): (&str, &Request, &[Candidate]),

@@ -44,8 +44,8 @@ impl Candidate {
         self.score.is_none() && !self.pinned
     }
 
-    /// Quotes only these ranges of its text, with its id, by which the rest is found. What are no ranges of it are
-    /// ignored.
+    /// Quotes only these ranges of its text, with its id, by which the rest is found. Ranges outside the text
+    /// are ignored.
     pub(super) fn quote(&mut self, ranges: Vec<Range<usize>>) {
         if search::quote(&mut self.record, &ranges) {
             self.quoted = Some(ranges);

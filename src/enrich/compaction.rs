@@ -47,7 +47,7 @@ pub(super) struct Carried {
     pub(super) cut: CutPart,
     /// The compaction, if the text goes to the end of its summary.
     pub(super) after_summary: Option<api::Compaction>,
-    /// The last turn of the session, which goes on if the user has not begun another.
+    /// The last turn of the session, which continues if the user has not begun another.
     pub(super) trace_id: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub struct CutContent {
 }
 
 impl CutPart {
-    /// Its content in a store, of a scope.
+    /// Its content in a store, of a scope. Fails if the store cannot be read.
     pub fn content(&self, store: &mut dyn Store, scope: &Scope) -> Result<CutContent> {
         let accounts = accounts_of(store, scope, &self.session, |_| Some(self.since))?;
         let traces = self.traces(&accounts);
@@ -114,8 +114,8 @@ fn outline_of(records: &[StoredRecord], summary: &str, most: usize, counter: &Co
     (outline(&past, most, &|line| counter.text(&format!("> {line}\n"))), actions.len())
 }
 
-/// The part of its session that a request carries over; `None` if it shows no compaction, or nothing of its session is
-/// stored.
+/// The part of its session that a request carries over; `None` if it shows no compaction, or nothing of its
+/// session is stored. Fails if the store cannot be read.
 pub(super) fn carry(
     store: &mut dyn Store,
     request: &api::Request,

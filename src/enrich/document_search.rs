@@ -23,15 +23,16 @@ pub(super) struct DocumentSearch<'a> {
 }
 
 impl DocumentSearch<'_> {
-    /// The best documents at and below the target. Of a target that is one document, all are candidates, however little
-    /// they have to do with the question. `steps` gets those of the search.
+    /// The best documents at and below the target. Of a target that is one document, all are candidates,
+    /// however little they have to do with the question. `steps` gets those of the search. Fails if the store
+    /// cannot be read.
     pub(super) fn at_target(&self, memory: &mut Memory, steps: &mut Vec<Step>) -> Result<Vec<Candidate>> {
         let is_document = self.target_document(&mut *memory.store)?.is_some();
         self.find(memory, &self.options.target, self.options.documents, !is_document, steps)
     }
 
-    /// Of a target that is one document, its first sections with words of their own, in the order of the tree, which
-    /// have no score; none of another target.
+    /// Of a target that is one document, its first sections with words of their own, in the order of the
+    /// tree, which have no score; none of another target. Fails if the store cannot be read.
     pub(super) fn first_sections(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
         let Some(document) = self.target_document(&mut *memory.store)? else { return Ok(Vec::new()) };
         let mut nodes = tree::below(&mut *memory.store, self.partition(), &self.options.target, None)?;
@@ -50,7 +51,8 @@ impl DocumentSearch<'_> {
         tree::node(store, self.partition(), target)
     }
 
-    /// The archives of the session that have to do with the question, then its last one.
+    /// The archives of the session that have to do with the question, then its last one. Fails if the store
+    /// does.
     pub(super) fn archives(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
         let Ok(history) = history(self.turn.scope) else { return Ok(Vec::new()) };
         let archives = tree::below(&mut *memory.store, self.partition(), &history, Some(1))?;
@@ -110,7 +112,7 @@ impl DocumentSearch<'_> {
         Ok(hits.into_iter().map(candidate).collect())
     }
 
-    /// The words of the session that the turn continues; empty if there are none.
+    /// The words of the session that the turn continues; empty if there are none, or they cannot be read.
     fn words_of_session(&self, store: &mut dyn Store) -> String {
         let Some(scope) = self.options.session.then_some(self.turn.scope) else { return String::new() };
         session_context(store, &scope.partition, &scope.instance).unwrap_or_default()

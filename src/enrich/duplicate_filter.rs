@@ -16,7 +16,8 @@ pub(super) struct DuplicateFilter {
     kept_blocks: String,
     /// Knows the same text with and without its secrets.
     redactor: Option<Redactor>,
-    /// The ids of the messages that passed, by role and text.
+    /// The ids of the messages that passed, by role and text. Locked, as the next, since the filters of a
+    /// search are functions that share it; never both at once.
     seen: Mutex<HashMap<(Option<Role>, String), String>>,
     left_out: Mutex<Vec<LeftOut>>,
 }

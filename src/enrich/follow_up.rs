@@ -19,8 +19,8 @@ const READ_BYTES: usize = 2048;
 const OPENING_BYTES: usize = 200;
 /// The user's messages before the last one that may ask the same.
 const MAX_EARLIER: usize = 3;
-/// Two messages ask the same if each has so many words that may name a topic, and such a share of all of them are in
-/// both. Fewer words, as of `go on`, are said again for other reasons.
+/// Two messages ask the same if each has this many words that may name a topic, and this share of all of them
+/// are in both. Fewer words, as of `go on`, are said again for other reasons.
 const MIN_WORDS: usize = 3;
 const MIN_OVERLAP: f64 = 0.6;
 

@@ -55,8 +55,9 @@ struct LoadedMemory {
 }
 
 impl LineEnricher {
-    /// Opens the store; notes report missing parts, and requests continue without them until later attempts succeed.
-    /// `trace_id` is for every request, instead of its own or a new one.
+    /// Opens the store; notes report missing parts, and requests continue without them until later attempts
+    /// succeed. `trace_id` is for every request, instead of its own or a new one. Fails if the settings or
+    /// the flags are invalid.
     pub fn new(
         settings: Settings,
         common: &Common,
@@ -106,7 +107,7 @@ impl LineEnricher {
         Some(&mut *self.memory.as_mut().ok()?.store)
     }
 
-    /// Enriches the request of one line.
+    /// Enriches the request of one line. Fails if the request is invalid, not if the memory fails.
     pub fn enrich(&mut self, line: Object) -> Result<Enriched> {
         let api = self.api.unwrap_or_else(|| Api::of_request(&line));
         let request = Request::parse(api, line)?;

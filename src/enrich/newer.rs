@@ -7,9 +7,9 @@ use crate::search::{self, Newer};
 use crate::store::{Select, Store};
 use std::collections::{HashMap, HashSet};
 
-/// The candidates in their order, before each that is superseded the newest statement within a selection, if it passes.
-/// So a budget that keeps what is superseded keeps the newer one too. `by_rule` says whether the rule looks for more than
-/// corrections.
+/// The candidates in their order, before each that is superseded the newest statement within a selection, if
+/// it passes. So a budget that keeps what is superseded keeps the newer one too. `by_rule` says whether the
+/// rule looks for more than corrections. Fails if the store cannot be read.
 pub(super) fn with_newer(
     candidates: Vec<Candidate>,
     which: &Select,
@@ -44,7 +44,7 @@ pub(super) fn with_newer(
     Ok(ordered)
 }
 
-/// Marks the memories among candidates that were made of what is superseded.
+/// Marks the memories among candidates that were made of what is superseded. Fails if the store does.
 pub(super) fn mark_stale(
     candidates: &mut [Candidate],
     which: &Select,

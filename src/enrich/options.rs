@@ -91,8 +91,9 @@ pub struct Options {
 const CHECK_DIVISOR: u32 = 20;
 
 impl Options {
-    /// The options for a request: its own values come before those of its partition, these before those of its model,
-    /// and these before the general settings.
+    /// The options for a request: its own values come before those of its partition, these before those of
+    /// its model, and these before the general settings. Fails if a member of the request or `enrich.target`
+    /// is invalid.
     pub fn for_request(settings: &Settings, request: &Request, named: &RequestScope) -> Result<Options> {
         let scope = &named.scope;
         let turns = &request.turns;

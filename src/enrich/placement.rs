@@ -90,6 +90,7 @@ impl PlacementCost<'_> {
 }
 
 /// Places recalled messages, given best first, into the request, whose last user's message is at `user`.
+/// Fails if the content of a message is neither text nor parts.
 pub(super) fn place(
     request: &mut Request,
     user: usize,
@@ -130,7 +131,7 @@ fn enclosed(block: Block, recalled: &[&Candidate], options: &Options) -> String 
     if records.is_empty() { String::new() } else { fence::enclose(block.note(&options.wording), &records) }
 }
 
-/// Inserts a text before the words of a message.
+/// Inserts a text before the words of a message. Fails if its content is neither text nor parts.
 pub(super) fn insert_before(to: &mut Object, text: &str) -> Result<()> {
     insert_text(to, text, Side::Before)
 }

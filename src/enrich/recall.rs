@@ -42,7 +42,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Looks up the pinned and the last messages. `message` is the user's last one.
+    /// Looks up the pinned and the last messages. `message` is the user's last one. Fails if the store does.
     pub(super) fn begin(
         store: &mut dyn Store,
         message: &Object,
@@ -95,8 +95,9 @@ impl Question {
         known
     }
 
-    /// Finds what may be recalled for a message of a request, step by step: no step begins after the end of the
-    /// schedule. `publish` gets what is known after each.
+    /// Finds what may be recalled for a message of a request, step by step: no step begins after the end of
+    /// the schedule. `publish` gets what is known after each. A step that fails is left out; fails if nothing
+    /// is found and the store cannot be read.
     pub(super) fn recall(
         &self,
         (request, message): (&api::Request, &Object),
@@ -426,7 +427,7 @@ fn sitting(recent: &[StoredRecord], now: i64, gap: Duration) -> usize {
     recent.iter().take_while(goes_on).count()
 }
 
-/// The candidates of an earlier request of the same turn.
+/// The candidates of an earlier request of the same turn. Fails if the store cannot be read.
 pub(super) fn recall_cached(
     store: &mut dyn Store,
     parts: &[RecalledPart],

@@ -43,7 +43,8 @@ impl RequestIdentity {
         self.key.is_some() || self.turn.is_some()
     }
 
-    /// The newest account of an attempt that another trace than `except` has, at a time in milliseconds since 1970, UTC.
+    /// The newest account of an attempt that another trace than `except` has, at a time in milliseconds since
+    /// 1970, UTC. Fails if the store cannot be read.
     pub fn look_up(
         &self,
         store: &mut dyn Store,

@@ -35,7 +35,7 @@ impl RecallStep {
 }
 
 /// The shares of the time after which the question's vector is no longer awaited, and after which no more records get
-/// vectors. What is left is for the searches.
+/// vectors. The searches get the rest.
 const MEANING_SHARE: f64 = 0.6;
 const VECTORS_SHARE: f64 = 0.8;
 

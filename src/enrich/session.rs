@@ -8,8 +8,9 @@ use crate::recall_rules::RecallRules;
 use crate::record::{Object, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 
-/// Puts the last messages of the session before the user's last message, in place of the turns that the request has
-/// there. A session without messages leaves the request as it is. Messages that are never recalled are left out.
+/// Puts the last messages of the session before the user's last message, in place of the turns that the
+/// request has there. A session without messages leaves the request as it is. Messages that are never
+/// recalled are left out. Fails if the store cannot be read.
 pub(super) fn insert_turns(
     store: &mut dyn Store,
     request: &mut Request,

@@ -37,7 +37,7 @@ pub(super) struct CachedTurn {
     pub(super) carries: bool,
 }
 
-/// Reads the newest account with a digest.
+/// Reads the newest account with a digest. Fails if the store cannot be read.
 pub(super) fn look_up(store: &mut dyn Store, turn: &Turn, digest: &str) -> Result<Option<CachedTurn>> {
     let scope = Scopes::One(turn.scope.clone());
     let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };

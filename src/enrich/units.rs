@@ -36,6 +36,7 @@ impl Units {
             if begins || units.is_kept.is_empty() {
                 units.is_kept.push(false);
             }
+            // A result whose call is not known stays with the messages before it.
             let unit = called.unwrap_or(units.is_kept.len() - 1);
             calls.extend(called_by(message).into_iter().map(|id| (id, unit)));
             units.of.push(Some(unit));

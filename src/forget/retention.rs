@@ -21,8 +21,8 @@ pub fn check_retention(settings: &Settings, scopes: &Scopes) -> Result<()> {
         .hint("set one with 'rsv-config set retention 365d', or of one partition partitions.NAME.retention"))
 }
 
-/// The parts of a selection that are older than their partitions keep them at a time, in milliseconds since 1970: one
-/// for each partition with a retention.
+/// The parts of a selection that are older than their partitions keep them at a time, in milliseconds since
+/// 1970: one for each partition with a retention. Fails if the store cannot be read.
 pub fn expired(store: &mut dyn Store, settings: &Settings, which: &Select, now: i64) -> Result<Vec<Select>> {
     let stored = store.scopes(None)?.into_iter().map(|(scope, _)| scope);
     let selected = stored.filter(|scope| which.scopes.contains(scope));

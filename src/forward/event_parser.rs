@@ -41,6 +41,16 @@ impl EventParser {
     }
 }
 
+/// The names and data of the events of a stream that comes in these pieces: the body of a target in `fuzz`.
+pub fn fuzz_events(pieces: &[&[u8]]) -> Vec<(String, String)> {
+    let (mut parser, mut lines, mut found) = (EventParser::new(1 << 20), BlankLines::new(), Vec::new());
+    for piece in pieces {
+        let _ = parser.feed(piece, &mut found);
+        assert!(lines.last_end(piece).is_none_or(|end| end <= piece.len()));
+    }
+    found.into_iter().map(|event| (event.name.into_owned(), event.data)).collect()
+}
+
 /// Finds where events end in the pieces of a stream: at a blank line.
 pub(super) struct BlankLines {
     /// Whether the line has no bytes yet.

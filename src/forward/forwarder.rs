@@ -37,7 +37,8 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet.
+    /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet. Fails if an
+    /// address or a header in the settings is invalid.
     pub fn new(settings: &Settings, diagnostics: &Diagnostics) -> error::Result<Forwarder> {
         Ok(Forwarder {
             sender: RequestSender::new(settings, diagnostics),
@@ -61,9 +62,10 @@ impl Forwarder {
         Forwarder { api, ..self }
     }
 
-    /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has the
-    /// request's members and provider, status and latency_ms; and its headers. A request for a stream is sent as one
-    /// for a whole answer.
+    /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has
+    /// the request's members and provider, status and latency_ms; and its headers. A request for a stream is
+    /// sent as one for a whole answer. Fails if no provider serves the model, or it cannot be reached,
+    /// refuses, or answers with no valid answer.
     pub async fn whole(
         &self,
         mut request: Object,
@@ -85,7 +87,8 @@ impl Forwarder {
         Ok((pending.complete(answer, status, &self.truncation_detector), headers))
     }
 
-    /// Asks the provider for a stream, and waits for its head.
+    /// Asks the provider for a stream, and waits for its head. Fails if no provider serves the model, or it
+    /// cannot be reached or refuses.
     pub async fn stream(
         &self,
         mut request: Object,
@@ -128,6 +131,7 @@ impl Forwarder {
             request = translated;
         }
         let is_translated = translation.is_some();
+        // The default of the API; a wrong `n` is for the provider to refuse.
         let choices = request.integer("n").ok().flatten().and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();

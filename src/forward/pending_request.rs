@@ -27,7 +27,7 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// An answer in the client's API.
+    /// An answer in the client's API. Fails if the answer is no chat completion.
     pub(super) fn translated(&self, answer: Object) -> Result<Object, Failure> {
         let Some(translation) = &self.translation else { return Ok(answer) };
         let invalid = |error: Error| {

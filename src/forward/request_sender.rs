@@ -49,7 +49,8 @@ impl RequestSender {
         RequestSender { client: self.client.limited(permits), ..self }
     }
 
-    /// Sends a request and waits for the head of an answer that the provider calls good.
+    /// Sends a request and waits for the head of an answer that the provider calls good. Fails if it cannot
+    /// be reached, or answers with another status than 2xx after all retries.
     pub(super) async fn send(
         &self,
         target: &Target,
@@ -89,8 +90,8 @@ impl RetryPolicy {
         RetryPolicy { retries, diagnostics: diagnostics.clone() }
     }
 
-    /// Sends a request by `send`, with retries, and returns the last answer. `status_and_delay` returns the status of
-    /// an answer and the delay that the provider asks for.
+    /// Sends a request by `send`, with retries, and returns the last answer. `status_and_delay` returns the
+    /// status of an answer and the delay that the provider asks for. Fails as the last attempt does.
     pub async fn send<A, F: Future<Output = Result<A, RequestError>>>(
         &self,
         target: &Target,

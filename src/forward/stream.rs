@@ -88,7 +88,8 @@ pub struct StreamEnd {
 }
 
 impl Stream {
-    /// Takes an answer that the provider calls good: events, or a whole answer in their place.
+    /// Takes an answer that the provider calls good: events, or a whole answer in their place. Fails if a
+    /// whole answer is invalid.
     pub(super) async fn new(
         response: Response,
         pending: PendingRequest,

@@ -1,6 +1,7 @@
 //! The address of a server.
 
-use crate::error::{Error, Result};
+use super::error::HttpError;
+use crate::error::{Context, Result};
 use reqwest::Url;
 use std::fmt;
 use std::net::IpAddr;
@@ -12,10 +13,10 @@ pub struct Address(Url);
 impl Address {
     /// Reads an address; the error does not repeat it.
     pub fn parse(text: &str) -> Result<Address> {
-        let url = Url::parse(text).map_err(|e| Error::new("invalid address").because(e))?;
+        let url = Url::parse(text).context("invalid address")?;
         match url.scheme() {
             "http" | "https" if url.has_host() => Ok(Address(url)),
-            _ => Err(Error::new("invalid address: expected http://HOST or https://HOST")),
+            _ => Err(HttpError::NotHttp.into()),
         }
     }
 

@@ -37,7 +37,8 @@ impl BlockingClient {
         BlockingClient { client: Arc::new(Client::new(settings)), idle: Arc::default(), deadline: None }
     }
 
-    /// As `Client::post`, with the body of the answer, of at most `limit` bytes.
+    /// As `Client::post`, with at most `limit` bytes of the answer's body. Fails as that, and at the
+    /// deadline.
     pub fn post(
         &mut self,
         address: &Address,
@@ -50,7 +51,7 @@ impl BlockingClient {
         })
     }
 
-    /// As `Client::get`, with the body of the answer, of at most `limit` bytes.
+    /// As `Client::get`, with at most `limit` bytes of the answer's body. Fails as that, and at the deadline.
     pub fn get(
         &mut self,
         address: &Address,

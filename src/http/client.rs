@@ -92,7 +92,8 @@ impl Client {
         self
     }
 
-    /// Posts JSON and waits for the head of the answer. A key is sent as `Authorization: Bearer`.
+    /// Posts JSON and waits for the head of the answer. A key is sent as `Authorization: Bearer`. Fails if
+    /// the server cannot be reached or is late, or the key cannot stand in a header.
     pub async fn post(
         &self,
         address: &Address,
@@ -114,12 +115,13 @@ impl Client {
         self.send(request.header(CONTENT_TYPE, JSON_MEDIA_TYPE).body(json)).await
     }
 
-    /// Sends a GET request, and waits for the head of the answer.
+    /// Sends a GET request, and waits for the head of the answer. Fails as `post` does.
     pub async fn get(&self, address: &Address, key: Option<&Secret>) -> Result<Response, RequestError> {
         let request = self.request(Method::GET, address, key)?.header(ACCEPT, JSON_MEDIA_TYPE);
         self.send(request.timeout(self.whole)).await
     }
 
+    /// Prepares a request with its key. Fails if the key cannot stand in a header.
     pub(super) fn request(
         &self,
         method: Method,
@@ -142,7 +144,8 @@ impl Client {
         Ok(Response::new(head, permit, self.idle, self.whole))
     }
 
-    /// Waits for a permit, and then for the head of an answer. The permit is to be kept as long as the answer.
+    /// Waits for a permit, and then for the head of an answer. The permit is to be kept as long as the
+    /// answer. Fails if the server cannot be reached or is late.
     pub(super) async fn head(
         &self,
         request: RequestBuilder,

@@ -89,7 +89,8 @@ impl Decoder {
         })
     }
 
-    /// Decodes a piece and appends it to `out`, up to `limit` bytes.
+    /// Decodes a piece and appends it to `out`, up to `limit` bytes. Fails beyond that, and if the piece
+    /// cannot be decoded.
     pub fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Truncation> {
         if let (Coding::Deflate, Some(first)) = (&self.0, piece.first()) {
             let buffer = BoundedBuffer::default();

@@ -1,5 +1,6 @@
 //! Downloads of large files, which resume where they ended.
 
+use super::error::HttpError;
 use super::request_error::cause;
 use super::{Address, Client};
 use crate::error::{Context, Error, Result};
@@ -16,9 +17,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ATTEMPTS: usize = 4;
 
 impl Client {
-    /// Downloads to a file, following redirects. Until it is complete it is called `NAME.part`, and an interrupted
-    /// download is resumed if the server still has the same file. `report` gets the number of bytes so far, and the
-    /// total if the server reports it. Only the address is sent.
+    /// Downloads to a file, following redirects. Until it is complete it is called `NAME.part`, and an
+    /// interrupted download is resumed if the server still has the same file. `report` gets the number of
+    /// bytes so far, and the total if the server reports it. Only the address is sent. Fails if the server
+    /// refuses, the last attempt breaks off, or the file cannot be written.
     pub async fn download(
         &self,
         address: &Address,
@@ -41,7 +43,7 @@ impl Client {
                 builder = builder.tls_certs_only([]);
             }
         }
-        let client = builder.build().map_err(|e| Error::new("cannot start a download").because(cause(&e)))?;
+        let client = builder.build().map_err(|e| HttpError::Setup { cause: cause(&e) })?;
         let part = PartialFile::new(to);
         let mut attempt = 1;
         loop {
@@ -93,8 +95,9 @@ impl PartialFile {
         address: &Address,
         report: &mut dyn FnMut(u64, Option<u64>),
     ) -> std::result::Result<(), DownloadError> {
+        let failed = |error: HttpError| Error::from(error).at(address);
         let retryable =
-            |e: &reqwest::Error| DownloadError::Retryable(Error::new(format!("{address}: {}", cause(e))));
+            |e: &reqwest::Error| DownloadError::Retryable(failed(HttpError::Broken { cause: cause(e) }));
         let there = fs::metadata(&self.file).map_or(0, |file| file.len());
         let tag = fs::read_to_string(&self.tag).ok().filter(|_| there > 0);
         let mut request = client.get(address.url().clone());
@@ -105,11 +108,7 @@ impl PartialFile {
         let status = response.status();
         let resumes = status == StatusCode::PARTIAL_CONTENT && range_start(response.headers()) == Some(there);
         if !resumes && status != StatusCode::OK {
-            let error = Error::new(format!(
-                "{address}: status {} {}",
-                status.as_u16(),
-                super::reason_phrase(status.as_u16())
-            ));
+            let error = failed(HttpError::Status { status: status.as_u16() });
             // The partial file is of no use for resuming.
             let _ = fs::remove_file(&self.file);
             return Err(if status.is_server_error() {
@@ -142,9 +141,7 @@ impl PartialFile {
             report(bytes, total);
         }
         if total.is_some_and(|total| bytes < total) {
-            return Err(DownloadError::Retryable(Error::new(format!(
-                "{address}: the connection broke after {bytes} bytes"
-            ))));
+            return Err(DownloadError::Retryable(failed(HttpError::CutShort { bytes })));
         }
         file.sync_all().context(what())?;
         Ok(())

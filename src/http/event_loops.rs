@@ -11,12 +11,14 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// A server has no more event loops than this, however many processors there are.
 const MAX_EVENT_LOOPS: usize = 4;
 
-/// Runs `future` to its end on this thread, for a tool that sends one request and exits.
+/// Runs `future` to its end on this thread, for a tool that sends one request and exits. Fails as `future`
+/// does, or if the loop cannot be started.
 pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run_with(Builder::new_current_thread(), future)
 }
 
 /// Runs `future` to its end on this thread, and the tasks that it spawns on a worker thread, for a server.
+/// Fails as `future` does, or if the loop cannot be started.
 pub fn serve<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run_with(worker_runtime(), future)
 }

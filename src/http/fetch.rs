@@ -1,8 +1,9 @@
 //! Fetches what anyone may name: within bounds, and from public addresses only.
 
+use super::error::HttpError;
 use super::request_error::cause;
-use super::{Address, Client, reason_phrase};
-use crate::error::{Error, Result};
+use super::{Address, Client};
+use crate::error::Result;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, LAST_MODIFIED};
 use reqwest::redirect::{Attempt, Policy};
@@ -14,8 +15,6 @@ use std::time::Duration;
 /// The longest time for a page, redirects included.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 const MAX_REDIRECTS: usize = 10;
-/// The error of an address that is not public.
-const NOT_PUBLIC: &str = "it leads to an address of this machine or of a private network";
 
 /// The answer of a server.
 pub struct Fetched {
@@ -31,7 +30,7 @@ impl Client {
     /// public, by its name and when it is resolved, and the system's proxy, which would resolve it, is not used.
     pub async fn fetch(&self, address: &Address, max_bytes: usize, private: bool) -> Result<Fetched> {
         if !private && !is_public_host(address.url()) {
-            return Err(Error::new(NOT_PUBLIC).hint("--private fetches it"));
+            return Err(HttpError::NotPublic.into());
         }
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
@@ -50,9 +49,9 @@ impl Client {
         };
         let failed = |error: reqwest::Error| {
             if error.is_timeout() {
-                Error::new(format!("no whole answer within {} s", TIME_LIMIT.as_secs()))
+                HttpError::TimedOut { limit: TIME_LIMIT }
             } else {
-                Error::new(cause(&error))
+                HttpError::Broken { cause: cause(&error) }
             }
         };
         let client = builder.build().map_err(failed)?;
@@ -60,15 +59,14 @@ impl Client {
         let mut response = request.send().await.map_err(failed)?;
         let status = response.status();
         if !status.is_success() {
-            let status = status.as_u16();
-            return Err(Error::new(format!("status {status} {}", reason_phrase(status))));
+            return Err(HttpError::Status { status: status.as_u16() }.into());
         }
         let media_type = header(response.headers(), CONTENT_TYPE);
         let modified = header(response.headers(), LAST_MODIFIED);
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if bytes.len() + chunk.len() > max_bytes {
-                return Err(Error::new(format!("larger than {} MiB", max_bytes >> 20)));
+                return Err(HttpError::TooLarge { mib: max_bytes >> 20 }.into());
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -86,7 +84,7 @@ fn public_only(builder: ClientBuilder) -> ClientBuilder {
         if attempt.previous().len() > MAX_REDIRECTS {
             attempt.error("too many redirects")
         } else if !is_public_host(attempt.url()) {
-            attempt.error(NOT_PUBLIC)
+            attempt.error(HttpError::NotPublic)
         } else {
             attempt.follow()
         }
@@ -110,7 +108,7 @@ impl Resolve for PublicResolver {
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             if found.iter().any(|address| !is_public(address.ip())) {
-                return Err(NOT_PUBLIC.into());
+                return Err(HttpError::NotPublic.into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })

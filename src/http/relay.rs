@@ -51,6 +51,7 @@ pub struct RelayBody {
 impl Client {
     /// Passes a request on and waits for the head of the answer, which may continue for as long as something
     /// of it arrives. A key is sent as `Authorization: Bearer`; `headers` override those of the request.
+    /// Fails as `post` does.
     pub async fn relay(
         &self,
         address: &Address,

@@ -1,7 +1,6 @@
 //! The errors of requests that got no answer.
 
 use std::error::Error as _;
-use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -9,7 +8,8 @@ use std::time::Duration;
 pub(super) const WHOLE_TIMEOUT: &str = "request_timeout";
 
 /// The error of a request without an answer; its text never contains a key.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{cause}")]
 pub struct RequestError {
     pub kind: RequestErrorKind,
     pub cause: String,
@@ -30,15 +30,12 @@ pub enum RequestErrorKind {
     Broken,
 }
 
-impl std::error::Error for RequestError {}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.cause)
-    }
-}
-
 impl RequestError {
+    /// Whether a time limit was reached.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind, RequestErrorKind::Timeout(_))
+    }
+
     pub(super) fn timed_out(setting: &'static str, limit: Duration) -> RequestError {
         let what = match setting {
             "first_byte_timeout" => "nothing arrived within",

@@ -60,7 +60,8 @@ impl Response {
         self.inner.headers().get(name)?.to_str().ok()
     }
 
-    /// Waits for the next piece of the body, as it was sent; `None` at its end.
+    /// Waits for the next piece of the body, as it was sent; `None` at its end. Fails if the connection
+    /// breaks or the piece is late.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, RequestError> {
         let piece = tokio::time::timeout(self.idle, self.inner.chunk()).await;
         piece.map_err(|_| RequestError::timed_out("idle_timeout", self.idle))?.map_err(|e| {

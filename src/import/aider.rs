@@ -4,9 +4,9 @@
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};
+use super::error::ImportError;
 use super::format::{ImportFormat, ReadFormat};
 use super::times;
-use crate::error::Error;
 use crate::record::{Object, Role};
 use jiff::civil::DateTime;
 use std::path::Path;
@@ -59,7 +59,7 @@ const CHATS: BlockFormat = BlockFormat {
         let date: Option<DateTime> = began.replacen(' ', "T", 1).parse().ok();
         let time = date.and_then(|date| times::local(date, options.zone.as_ref()));
         let Some(time) = time.or(options.at) else {
-            return Err(Error::new(format!("expected a time after {BEGIN:?}, found {began:?}")));
+            return Err(ImportError::NoTimeAfter { after: BEGIN, found: began }.into());
         };
         let folder = Path::new(input).canonicalize().ok();
         let directory = folder.and_then(|file| Some(file.parent()?.to_str()?.to_owned()));

@@ -35,7 +35,7 @@ impl ChangedFiles {
                 // It was removed since.
                 Err(error) if error.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) => {}
                 Err(error) => {
-                    self.fail(Error::new(format!("cannot read {}", path.display())).because(error));
+                    self.fail(Error::attempt(format!("cannot read {}", path.display()), error));
                 }
             }
         }
@@ -45,6 +45,7 @@ impl ChangedFiles {
         self.waiting.push_back(Err(error));
     }
 
+    /// The next changed file, if one is waiting. Fails in place of one that cannot be read.
     pub(super) fn next(&mut self) -> Option<Result<PathBuf>> {
         let next = self.waiting.pop_front()?;
         if let Ok(path) = &next {

@@ -6,8 +6,8 @@ use super::contents::tool_call;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{DOWNLOADS, ImportFormat, ReadFormat};
 use super::objects::Convert;
-use crate::error::{Error, Result};
-use crate::record::{Object, Role, quote};
+use crate::error::Result;
+use crate::record::{Object, RecordError, Role, quote};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -54,11 +54,8 @@ struct Author {
 impl Convert for ChatGptExport {
     fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
         let mapping = conversation.get("mapping").unwrap_or("{}");
-        let nodes: BTreeMap<String, Node> = serde_json::from_str(mapping).map_err(|error| {
-            // Its line and column count within the member only.
-            let text = error.to_string();
-            Error::new(format!("mapping: {}", text.split(" at line ").next().unwrap_or_default()))
-        })?;
+        let nodes: BTreeMap<String, Node> = serde_json::from_str(mapping)
+            .map_err(|error| RecordError::Text { member: "mapping".to_owned(), error })?;
         let mut tree = MessageTree::default();
         for (id, node) in &nodes {
             tree.add(id, node.parent.as_deref());

@@ -1,17 +1,14 @@
 //! The contents of messages in the forms that several programs share: a text, or a list of typed parts.
 
-use crate::error::{Error, Result};
-use crate::record::{Object, quote};
+use crate::error::Result;
+use crate::record::{Object, RecordError, quote};
 
 /// The text of a member that is a string, or a list of strings and of parts with a type; of parts, those of `types`.
 /// Other parts, such as thinking, are left out. Errors if a string in it is none, such as half of a surrogate pair.
 pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<String> {
-    let refused = |error: serde_json::Error| {
-        let text = error.to_string();
-        Error::new(format!("{member}: {}", text.split(" at line ").next().unwrap_or_default()))
-    };
+    let refused = |error| RecordError::Text { member: member.to_owned(), error };
     match message.get(member) {
-        Some(json) if json.starts_with('"') => serde_json::from_str(json).map_err(refused),
+        Some(json) if json.starts_with('"') => Ok(serde_json::from_str(json).map_err(refused)?),
         Some(json) if json.starts_with('[') => {
             let parts: Vec<serde_json::Value> = serde_json::from_str(json).map_err(refused)?;
             let texts = parts.iter().filter_map(|part| match part.as_str() {
@@ -40,8 +37,8 @@ pub(super) fn tool_call(id: &str, name: &str, arguments: &str) -> String {
     )
 }
 
-/// The text of a member that is a string, or a part or a list of parts as Gemini has them: those with a text, but not
-/// the thoughts.
+/// The text of a member that is a string, or a part or a list of parts as Gemini has them: those with a text,
+/// but not the thoughts. Fails if the member has another type.
 pub(super) fn said_text(message: &Object, member: &str) -> Result<String> {
     let Ok(parts) = message.objects(member) else { return text(message, member, &[]) };
     let mut texts = Vec::new();

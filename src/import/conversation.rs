@@ -1,7 +1,8 @@
 //! The messages of other programs as lines of rsv.
 
+use super::error::ImportError;
 use crate::config::StoredActions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::Projects;
 use crate::record::{Action, Object, Role, TITLE};
 use crate::redact::Redactor;
@@ -155,7 +156,7 @@ impl PendingMessages {
         self.0.truncate(count);
     }
 
-    /// Whether they take so much memory that they are to be handed on.
+    /// Whether they take enough memory to be handed on.
     pub(super) fn are_many(&self) -> bool {
         /// Roughly the bytes of a message beside its text.
         const MESSAGE_BYTES: usize = 512;
@@ -173,6 +174,7 @@ impl PendingMessages {
 
 impl ImportOptions {
     /// Appends the line of a message; none if the message says nothing. `program` is the name of the format.
+    /// Fails if the message has no time, and none is given.
     pub(super) fn add(
         &self,
         program: &str,
@@ -202,8 +204,7 @@ impl ImportOptions {
             }
         }
         let Some(time) = message.time.or(self.at) else {
-            let error = Error::new("timestamp: is missing");
-            return Err(error.hint("give messages without a time one with --at TIME"));
+            return Err(ImportError::NoTime { member: "timestamp", of: "messages" }.into());
         };
         line.set("timestamp", time.to_string());
         if message.seq > 0 {
@@ -261,8 +262,8 @@ impl ImportOptions {
         self.add_more(program, conversation, (messages, &mut None), lines)
     }
 
-    /// Appends lines as `add_all` does. `question` is the id of the question before the messages, and then that of the
-    /// last one among them.
+    /// Appends lines as `add_all` does. `question` is the id of the question before the messages, and then
+    /// that of the last one among them. Fails as `add` does.
     pub(super) fn add_more(
         &self,
         program: &str,

@@ -96,7 +96,7 @@ impl Convert for CopilotSession {
     }
 }
 
-/// Whether a user wrote a message: a skill, another agent, or the program that goes on by itself may have.
+/// Whether a user wrote a message: a skill, another agent, or the program that continues by itself may have.
 fn is_typed(data: &Object) -> Result<bool> {
     let source = data.text("source")?;
     let is_user = source.is_none_or(|source| {

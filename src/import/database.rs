@@ -109,7 +109,7 @@ impl ObjectSource for DatabaseLines {
     }
 }
 
-/// The ids that a statement selects, as the turns of a table.
+/// The ids that a statement selects, as the turns of a table. Fails if the table cannot be read.
 pub(super) fn turns(connection: &Connection, table: &'static str, sql: &str) -> Result<Vec<TurnKey>> {
     let read = || {
         let mut statement = connection.prepare(sql)?;

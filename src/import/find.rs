@@ -130,7 +130,7 @@ fn expand(path: &Path) -> Vec<PathBuf> {
         for path in paths {
             if part.as_os_str() == "*" {
                 let entries = path.read_dir().into_iter().flatten().flatten();
-                // Links are not followed: they may lead back. What is hidden belongs to programs.
+                // Links are not followed: they may lead back. Hidden directories belong to programs.
                 let is_hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
                 let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
                 let named = entries.filter(|entry| !is_hidden(entry) && !is_link(entry));

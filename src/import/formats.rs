@@ -1,5 +1,6 @@
 //! The formats that rsv-import reads, in one table.
 
+use super::error::ImportError;
 use super::format::{ImportFormat, ReadFormat};
 use super::sample::{SAMPLE_BYTES, Sample, first_has_all, has_all};
 use super::{
@@ -7,7 +8,7 @@ use super::{
     copilot_chat, copilot_cli, cursor, gemini, goose, librechat, llm, lm_studio, markdown, memory_lists,
     ollama, open_webui, openai, opencode, opencode_tree, qwen_code, slack, table, whatsapp, zed,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Object, kind_named, shape};
 use std::io::{self, Read};
 
@@ -126,7 +127,7 @@ pub(super) fn unreadable(sample: &Sample) -> Option<&'static str> {
     UNREADABLE.iter().find(|unreadable| (unreadable.recognize)(sample)).map(|unreadable| unreadable.reason)
 }
 
-/// The command of a program that goes on with one of its sessions, and the beginning of the ids of these; without one, they
+/// The command by which a program resumes one of its sessions, and the prefix of their ids; without one, they
 /// are UUIDs.
 struct Resumption {
     program: &'static str,
@@ -142,8 +143,8 @@ static RESUMPTIONS: &[Resumption] = &[
     Resumption { program: "qwen-code", command: "qwen --resume", id_prefix: "" },
 ];
 
-/// The command by which a program goes on with a session, for a shell. None for a program that has no such command, or
-/// if the id is not one of its own: an import may have been given another instance.
+/// The command by which a program resumes a session, for a shell. None for a program that has no such
+/// command, or if the id is not one of its own: an import may have been given another instance.
 pub fn resume_command(program: &str, id: &str) -> Option<String> {
     let known = RESUMPTIONS.iter().find(|known| known.program == program)?;
     let is_own = match known.id_prefix {
@@ -164,11 +165,10 @@ pub fn formats() -> &'static [ImportFormat] {
     FORMATS
 }
 
-/// The format of a name.
+/// The format of a name. Fails if there is none.
 pub fn named(name: &str) -> Result<&'static ImportFormat> {
-    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
-        Error::new(format!("--from: unknown format {name:?}")).hint(format!("one of: {}", names()))
-    })
+    let format = FORMATS.iter().find(|format| format.name == name);
+    format.ok_or_else(|| ImportError::UnknownFormat { name: name.to_owned(), known: names() }.into())
 }
 
 /// Reads on from the first bytes of an input until a format recognizes them, or until they are all, or `limit` bytes.

@@ -57,7 +57,7 @@ struct GeminiSession {
     is_subagent: bool,
     /// The messages, which later lines may write again, or take back.
     pending: PendingMessages,
-    /// The first times of messages by their ids: a session that goes on writes all again, with the time of that.
+    /// The first times of messages by their ids: a resumed session writes all again, with the time of that.
     times: HashMap<String, i64>,
 }
 
@@ -164,7 +164,7 @@ impl GeminiSession {
     }
 }
 
-/// The action of a call of a tool; none of one that goes on.
+/// The action of a call of a tool; none of one that is still running.
 fn action(call: &Object) -> Option<Action> {
     let failed = match call.get("status") {
         Some("\"success\"") => Some(false),

@@ -71,8 +71,8 @@ impl GrowingFile {
         GrowingFile { path: path.to_owned(), wanted, stamp: None, progress: None }
     }
 
-    /// Reads on; none if nothing is new. Of lines, one without an end waits for it; of a document of JSON, all of it
-    /// until it is whole.
+    /// Reads on; none if nothing is new. Of lines, one without an end waits for it; of a document of JSON,
+    /// all of it until it is whole. Fails if the file cannot be read, unless it is gone.
     pub(super) fn read_on(&mut self, options: &ImportOptions) -> Result<Option<Box<dyn ObjectSource>>> {
         match File::open(&self.path) {
             Ok(file) => {

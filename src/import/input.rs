@@ -2,6 +2,7 @@
 
 use super::conversation::ImportOptions;
 use super::database::{self, Database};
+use super::error::ImportError;
 use super::file_log::{FileLog, UNKNOWN, singular};
 use super::format::{Bytes, ImportFormat, Origin, ReadFormat, TextInput, beside};
 use super::formats::{formats, is_record, names, recognize, unreadable};
@@ -97,8 +98,8 @@ impl Sources {
             .filter_map(|entry| match entry {
                 Ok(entry) => entry.file_type().is_file().then(|| Waiting::File(entry.into_path())),
                 Err(error) => {
-                    let what = format!("cannot read {}", folder.display());
-                    Some(Waiting::Failed(Error::new(what).because(error)))
+                    let cannot = format!("cannot read {}", folder.display());
+                    Some(Waiting::Failed(Error::attempt(cannot, error)))
                 }
             })
             .collect();
@@ -149,7 +150,7 @@ impl Sources {
             (None, Some(found)) => found,
             (None, None) => match unreadable(&sample) {
                 Some(reason) if is_operand => {
-                    return Err(Error::new("is not read").because(singular(reason)).at(name));
+                    return Err(Error::from(ImportError::Unreadable { reason: singular(reason) }).at(name));
                 }
                 Some(reason) => return Ok(self.leave_out(&name, reason)),
                 // Lines without a kind of their own, and no lines at all.
@@ -173,9 +174,7 @@ impl Sources {
                 read(TextInput { name: &name, bytes, options: &self.options, files: &self.files })
             }
             ReadFormat::Database(_) => {
-                return Err(Error::new("is no SQLite database")
-                    .at(name)
-                    .hint("name the file of the database"));
+                return Err(Error::from(ImportError::NotADatabase).at(name));
             }
         };
         // An empty export is one too.
@@ -221,8 +220,7 @@ fn is_empty(sample: &Sample) -> bool {
 fn unknown(name: &str, sample: &Sample) -> Error {
     let text = sample.text().trim_start();
     let looks = if sample.is_json() { "JSON with other members" } else { describe(text.as_bytes()) };
-    let error = Error::new(format!("has no known format; it looks like {looks}")).at(name);
-    error.hint(format!("name its format with --from, or the columns of a table with --map: {}", names()))
+    Error::from(ImportError::Unrecognized { looks, known: names() }).at(name)
 }
 
 /// An operand of a path, which is opened when it is its turn.
@@ -248,8 +246,7 @@ pub fn check_link(path: &Path) -> Result<()> {
     } else {
         return Ok(());
     };
-    let error = Error::new(format!("cannot read {}: is a link to a {kind}", path.display()));
-    Err(error.hint("name the file itself"))
+    Err(ImportError::Link { path: path.to_owned(), kind }.into())
 }
 
 /// The lines of a file whose outcome is noted at its end.

@@ -2,12 +2,13 @@
 //! `results` or `memories`, which may be the result of a tool.
 
 use super::conversation::ImportOptions;
+use super::error::ImportError;
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
 use super::sample::{first_has_all, has_all};
 use super::times;
-use crate::error::{Error, Result};
-use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, quote, time, usage_id};
+use crate::error::Result;
+use crate::record::{ARCHIVED_INTO, Object, SIGNAL, SignalType, day_of, id, missing, quote, time, usage_id};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
@@ -120,15 +121,14 @@ const TITLE_CHARS: usize = 80;
 /// A memory of mem0 is one sentence about a user, an agent or a run. A later version of it is another memory, which
 /// stays beside the earlier one.
 fn mem0(options: &ImportOptions, memory: Object, _: &mut Vec<Object>) -> Result<Object> {
-    let text = memory.text("memory")?.ok_or_else(|| Error::new("memory: is missing"))?;
+    let text = memory.text("memory")?.ok_or_else(|| missing("memory"))?;
     let first = text.trim().lines().next().unwrap_or_default();
     let title: String = first.chars().take(TITLE_CHARS).collect();
     let owner = memory.text("user_id")?.or(memory.text("agent_id")?);
     let instance = options.instance.clone().or(memory.text("run_id")?);
-    let time =
-        times::first_member(&memory, &["updated_at", "created_at"])?.or(options.at).ok_or_else(|| {
-            Error::new("created_at: is missing").hint("give memories without a time one with --at TIME")
-        })?;
+    let time = times::first_member(&memory, &["updated_at", "created_at"])?
+        .or(options.at)
+        .ok_or(ImportError::NoTime { member: "created_at", of: "memories" })?;
     let mut line = Object::default();
     line.set_text("kind", "memory");
     line.set_text("partition", &options.partition.clone().or(owner).unwrap_or_else(|| "mem0".to_owned()));
@@ -232,7 +232,7 @@ fn signal_line(
 ) -> Result<Option<Object>> {
     let named = signal.text("memory_id")?.or(signal.text("of")?);
     let Some(memory) = of.map(|(id, _)| id.to_owned()).or(named) else {
-        return Err(Error::new("memory_id: is missing"));
+        return Err(missing("memory_id"));
     };
     let positive = ["positive", "helpful", "succeeded"].iter().find_map(|member| signal.get(member));
     let Some(positive) = positive.filter(|json| matches!(*json, "true" | "false")) else { return Ok(None) };

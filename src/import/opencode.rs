@@ -281,7 +281,8 @@ impl Sessions {
     }
 }
 
-/// The action of a part that is the call of a tool, and the time at which it began; none of one that goes on.
+/// The action of a part that is the call of a tool, and the time at which it began; none of one that is still
+/// running.
 fn action(part: &Object) -> Option<(Action, Option<i64>)> {
     let state = part.object("state").ok().flatten()?;
     let failed = match state.get("status") {

@@ -87,7 +87,7 @@ impl Convert for QwenSession {
 impl QwenSession {
     fn system(&mut self, entry: &Object) -> Result<()> {
         match entry.text("subtype")?.as_deref() {
-            // It goes on after the entry that it names, or anew.
+            // The session continues after the entry that it names, or starts over.
             Some("rewind") => match entry.text("parentUuid")? {
                 Some(last) => {
                     let kept = self.entries.get(&last).copied();

@@ -1,6 +1,7 @@
 //! Tables with a line of column names: rsv-export's CSV, and others whose columns `--map` names.
 
 use super::conversation::ImportOptions;
+use super::error::ImportError;
 use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
 use super::times;
 use crate::error::{Error, Result};
@@ -72,7 +73,7 @@ impl Table {
     }
 
     fn columns(&mut self) -> Result<Vec<(String, usize)>> {
-        let names = self.rows.headers().map_err(|error| fault(&self.name, &error))?;
+        let names = self.rows.headers().map_err(|error| fault(&self.name, error))?;
         let column = |wanted: &str| {
             let is_it = |name: &str| name.trim_start_matches('\u{feff}') == wanted;
             names.iter().position(is_it)
@@ -80,9 +81,10 @@ impl Table {
         let mut columns = Vec::new();
         for (member, source) in &self.options.map {
             let Some(at) = column(source) else {
-                let names: Vec<&str> = names.iter().collect();
-                let error = Error::new(format!("--map: there is no column {source:?}")).at(&self.name);
-                return Err(error.hint(format!("the columns are {}", names.join(", "))));
+                let columns = names.iter().collect::<Vec<_>>().join(", ");
+                return Err(
+                    Error::from(ImportError::NoColumn { named: source.clone(), columns }).at(&self.name)
+                );
             };
             columns.push((member.clone(), at));
         }
@@ -104,7 +106,7 @@ impl Table {
         // Nothing can follow bytes that cannot be read.
         self.failed = read.as_ref().err().is_some_and(csv::Error::is_io_error);
         let columns = self.columns.insert(columns);
-        if !read.map_err(|error| fault(&self.name, &error))? {
+        if !read.map_err(|error| fault(&self.name, error))? {
             return Ok(None);
         }
         let place = row.position();
@@ -164,14 +166,14 @@ fn first_line(mut bytes: Bytes) -> (String, Bytes) {
     (first, Box::new(Cursor::new(begin).chain(bytes)))
 }
 
-fn fault(name: &str, error: &csv::Error) -> Error {
+fn fault(name: &str, error: csv::Error) -> Error {
     let line = error.position().map_or(0, csv::Position::line);
     let place = format!("{name}:{line}");
     match error.kind() {
         csv::ErrorKind::Utf8 { .. } => invalid_utf8("").at(place),
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            Error::new(format!("has {len} cells, but the first line {expected_len}")).at(place)
+        &csv::ErrorKind::UnequalLengths { expected_len: expected, len: found, .. } => {
+            Error::from(ImportError::Cells { found, expected }).at(place)
         }
-        _ => Error::new(format!("cannot read {name}")).because(error),
+        _ => Error::attempt(format!("cannot read {name}"), error),
     }
 }

@@ -1,11 +1,12 @@
 //! The times of other programs: texts, and numbers of any unit.
 
-use crate::error::{Error, Result};
+use super::error::ImportError;
+use crate::error::Result;
 use crate::record::{Object, time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// The number from which on numbers count seconds: a time of March 1973. What is smaller may be of any unit.
+/// The number from which on numbers count seconds: a time of March 1973. Smaller numbers may be of any unit.
 const FIRST_SECOND: f64 = 1e8;
 
 /// The number from which on numbers count milliseconds, microseconds and nanoseconds, of the same day, each with its
@@ -18,9 +19,7 @@ pub(super) fn from_number(number: f64) -> Result<i64> {
     let unit = FIRST_OF_UNITS.iter().find(|(first, _)| number.abs() >= *first);
     match unit {
         Some((_, millis)) if number.abs() < 1e20 => time::checked((number * millis).round() as i64),
-        _ => Err(Error::new(format!(
-            "expected a time in seconds, milliseconds or smaller units, found {number}"
-        ))),
+        _ => Err(ImportError::TimeUnit { found: number }.into()),
     }
 }
 
@@ -48,7 +47,7 @@ pub(super) fn member(object: &Object, name: &str) -> Result<Option<i64>> {
     from_text(&text).map(Some).map_err(|error| error.at(name))
 }
 
-/// The time in the first of some members that has one.
+/// The time in the first of some members that has one. Fails if its value is no time.
 pub(super) fn first_member(object: &Object, names: &[&str]) -> Result<Option<i64>> {
     for name in names {
         if let Some(time) = member(object, name)? {

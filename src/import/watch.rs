@@ -2,6 +2,7 @@
 
 use super::changed_files::ChangedFiles;
 use super::conversation::ImportOptions;
+use super::error::ImportError;
 use super::format::ImportFormat;
 use super::growing_file::GrowingFile;
 use super::input::Failure;
@@ -70,7 +71,7 @@ impl Watch {
         let mut watcher = RecommendedWatcher::new(handle, config).context("cannot watch directories")?;
         // A file that comes between is found by both.
         for directory in &directories {
-            watcher.watch(directory, RecursiveMode::Recursive).map_err(|error| failed(directory, &error))?;
+            watcher.watch(directory, RecursiveMode::Recursive).map_err(|error| failed(directory, error))?;
         }
         let waiting = ChangedFiles::of(&directories);
         let watch = Watch {
@@ -123,9 +124,7 @@ impl Watch {
                 }
             }
             Notice::Event(Ok(_)) => {}
-            Notice::Event(Err(error)) => {
-                self.waiting.fail(Error::new("cannot watch directories").because(error))
-            }
+            Notice::Event(Err(error)) => self.waiting.fail(Error::attempt("cannot watch directories", error)),
         }
     }
 
@@ -229,13 +228,11 @@ fn is_change(kind: EventKind) -> bool {
     }
 }
 
-fn failed(directory: &Path, error: &notify::Error) -> Error {
+fn failed(directory: &Path, error: notify::Error) -> Error {
     let text = format!("cannot watch {}", directory.display());
-    match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => Error::new(text)
-            .because("the system watches too many directories already")
-            .hint("raise fs.inotify.max_user_watches: see inotify(7)"),
-        notify::ErrorKind::Io(cause) => Error::new(text).because(cause),
-        _ => Error::new(text).because(error),
+    match error.kind {
+        notify::ErrorKind::MaxFilesWatch => ImportError::TooManyWatched { path: directory.to_owned() }.into(),
+        notify::ErrorKind::Io(cause) => Error::attempt(text, cause),
+        _ => Error::attempt(text, error),
     }
 }

@@ -3,9 +3,10 @@
 
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};
+use super::error::ImportError;
 use super::format::{DatabaseFormat, ImportFormat, ReadFormat};
 use super::times;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::lines::{ObjectSource, too_long};
 use crate::record::{Object, Role};
 use rusqlite::Connection;
@@ -109,7 +110,7 @@ fn document(thread: &Thread, limit: usize) -> Result<Value> {
             let decoder = zstd::Decoder::new(&*thread.data).context("cannot read the thread")?;
             decoder.take(limit as u64 + 1).read_to_end(&mut json).context("cannot read the thread")?;
         }
-        other => return Err(Error::new(format!("data_type: {other} is not known"))),
+        other => return Err(ImportError::DataType { name: other.to_owned() }.into()),
     }
     if json.len() > limit {
         return Err(too_long(limit));

@@ -1,7 +1,8 @@
 //! The files in a zip archive, as streams. Nothing is extracted, so that the names in an archive are only shown.
 
+use super::error::ImportError;
 use super::format::Bytes;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ struct Place {
     crc32: u32,
 }
 
-/// The files of an archive, in the order of its directory.
+/// The files of an archive, in the order of its directory. Fails if it cannot be read or is damaged.
 pub(super) fn entries(path: &Path) -> Result<Vec<Entry>> {
     let cannot = || format!("cannot read {}", path.display());
     let file = File::open(path).context(cannot())?;
@@ -46,7 +47,7 @@ pub(super) fn entries(path: &Path) -> Result<Vec<Entry>> {
         if !entry.is_file() {
             continue;
         }
-        let start = entry.data_start().ok_or_else(|| Error::new(cannot()).because("an entry has no data"))?;
+        let start = entry.data_start().ok_or_else(|| ImportError::NoData { path: path.to_owned() })?;
         let name = entry.name().context(cannot())?.into_owned();
         let place = Place {
             method: entry.compression(),
@@ -87,9 +88,9 @@ impl Entry {
     pub(super) fn open(&self) -> Result<Bytes> {
         let cannot = format!("cannot read {}", self.name());
         let place = self.archive.files.get(&self.name);
-        let place = place.ok_or_else(|| Error::new(&*cannot).because("the archive lacks it"))?;
+        let place = place.ok_or_else(|| ImportError::NotInArchive { entry: self.name() })?;
         if place.encrypted {
-            return Err(Error::new(cannot).because("is encrypted").hint("extract it, and name the file"));
+            return Err(ImportError::Encrypted { entry: self.name() }.into());
         }
         let mut file = File::open(&self.archive.path).context(&cannot)?;
         file.seek(SeekFrom::Start(place.start)).context(&cannot)?;
@@ -97,10 +98,7 @@ impl Entry {
         let bytes: Bytes = match place.method {
             CompressionMethod::Stored => Box::new(raw),
             CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(raw)),
-            other => {
-                let cause = format!("is compressed by {other}");
-                return Err(Error::new(cannot).because(cause).hint("extract it, and name the file"));
-            }
+            method => return Err(ImportError::Compressed { entry: self.name(), method }.into()),
         };
         Ok(Box::new(Checked { bytes, crc: Crc::new(), size: place.size, crc32: place.crc32 }))
     }

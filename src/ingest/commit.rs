@@ -17,7 +17,8 @@ const JOB: &str = "commit";
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The records of a commit: the archive, the memories, and links to what they were made from.
+/// The records of a commit: the archive, the memories, and links to what they were made from. Fails if the
+/// archive or a memory is invalid.
 pub(super) fn records(commit: &Commit, completion: &mut Completion) -> Result<(Vec<Record>, PendingCommit)> {
     let archive = commit.archive_record(completion.clock.now())?;
     let mut records = vec![Record::Stored(archive.clone())];
@@ -47,7 +48,8 @@ fn links(record: &StoredRecord, line: &Object, others: &[&str]) -> Result<Vec<Re
     Ok(sources.iter().map(link).collect())
 }
 
-/// Locks out other processes that store commits or consolidated memories, if a batch has any.
+/// Locks out other processes that store commits or consolidated memories, if a batch has any. Fails if
+/// another one holds the lock for `CLAIM_TIMEOUT`.
 pub(super) fn claim(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Option<Claim>> {
     let replaces = |record: &Record| record.stored().is_some_and(|one| !one.replaced_ids().is_empty());
     if !entries.iter().any(|entry| entry.commit.is_some()) && !records.iter().any(replaces) {

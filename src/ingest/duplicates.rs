@@ -1,10 +1,10 @@
 //! Copies of one turn that several ways brought, such as a proxy, a hook and an import: one of them stays.
 //!
-//! Two messages are copies if they have the same words, role and partition at nearly one time, in different instances,
-//! and either one program gave both the same id, or one of them was imported, the other stored as it was said, and their
-//! neighbours are copies too: the messages before them, or those after them. What is short may be said in two conversations
-//! at a time: then no neighbour may differ. Which one stays follows from the two alone, so that stores that exchange exports
-//! agree.
+//! Two messages are copies if they have the same words, role and partition at nearly one time, in different
+//! instances, and either one program gave both the same id, or one of them was imported, the other stored as
+//! it was said, and their neighbours are copies too: the messages before them, or those after them. Two
+//! conversations may say the same short words at one time: then no neighbour may differ. The two messages
+//! alone decide which one stays, so that stores that exchange exports agree.
 
 use super::copied_actions;
 use super::known_keys::KnownKeys;
@@ -261,6 +261,7 @@ impl Duplicates {
         let neighbours = neighbours(store, all)?;
         let beside = || neighbours.values().flat_map(Neighbours::all);
         let tombstones_beside = Tombstones::read(store, beside().map(|message| &*message.record))?;
+        // The nearest in time first, since `add` matches a message with one copy in each instance.
         pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
         for (message, other) in pairs {
             let (own, others) = (&neighbours[message.id()], &neighbours[other.id()]);
@@ -301,6 +302,7 @@ impl Duplicates {
                 others.any(|other| other.instance() == tombstone.scope.instance)
                     || tombstones_beside.has_copy_in(&tombstone.scope.instance, neighbour)
             };
+            // Only beside another copy: the user may say forgotten words again in a new conversation.
             let Neighbours { before, after } = &neighbours[message.id()];
             if before.first().into_iter().chain(after.first()).any(|next| is_there(&next)) {
                 self.forgotten.insert(message.id().to_owned());

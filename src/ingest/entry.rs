@@ -140,7 +140,7 @@ impl Forgetting {
     }
 }
 
-/// Gives records that are about others the scopes of these.
+/// Gives records that are about others the scopes of these. Fails if the store cannot be read.
 pub(super) fn inherit_scopes(records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let mut scopes: HashMap<String, Option<Scope>> = HashMap::new();
     if !records.iter().filter_map(Record::stored).any(|record| record.kind.subject.is_some()) {
@@ -192,7 +192,8 @@ pub(super) fn narrow(
     Ok(())
 }
 
-/// The outcome of an entry whose records were written; its line is empty unless `echo`, and if all of it was kept out.
+/// The outcome of an entry whose records were written; its line is empty unless `echo`, and if all of it was
+/// kept out. Entries come in their order: `forgetting` knows what was kept out before the lines that name it.
 pub(super) fn outcome(
     entry: Entry,
     records: &mut [Record],
@@ -220,6 +221,7 @@ pub(super) fn outcome(
         return outcome;
     }
     let mut note = None;
+    // A line without records, such as a request, is passed on as it is.
     let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {
         let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(&**id));
@@ -239,6 +241,7 @@ pub(super) fn outcome(
                 counts.forgotten += 1;
                 continue;
             }
+            // The store lacks its record only because that was forgotten, which is no error of the input.
             (WriteOutcome::Refused(_), _) if hangs_on_kept_out => {
                 counts.forgotten += 1;
                 continue;
@@ -251,6 +254,7 @@ pub(super) fn outcome(
             (WriteOutcome::Same(id), Record::Stored(record)) => {
                 counts.same += 1;
                 outcome.same_ids.push(id.clone());
+                // The tools behind find the record only by the id that it has in the store.
                 record.id.clone_from(id);
             }
             (WriteOutcome::Same(_), _) => counts.same += 1,
@@ -261,6 +265,7 @@ pub(super) fn outcome(
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
                 continue;
             }
+            // Passed on all the same: its record has a vector of the model, by which it is found.
             (WriteOutcome::Conflict, _) => {
                 counts.refused += 1;
                 note = Some("another vector of this model is already stored, and is kept");

@@ -17,8 +17,8 @@ pub(super) struct KnownKeys {
 }
 
 impl KnownKeys {
-    /// Which of some messages, which the store has, may have a copy in it. Of those that are copies of each other, the
-    /// first need not be among them.
+    /// Which of some messages, which the store has, may have a copy in it. Of those that are copies of each
+    /// other, the first need not be among them. Fails if the store cannot be read.
     pub(super) fn may_have_copies<'a>(
         &mut self,
         store: &mut dyn Store,

@@ -170,7 +170,8 @@ impl Mirror {
     }
 
     /// Removes the documents stored up to the first time that the trees do not have. The second one dates the
-    /// tombstones. `replaces` says whether those of another origin may be.
+    /// tombstones. `replaces` says whether those of another origin may be. Fails if the store cannot be read
+    /// or written; a refusal is returned.
     pub(super) fn finish(
         &self,
         store: &mut dyn Store,

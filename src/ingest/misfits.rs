@@ -6,8 +6,8 @@ use crate::record::{Record, RecordKind};
 use crate::store::{Store, dimension_mismatch};
 use std::collections::HashMap;
 
-/// Takes from records the vectors that have another length than those of their model, in the store and earlier in the
-/// batch. Their entries say so.
+/// Takes from records the vectors that have another length than those of their model, in the store and
+/// earlier in the batch. Their entries say so. Fails if the store cannot be read.
 pub(super) fn take(entries: &mut [Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let has_vector = |record: &Record| record.stored().is_some_and(|record| record.vector.is_some());
     if !records.iter().any(has_vector) {

@@ -60,7 +60,8 @@ impl Options {
         self.import.as_ref().is_none_or(|scopes| scopes.contains(scope))
     }
 
-    /// Checks that a line of an import has all members that make a second import of the file add no duplicates.
+    /// Checks that a line of an import has all members that make a second import of the file add no
+    /// duplicates. Fails at a kind that cannot be imported, too.
     pub(super) fn check(&self, line: &Line) -> Result<()> {
         if self.import.is_none() {
             return Ok(());
@@ -78,7 +79,7 @@ impl Options {
         }
     }
 
-    /// Checks that the line of a record, without a vector, does not exceed the limit.
+    /// Checks a line's length. Fails if the line of a record, without a vector, exceeds the limit.
     pub(super) fn check_length(&self, record: &Record) -> Result<()> {
         let (Some(limit), Record::Stored(record)) = (self.max_line, record) else { return Ok(()) };
         let names = [&record.id, &record.trace_id, &record.scope.partition, &record.scope.instance];

@@ -59,7 +59,7 @@ fn in_trace(message: &StoredRecord) -> Select {
 }
 
 /// The links between the answers of a batch and their questions, in the batch or in the store: an answer
-/// belongs to the turn before it in its trace, if that is a user's.
+/// belongs to the turn before it in its trace, if that is a user's. Fails if the store cannot be read.
 pub(super) fn links(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Vec<Record>> {
     let paired = entries.iter().filter(|entry| entry.pair);
     let all: Vec<&StoredRecord> =

@@ -52,8 +52,9 @@ pub(super) fn count_uses(
     Ok(())
 }
 
-/// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither words nor
-/// tool calls is not stored, nor is anything that a program asked for itself.
+/// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither words
+/// nor tool calls is not stored, nor is anything that a program asked for itself. Fails if `rsv` or a message
+/// is invalid.
 pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<Vec<Record>> {
     let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
     if rsv.is_answered_here() {

@@ -50,7 +50,7 @@ const BULK_PAUSE_THRESHOLD: Duration = Duration::from_millis(50);
 const PREFETCHED_BYTES: u64 = 8 << 20;
 
 impl Feed {
-    /// Starts reading objects; `limit` bounds one, in bytes.
+    /// Starts reading objects; `limit` bounds one, in bytes. Fails if no thread can be started.
     pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Result<Feed> {
         Feed::of_sources(sources.into_iter().map(move |(name, input)| Reader::new(&name, input, limit)))
     }

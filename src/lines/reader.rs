@@ -1,8 +1,9 @@
 //! Cuts a stream into JSON objects: one a line, concatenated, pretty-printed, or the elements of an array,
 //! distinguished by content. A bad object is reported with its line, and reading continues with the next.
 
+use super::error::LineError;
 use super::sniff::{binary_format, describe, may_be_binary};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::record::Object;
 use std::fmt;
 use std::io::{ErrorKind, Read};
@@ -104,15 +105,13 @@ impl<R: Read> Reader<R> {
         let Some(first) = self.next_significant_byte()? else { return self.end() };
         let line = self.line;
         if first != b'{' {
-            let looks =
-                if self.ended || line > 1 { None } else { Some(describe(&self.buffer[self.start..])) };
+            let looks = if self.ended || line > 1 {
+                String::new()
+            } else {
+                format!("this looks like {}; ", describe(&self.buffer[self.start..]))
+            };
             self.skip_line()?;
-            let error = self.fault(line, format!("expected a JSON object, found {:?}", char::from(first)));
-            let hint = "each line is a JSON object: man 5 rsv-record";
-            return Err(error.hint(match looks {
-                Some(looks) => format!("this looks like {looks}; {hint}"),
-                None => hint.to_owned(),
-            }));
+            return Err(self.fault(line, LineError::NotAnObject { found: char::from(first), looks }));
         }
         let length = match self.object_length()? {
             Ok(length) => length,
@@ -120,7 +119,7 @@ impl<R: Read> Reader<R> {
                 let at = line + count_newlines(&self.buffer[self.start..self.start + offset]);
                 self.recover(at > line)?;
                 let text = if at > line { format!("{text} (on line {at})") } else { text };
-                return Err(self.fault(line, text));
+                return Err(self.fault(line, LineError::Syntax { fault: text }));
             }
         };
         let bytes = &self.buffer[self.start..self.start + length];
@@ -153,8 +152,8 @@ impl<R: Read> Reader<R> {
         SourceLocation { source: self.source.clone(), line }
     }
 
-    fn fault(&self, line: u64, text: String) -> Error {
-        Error::new(text).at(self.location(line))
+    fn fault(&self, line: u64, error: LineError) -> Error {
+        Error::from(error).at(self.location(line))
     }
 
     /// The first byte of the next value, at `start`; skips white space, a byte order mark, and the separators of an
@@ -185,7 +184,8 @@ impl<R: Read> Reader<R> {
 
     fn end(&mut self) -> Result<Option<LocatedObject>> {
         if std::mem::take(&mut self.in_array) {
-            return Err(self.fault(self.line, "the input ends inside an array".into()));
+            return Err(self
+                .fault(self.line, LineError::Syntax { fault: "the input ends inside an array".to_owned() }));
         }
         Ok(None)
     }
@@ -277,7 +277,7 @@ impl<R: Read> Reader<R> {
             Ok(read) => Ok(read > 0),
             Err(e) => {
                 self.failed = true;
-                Err(Error::new(format!("cannot read {}", self.source)).because(e))
+                Err(e).context(format_args!("cannot read {}", self.source))
             }
         }
     }
@@ -287,8 +287,7 @@ impl<R: Read> Reader<R> {
 pub fn too_long(limit: usize) -> Error {
     let most =
         if limit.is_multiple_of(1 << 20) { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
-    Error::new(format!("is longer than the limit of {most}"))
-        .hint("raise it with: rsv-config set max_line_bytes BYTES")
+    LineError::TooLong { most }.into()
 }
 
 fn count_newlines(bytes: &[u8]) -> u64 {

@@ -1,5 +1,6 @@
 //! Recognizes input that is not JSON lines, for errors and their hints.
 
+use super::error::LineError;
 use crate::error::Error;
 
 /// Binary formats and encodings: their first bytes, what they are, and the command that prints what is in a file.
@@ -13,8 +14,8 @@ const BINARY: &[(&[u8], &str, &str)] = &[
 
 /// The error for input in a binary format that its first bytes name.
 pub fn binary_format(bytes: &[u8]) -> Option<Error> {
-    let (_, text, command) = BINARY.iter().find(|(magic, ..)| bytes.starts_with(magic))?;
-    Some(Error::new(*text).hint(format!("pipe in the output of: {command}")))
+    let &(_, is, command) = BINARY.iter().find(|(magic, ..)| bytes.starts_with(magic))?;
+    Some(LineError::Binary { is, command }.into())
 }
 
 /// Whether more bytes are needed to tell a binary format.

@@ -1,5 +1,6 @@
 //! Text in front of lines of records, as a program's warning in a pipe: taken for one message, it would hide them.
 
+use super::error::LineError;
 use super::reader::Reader;
 use crate::error::Error;
 use crate::record::{Commit, Line, Object};
@@ -27,10 +28,8 @@ pub fn records_after_text(name: &str, text: &str, limit: usize) -> Option<Error>
         }
     }
     let are_lines = || rest.lines().all(|line| line.trim().is_empty() || line.starts_with('{'));
-    (has_record && (are_objects || are_lines())).then(|| {
-        Error::new(format!("{name}:1: expected a JSON object, as there are from line {line} on, found text"))
-            .hint("take the lines in front of the records away; --role user stores all of it as one message")
-    })
+    (has_record && (are_objects || are_lines()))
+        .then(|| Error::from(LineError::StrayText { first: line }).at(format_args!("{name}:1")))
 }
 
 /// Whether a line is something that a store keeps.

@@ -25,7 +25,8 @@ impl<R: Read> TextLines<R> {
         TextLines { source: source.into(), input, limit, line: 0, failed: false, consumed: 0 }
     }
 
-    /// The next line, without its end; `None` at the end of the input.
+    /// The next line, without its end; `None` at the end of the input. Fails at a line that is too long or
+    /// not UTF-8, and for good if the input cannot be read.
     pub(super) fn next(&mut self) -> Option<Result<LocatedObject>> {
         if self.failed {
             return None;

@@ -3,8 +3,11 @@
 
 use crate::error::{Error, Result};
 use crate::memory::{self, PriorRule, is_active};
-use crate::record::{MEMORY, Origin, Record, STRATEGY, Scopes, StoredRecord, VectorFormat, write_vector};
+use crate::record::{
+    MEMORY, Object, Origin, Record, STRATEGY, Scopes, StoredRecord, VectorFormat, write_vector,
+};
 use crate::store::{Select, Store, Walk};
+use crate::text;
 use crate::vector::{BLOCK_ROWS, UnitVectors};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -70,8 +73,42 @@ pub struct ClusterSums {
     pub passed_over: usize,
 }
 
-/// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors are those
-/// of `model`; `now` is in milliseconds since 1970, UTC.
+impl ClusterSums {
+    /// The counts as a line.
+    pub fn to_object(&self) -> Object {
+        let mut line = Object::default();
+        line.set_text("kind", "totals");
+        for (name, count) in [
+            ("examined", self.examined),
+            ("clusters", self.clusters),
+            ("clustered", self.clustered),
+            ("unembedded", self.unembedded),
+            ("passed_over", self.passed_over),
+        ] {
+            line.set(name, count.to_string());
+        }
+        line
+    }
+
+    /// The counts in words: `examined 4 memories, found 1 cluster of 3 memories`.
+    pub fn to_text(&self) -> String {
+        let counted = |count: usize, noun| text::counted(count as u64, noun);
+        let mut note = format!("examined {}", counted(self.examined, "memory"));
+        note.push_str(&format!(", found {}", counted(self.clusters, "cluster")));
+        if self.clusters > 0 {
+            note.push_str(&format!(" of {}", counted(self.clustered, "memory")));
+        }
+        if self.passed_over > 0 {
+            let partitions = counted(self.passed_over, "partition");
+            note.push_str(&format!(", passed over {partitions} consolidated within the window"));
+        }
+        note
+    }
+}
+
+/// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors
+/// are those of `model`; `now` is in milliseconds since 1970, UTC. Fails if the threshold is no cosine, or
+/// the store or `on_cluster` fails.
 pub fn clusters(
     store: &mut dyn Store,
     model: &str,
@@ -178,8 +215,8 @@ fn is_recent(memories: &[StoredRecord], window: Duration, now: i64) -> bool {
     newest.is_some_and(|newest| i128::from(now) - i128::from(newest) < window.as_millis().cast_signed())
 }
 
-/// The clusters of a group, greedily: each memory that is in no cluster yet takes those after it that are similar to
-/// all that it has taken.
+/// The clusters of a group, greedily: each memory that is in no cluster yet takes those after it that are
+/// similar to all that it has taken. The vectors have one dimension and any length (norm).
 fn clusters_of(
     group: Vec<StoredRecord>,
     vectors: &HashMap<String, Vec<f32>>,

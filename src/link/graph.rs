@@ -1,8 +1,8 @@
 //! The graph of a scope as a whole, as it is stored: its strongest paths, and the part near a message.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{Link, Record, Scopes, StoredRecord, VectorFormat};
-use crate::store::{Select, Store, Walk};
+use crate::store::{self, Select, Store, Walk};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the messages and links of some scopes.
+    /// Reads the messages and links of some scopes. Fails if the store cannot be read.
     pub fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
         let (mut messages, mut links) = (Vec::new(), Vec::new());
         let walk = Walk { links: true, ..Walk::records(Select::messages(scopes.clone())) };
@@ -28,6 +28,29 @@ impl Graph {
             Ok(())
         })?;
         Ok(Graph::new(messages, links))
+    }
+
+    /// The part of the graph that is at most `hops` links away from a message of some scopes. Errors if it is in none of
+    /// them.
+    pub fn around(store: &mut dyn Store, scopes: &Scopes, id: &str, hops: usize) -> Result<Graph> {
+        let id = &store::full_id(store, id, scopes)?;
+        let around = scopes_around(store, scopes, id)?;
+        Ok(Graph::read(store, &around)?.neighbourhood(id, hops))
+    }
+
+    /// The links of the strongest path between two messages of some scopes, as `path` finds it. Errors if either is in
+    /// none of them.
+    pub fn path_between(
+        store: &mut dyn Store,
+        scopes: &Scopes,
+        ends: [&str; 2],
+    ) -> Result<Option<Vec<Link>>> {
+        let [from, to] = ends.map(|id| store::full_id(store, id, scopes));
+        let (from, to) = (from?, to?);
+        let around = scopes_around(store, scopes, &from)?;
+        scopes_around(store, scopes, &to)?;
+        let graph = Graph::read(store, &around)?;
+        Ok(graph.path(&from, &to).map(|path| path.into_iter().cloned().collect()))
     }
 
     fn new(messages: Vec<StoredRecord>, mut links: Vec<Link>) -> Graph {
@@ -43,7 +66,7 @@ impl Graph {
     }
 
     /// The part of the graph that is at most `hops` links away from a message; empty if the message is not there.
-    pub fn neighbourhood(self, id: &str, hops: usize) -> Graph {
+    fn neighbourhood(self, id: &str, hops: usize) -> Graph {
         let ends = self.ends();
         let Some(start) = self.places.get(id).copied() else { return Graph::new(Vec::new(), Vec::new()) };
         let mut away: BTreeMap<usize, usize> = BTreeMap::from([(start, 0)]);
@@ -76,7 +99,7 @@ impl Graph {
     /// where the link from a question to its answer counts 1 (Dijkstra 1959, over logarithms). `None` if there is no
     /// path.
     // By hand: of equally strong paths petgraph gives any; here the order of the messages decides.
-    pub fn path(&self, from: &str, to: &str) -> Option<Vec<&Link>> {
+    fn path(&self, from: &str, to: &str) -> Option<Vec<&Link>> {
         let ends = self.ends();
         let (start, goal) = (*self.places.get(from)?, *self.places.get(to)?);
         let mut best = vec![f64::INFINITY; ends.len()];
@@ -119,6 +142,19 @@ impl Graph {
         text.extend_from_slice(b"]}\n");
         String::from_utf8_lossy(&text).into_owned()
     }
+}
+
+/// The selected scopes that a message may be linked within, which must be in one of them.
+fn scopes_around(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
+    let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
+    let scopes = message.map(|message| match scopes {
+        Scopes::All | Scopes::Matching(_) => Scopes::Partition(message.scope.partition),
+        narrower => narrower.clone(),
+    });
+    scopes.ok_or_else(|| {
+        Error::new(format!("there is no message {id}"))
+            .hint("rsv-view and rsv-search show the ids of messages")
+    })
 }
 
 /// The strength of a link, more than 0 and at most 1.

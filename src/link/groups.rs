@@ -21,7 +21,7 @@ pub(super) enum Purpose {
     Grow,
     /// To follow the settings, which may leave the reach as it is.
     Update,
-    /// To make all synapses anew.
+    /// To rebuild all synapses.
     Rebuild,
 }
 
@@ -58,9 +58,9 @@ impl Group {
     }
 }
 
-/// Lists the groups of some scopes that have vectors of a model; to grow, those with records that are not linked yet.
-/// `set` is the reach of the settings. A group of a partition is whole, and where the reach changes, all groups of the
-/// partition are listed.
+/// Lists the groups of some scopes that have vectors of a model; to grow, those with records that are not
+/// linked yet. `set` is the reach of the settings. A group of a partition is whole, and where the reach
+/// changes, all groups of the partition are listed. Fails if the store cannot be read.
 pub(super) fn groups(
     store: &mut dyn Store,
     model: &str,
@@ -119,6 +119,7 @@ fn reach_before(store: &mut dyn Store, model: &str, states: &[LinkState]) -> Res
     let Some(first) = states.first().filter(|_| states.iter().any(|state| state.rule.is_some())) else {
         return Ok(None);
     };
+    // Earlier releases, which noted no reach, linked within instances.
     let noted = store.fact(&reach_fact(model, partition(first)))?;
     Ok(Some(noted.as_deref().and_then(Reach::named).unwrap_or(Reach::Instance)))
 }

@@ -23,8 +23,8 @@ pub struct Nearness<'a> {
 }
 
 impl Nearness<'_> {
-    /// Adds to each memory of a commit the active ones that are near it, best first, each with its `similarity` or,
-    /// without a model, its score by words as `keyword`.
+    /// Adds to each memory of a commit the active ones that are near it, best first, each with its
+    /// `similarity` or, without a model, its score by words as `keyword`.
     pub fn add_to(&mut self, commit: &mut Commit, store: &mut dyn Store) -> Result<()> {
         drop_forgotten(commit, store)?;
         let which = Select::records(vec![&MEMORY], Scopes::Partition(commit.scope.partition.clone()));
@@ -48,7 +48,7 @@ impl Nearness<'_> {
         Ok(())
     }
 
-    /// The vectors of some texts; none without an embedder.
+    /// The vectors of some texts, each of length 1; none without an embedder.
     fn vectors(&mut self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
         match &mut self.embedder {
             Some(embedder) if !texts.is_empty() => {

@@ -27,7 +27,7 @@ pub struct Stats {
 const HUBS: usize = 5;
 
 impl Stats {
-    /// Computes the statistics of a scope, of whose messages only the hubs are held.
+    /// Computes the statistics of a scope, of whose messages only the hubs are held. Fails if the store does.
     pub fn read(store: &mut dyn Store, scope: &Scope) -> Result<Stats> {
         let which = Select::messages(Scopes::One(scope.clone()));
         let (mut places, mut ends) = (HashMap::new(), Vec::new());

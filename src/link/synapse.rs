@@ -78,9 +78,9 @@ fn checked_threshold(settings: &Settings, threshold: Option<f64>) -> Result<Opti
     }
 }
 
-/// Links at most `limit` records in some scopes that have a vector and are not linked yet; where a partition is linked as
-/// a whole, of all its instances. `report` gets how many are done, and of how many; `on_link` gets each new synapse, group
-/// by group, in the order of their ends.
+/// Links at most `limit` records in some scopes that have a vector and are not linked yet; where a partition
+/// is linked as a whole, of all its instances. `report` gets how many are done, and of how many; `on_link`
+/// gets each new synapse, group by group, in the order of their ends. Fails if the store or `on_link` does.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
@@ -182,8 +182,9 @@ impl LinkChanges {
     }
 }
 
-/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model. If
-/// the rule allows more than before, or the reach is another, or with `rebuild`, rebuilds the graph.
+/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another
+/// model. If the rule allows more than before, or the reach is another, or with `rebuild`, rebuilds the
+/// graph. Fails if the store or `on_link` does.
 pub fn update(
     store: &mut dyn Store,
     plan: &Plan,
@@ -278,7 +279,8 @@ impl SynapseGraph {
         }
         for link in store.links(&new, Some(SYNAPSE))? {
             let (from, to) = (self.place(&link.from), self.place(&link.to));
-            // The link may have been read from its other end.
+            // The link may have been read from its other end. An imported one without a score gives way
+            // first.
             if !self.are_linked(from, to) {
                 self.connect(from, to, link.score.unwrap_or(f64::NEG_INFINITY));
             }

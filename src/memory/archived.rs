@@ -8,8 +8,8 @@ use std::collections::HashSet;
 /// The number of links that are written together.
 const BATCH: usize = 1000;
 
-/// Links archived memories to those that took their places, as far as these are there. Returns the ids of the memories
-/// whose link waits, with the ids of those that they wait for.
+/// Links archived memories to those that took their places, as far as these are there. Returns the ids of the
+/// memories whose link waits, with the ids of those that they wait for. Fails if the store does.
 pub fn link_archived(store: &mut dyn Store) -> Result<Vec<(String, String)>> {
     let memories = Select::records(vec![&MEMORY], Scopes::All);
     if store.count(&memories, 1)? == 0 {

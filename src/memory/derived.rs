@@ -33,7 +33,7 @@ impl PriorRule {
     }
 }
 
-/// Sets the derived members of the memories among some records.
+/// Sets the derived members of the memories among some records. Fails if the store cannot be read.
 pub fn derive<'a>(
     store: &mut dyn Store,
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
@@ -164,7 +164,7 @@ fn signal_counts(evidence: &Evidence) -> String {
     counts.to_json()
 }
 
-/// The weights of a partition.
+/// The weights of a partition. Fails if the store cannot be read.
 pub fn weights_of(store: &mut dyn Store, partition: &str) -> Result<Weights> {
     let sums = store.tallies(&[partition])?;
     Ok(Weights::from_sums(sums.get(partition).unwrap_or(&BTreeMap::new())))

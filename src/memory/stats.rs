@@ -45,7 +45,7 @@ impl Stats {
     }
 }
 
-/// Counts the memories and signals of some scopes.
+/// Counts the memories and signals of some scopes. Fails if the store cannot be read.
 pub fn stats(store: &mut dyn Store, scopes: &Scopes, rule: PriorRule) -> Result<Stats> {
     let mut stats = Stats::default();
     let mut last: Option<(i64, String)> = None;

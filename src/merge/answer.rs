@@ -1,9 +1,10 @@
 //! A model's answer about a cluster: JSON, or labels at the beginnings of lines.
 
 use super::cluster::MAX_CONTENT_CHARS;
-use crate::error::{Error, Result};
-use crate::record::LINE_ENDS;
-use crate::structured::{parse_json, without_code_fence};
+use crate::error::Result;
+use crate::structured::{
+    AnswerError, check_length, check_line, check_tags, invalid, parse_json, without_code_fence,
+};
 use serde::Deserialize;
 
 /// The greatest lengths of a title and of a tag, in characters.
@@ -46,7 +47,7 @@ impl Answer {
             let label = LABELS.iter().position(|label| line.starts_with(label));
             let (at, line) = match (label, current) {
                 (Some(at), _) if values[at].is_some() => {
-                    return Err(Error::new(format!("the answer has {} twice", LABELS[at])));
+                    return Err(AnswerError::Twice { label: LABELS[at] }.into());
                 }
                 (Some(at), _) => (at, &line[LABELS[at].len()..]),
                 (None, Some(at)) => (at, line),
@@ -71,26 +72,17 @@ impl Answer {
         ] {
             *text = without_code_fence(text).to_owned();
             if text.is_empty() && member != "source_attribution" {
-                return Err(Error::new(format!("{member}: is missing")));
+                return Err(invalid(member, "is missing"));
             }
-            if text.chars().nth(limit).is_some() {
-                return Err(Error::new(format!("{member}: has more than {limit} characters")));
-            }
+            check_length(member, text, limit)?;
         }
-        if self.title.contains(LINE_ENDS) {
-            return Err(Error::new("title: has more than one line"));
-        }
+        check_line("title", &self.title)?;
         let own = self.outcome.trim().to_lowercase();
         if own != outcome && !outcome.is_empty() {
             let found = if own.is_empty() { "nothing".to_owned() } else { format!("{own:?}") };
-            return Err(Error::new(format!("outcome: expected {outcome}, found {found}")));
+            return Err(invalid("outcome", format!("expected {outcome}, found {found}")));
         }
-        let is_long = |tag: &String| tag.chars().nth(MAX_TAG_CHARS).is_some();
-        if self.tags.len() > MAX_TAGS || self.tags.iter().any(is_long) {
-            return Err(Error::new(format!(
-                "tags: are more than {MAX_TAGS}, or longer than {MAX_TAG_CHARS} characters"
-            )));
-        }
+        check_tags(&self.tags, MAX_TAGS, MAX_TAG_CHARS)?;
         for tag in &mut self.tags {
             *tag = tag.split_whitespace().collect::<Vec<_>>().join(" ");
         }

@@ -11,6 +11,7 @@ use crate::tokens::Counter;
 const MAX_DESCRIPTION_CHARS: usize = 500;
 /// The sources of one request have at most this many tokens, unless they are only two.
 const MAX_STEP_TOKENS: usize = 24_000;
+/// Low: a merged memory is to say what its sources say.
 const TEMPERATURE: f64 = 0.3;
 /// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;

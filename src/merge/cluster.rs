@@ -1,9 +1,11 @@
 //! A cluster as rsv-link prints it, and the memory that takes the place of its members.
 
 use super::prior::consolidated_prior;
-use crate::error::{Error, Result};
+use crate::error::{Result, failures};
 use crate::memory::{confidence_of, decimal, is_active};
-use crate::record::{DraftDefaults, MEMORY, Object, Origin, StoredRecord, quote, unexpected};
+use crate::record::{
+    DraftDefaults, MEMORY, Object, Origin, RecordError, StoredRecord, missing, quote, unexpected,
+};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -60,17 +62,17 @@ impl Cluster {
 
     /// Reads a cluster line. Errors begin with the member at fault.
     pub fn parse(line: &Object) -> Result<Cluster> {
-        let lines = line.objects("members")?.ok_or_else(|| Error::new("members: is missing"))?;
+        let lines = line.objects("members")?.ok_or_else(|| missing("members"))?;
         let mut members = Vec::with_capacity(lines.len());
         for (at, line) in lines.into_iter().enumerate() {
             members.push(member(line).map_err(|error| error.at(format_args!("members[{at}]")))?);
         }
         if members.len() < 2 {
-            return Err(Error::new(format!("members: expected at least 2, found {}", members.len())));
+            return Err(unexpected("members", "at least 2", &members.len().to_string()));
         }
         let mut ids = HashSet::new();
         if let Some(twice) = members.iter().find(|member| !ids.insert(&member.id)) {
-            return Err(Error::new(format!("members: {} is given twice", twice.id)));
+            return Err(MergeError::Twice { id: twice.id.clone() }.into());
         }
         for (what, of) in [
             ("partition", (|member| member.scope.partition.clone()) as fn(&StoredRecord) -> String),
@@ -162,21 +164,32 @@ impl Cluster {
     }
 }
 
-/// Reads a member, with its confidence and uses, as they were derived.
+failures! {
+    /// The reason why memories are not merged.
+    pub(super) enum MergeError {
+        Twice { id: String } ("members: {id} is given twice"),
+        Archived { id: String } ("{id} is archived already"),
+    }
+}
+
+/// Reads a member, with its confidence and uses, as they were derived. Fails if a member is missing or
+/// invalid, or the memory is archived.
 pub(super) fn member(line: Object) -> Result<StoredRecord> {
     for name in ["id", "partition"] {
         if line.text(name)?.is_none_or(|text| text.is_empty()) {
-            return Err(Error::new(format!("{name}: is missing")));
+            return Err(missing(name));
         }
     }
     if line.number("confidence")?.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
-        return Err(Error::new("confidence: must be between 0.0 and 1.0"));
+        return Err(
+            RecordError::Invalid { member: "confidence", fault: "must be between 0.0 and 1.0" }.into()
+        );
     }
     line.integer("usage_count")?;
     let derived =
         ["confidence", "usage_count", "state"].map(|name| (name, line.get(name).map(str::to_owned)));
     let draft = (MEMORY.read)(line)?;
-    let timestamp = draft.timestamp.ok_or_else(|| Error::new("timestamp: is missing"))?;
+    let timestamp = draft.timestamp.ok_or_else(|| missing("timestamp"))?;
     let (partition, instance, trace_id) = (None, None, String::new());
     let mut member = draft.complete(&DraftDefaults { partition, instance, trace_id, timestamp, seq: 0 })?;
     let prior = member.members.get("prior").unwrap_or("0").to_owned();
@@ -186,7 +199,7 @@ pub(super) fn member(line: Object) -> Result<StoredRecord> {
         member.members.set(name, json);
     }
     if !is_active(&member) {
-        return Err(Error::new(format!("{} is archived already", member.id)));
+        return Err(MergeError::Archived { id: member.id }.into());
     }
     Ok(member)
 }

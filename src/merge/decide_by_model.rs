@@ -3,11 +3,12 @@
 use super::answer::MAX_TITLE_CHARS;
 use super::cluster::MAX_CONTENT_CHARS;
 use super::decision::{Candidate, Decision};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Commit, LINE_ENDS, Object};
-use crate::structured::{Model, Request, Schema, parse_json};
+use crate::structured::{Model, Request, Schema, invalid, parse_json};
 use serde::Deserialize;
 
+/// Low: the decision is to follow from the memories.
 const TEMPERATURE: f64 = 0.3;
 /// The lengths that a schema asks for, in characters: shorter than the accepted ones.
 const ASKED_TITLE_CHARS: usize = 100;
@@ -40,7 +41,7 @@ pub(super) fn by_model(candidate: &Candidate, model: &Model) -> Result<(Decision
     checked(&answer, candidate.near.len()).map_err(|error| error.at("the answer is invalid"))
 }
 
-/// The requests about the memories of a commit.
+/// The requests about the memories of a commit. Fails if a memory of it is invalid.
 pub fn decision_requests(commit: &Commit) -> Result<Vec<Request>> {
     let candidates = commit.memories.iter().cloned().map(Candidate::read).collect::<Result<Vec<_>>>()?;
     Ok(candidates.iter().filter(|candidate| !candidate.near.is_empty()).map(request).collect())
@@ -79,7 +80,7 @@ fn data(number: usize, title: &str, content: &str) -> Object {
 fn checked(answer: &DecisionAnswer, near: usize) -> Result<(Decision, String)> {
     let of = || match answer.of.trim().parse::<usize>() {
         Ok(number) if (1..=near).contains(&number) => Ok(number - 1),
-        _ => Err(Error::new(format!("of: expected a number from 1 to {near}"))),
+        _ => Err(invalid("of", format!("expected a number from 1 to {near}"))),
     };
     let decision = match answer.decision.as_str() {
         "skip" => Decision::Skip(of()?),
@@ -90,11 +91,11 @@ fn checked(answer: &DecisionAnswer, near: usize) -> Result<(Decision, String)> {
             let is_long = title.chars().nth(MAX_TITLE_CHARS).is_some()
                 || content.chars().nth(MAX_CONTENT_CHARS).is_some();
             if title.is_empty() || content.is_empty() || is_long || title.contains(LINE_ENDS) {
-                return Err(Error::new("title, content: are empty, too long, or have too many lines"));
+                return Err(invalid("title, content", "are empty, too long, or have too many lines"));
             }
             Decision::Merge(of()?, Some([title.to_owned(), content.to_owned()]))
         }
-        _ => return Err(Error::new("decision: is none of skip, create, merge, archive_and_create")),
+        _ => return Err(invalid("decision", "is none of skip, create, merge, archive_and_create")),
     };
     let reason = answer.reason.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok((decision, reason.chars().take(ASKED_REASON_CHARS).collect()))

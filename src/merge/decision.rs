@@ -23,6 +23,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
+    /// Reads a memory of a commit and those near it. Fails if one of these is invalid.
     pub(super) fn read(mut line: Object) -> Result<Candidate> {
         let near = line.objects(NEAR)?.unwrap_or_default();
         line.take(NEAR);

@@ -40,7 +40,7 @@ pub(super) enum Member {
     File(Vec<u8>),
 }
 
-/// Opens a zip or tar archive.
+/// Opens a zip or tar archive. Fails if it is damaged or exceeds the budget.
 pub(super) fn open(format: Format, bytes: &[u8], budget: &mut Budget) -> Result<Folder, String> {
     let mut folder = Folder::default();
     if format == Format::Tar {
@@ -51,7 +51,7 @@ pub(super) fn open(format: Format, bytes: &[u8], budget: &mut Budget) -> Result<
     Ok(folder)
 }
 
-/// Unpacks gzip.
+/// Unpacks gzip. Fails if it is damaged or exceeds the budget.
 pub(super) fn gunzip(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, String> {
     budget.read(MultiGzDecoder::new(bytes))
 }

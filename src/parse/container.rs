@@ -52,6 +52,7 @@ pub(super) struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
+    /// Opens a zip archive. Fails if it is damaged or has too many members.
     pub(super) fn open(bytes: &'a [u8]) -> Result<Container<'a>, String> {
         let archive =
             ZipArchive::new(Cursor::new(bytes)).map_err(|error| format!("not a whole archive: {error}"))?;
@@ -71,7 +72,8 @@ impl<'a> Container<'a> {
         self.archive.index_for_name(name).is_some()
     }
 
-    /// A member, which is only looked up in the archive, so that any name is safe.
+    /// A member, which is only looked up in the archive, so that any name is safe. Fails if there is none, it
+    /// is damaged, or the archive unpacks to too much.
     pub(super) fn member(&mut self, name: &str) -> Result<Vec<u8>, String> {
         let at = self.archive.index_for_name(name).ok_or_else(|| format!("the archive has no {name}"))?;
         let limit = self.left;
@@ -83,7 +85,7 @@ impl<'a> Container<'a> {
         Ok(bytes)
     }
 
-    /// The same if there is one.
+    /// The same if there is one. Fails as `member` does.
     pub(super) fn optional(&mut self, name: &str) -> Result<Option<Vec<u8>>, String> {
         if !self.has(name) {
             return Ok(None);
@@ -100,7 +102,7 @@ impl<'a> Container<'a> {
         (0..self.archive.len()).map(name).collect()
     }
 
-    /// The content of a member, to be read within bounds.
+    /// The content of a member, to be read within bounds. Fails if it cannot be unpacked.
     pub(super) fn open_member(&mut self, at: usize) -> Result<impl Read, String> {
         self.archive.by_index(at).map_err(|error| error.to_string())
     }

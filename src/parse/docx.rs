@@ -10,7 +10,7 @@ use super::xml::{self, Skips, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::HashMap;
 
-/// Reads docx.
+/// Reads docx. Fails if the archive or the main part is damaged.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "word/document.xml".to_owned());
@@ -58,7 +58,7 @@ struct Lists {
     styles: HashMap<String, ListStyle>,
     /// The levels of a list that belong to styles of paragraphs.
     style_levels: HashMap<(String, String), usize>,
-    /// By its number, the style, and the numbers at which levels begin anew.
+    /// By its number, the style, and the numbers at which levels start over.
     uses: HashMap<String, (String, Vec<(usize, usize)>)>,
 }
 
@@ -235,6 +235,7 @@ trait Resolve {
 impl Resolve for ParagraphStyles {
     /// A style with what it inherits.
     fn resolved(&self, name: &str) -> ParagraphStyle {
+        // In a damaged file, styles may inherit from each other in a circle.
         const MAX_BASES: usize = 16;
         let mut style = self.get(name).cloned().unwrap_or_default();
         for _ in 0..MAX_BASES {
@@ -358,7 +359,7 @@ impl Lists {
             return None;
         }
         let Some((style, starts)) = self.uses.get_mut(list) else { return Some("-".to_owned()) };
-        // Only the first item begins anew.
+        // Only the first item starts over.
         for (level, start) in std::mem::take(starts) {
             counters.restart(style, level, start);
         }

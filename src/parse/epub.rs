@@ -9,7 +9,7 @@ use super::xml::{attribute, first_text, tags};
 use percent_encoding::percent_decode_str;
 use std::collections::HashMap;
 
-/// Reads a book, in the order of its spine.
+/// Reads a book, in the order of its spine. Fails if the archive or its package is damaged.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let index = container.member("META-INF/container.xml")?;

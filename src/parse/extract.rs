@@ -5,7 +5,7 @@ use super::outline::{Breaks, Extract};
 use super::reason::{Reason, UnreadKind};
 use super::{code, decode, docx, epub, html, json, mail, markdown, odt, pdf, pptx, xlsx};
 
-/// Extracts the text of a file, or says why it has none.
+/// Extracts the text of a file, or says why it has none. Fails if the bytes are not of the format.
 pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, Reason> {
     let text = decoded;
     let mut extract = match format {
@@ -37,7 +37,7 @@ pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, Reason>
 
 const NOT_TEXT: &str = "not text";
 
-/// The text alone; a form feed follows each page of a PDF.
+/// The text alone; a form feed follows each page of a PDF. Fails as `extract` does.
 pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     if format == Format::Pdf {
         return Ok(pdf::pages(bytes)?);

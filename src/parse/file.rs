@@ -31,7 +31,8 @@ impl Stamp {
     }
 }
 
-/// Reads a regular file of at most `MAX_BYTES`. One that changes while it is read is read again.
+/// Reads a regular file of at most `MAX_BYTES`. One that changes while it is read is read again. Fails if it
+/// is another kind of file, larger, or always changes.
 pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Stamp), String> {
     for _ in 0..ATTEMPTS {
         // A FIFO must not block.
@@ -65,7 +66,7 @@ fn is_fresh(metadata: &Metadata) -> bool {
     metadata.modified().ok().and_then(|time| time.elapsed().ok()).is_none_or(|age| age < FRESH)
 }
 
-/// Reads at most `MAX_BYTES`; `expected` is how many there may be.
+/// Reads at most `MAX_BYTES`; `expected` is how many there may be. Fails if there are more, or `input` does.
 pub(super) fn read_bounded(input: impl Read, expected: u64) -> Result<Vec<u8>, String> {
     if expected > MAX_BYTES {
         return Err(too_large());

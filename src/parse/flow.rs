@@ -5,8 +5,8 @@ use super::math::runs_into;
 use super::outline::{Breaks, Extract};
 use std::mem;
 
-/// A text that is being made. What is nested has a frame of its own, so that its words do not run into those around it:
-/// notes and text boxes stand after the paragraph or the row that has them.
+/// A text that is being made. Each nested part has a frame, so that its words do not run into those around
+/// it: notes and text boxes stand after the paragraph or the row that has them.
 pub(super) struct Flow {
     extract: Extract,
     frames: Vec<FlowFrame>,

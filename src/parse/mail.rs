@@ -7,7 +7,7 @@ use mail_parser::{Message, MessageParser, MimeHeaders, PartType};
 /// The greatest number of messages in messages.
 const MAX_DEPTH: usize = 3;
 
-/// Reads a message.
+/// Reads a message. Fails if it is none.
 pub(super) fn message(bytes: &[u8]) -> Result<Extract, String> {
     let message = MessageParser::default().parse(bytes).ok_or("not a mail message")?;
     let mut text = String::new();

@@ -10,7 +10,7 @@ use super::xml::{self, Skips, XmlStep, attribute, first_text, number};
 use quick_xml::events::BytesStart;
 use std::collections::{HashMap, HashSet};
 
-/// Reads odt.
+/// Reads odt. Fails if the archive or its content is damaged.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let document = container.member("content.xml")?;
@@ -249,7 +249,7 @@ impl OdtReader {
     }
 }
 
-/// Whether an element has no text of the document: what was deleted, remarks, and marks that are made anew.
+/// Whether an element has no text of the document: deleted text, remarks, and marks of notes, numbered here.
 fn is_skipped(name: &str) -> bool {
     matches!(name, "tracked-changes" | "annotation" | "note-citation" | "forms")
 }

@@ -52,7 +52,7 @@ impl Operand {
     }
 }
 
-/// Fetches an address.
+/// Fetches an address. Fails if it is not public and not `private`, cannot be fetched, or is too large.
 pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result<Fetched, String> {
     let limit = usize::try_from(file::MAX_BYTES).unwrap_or(usize::MAX);
     let fetched = http::run(client.fetch(address, limit, private));
@@ -71,7 +71,8 @@ pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result
     Ok(Fetched { source, bytes: fetched.bytes, format })
 }
 
-/// The text of an operand, as it is split into sections. A form feed follows each page of a PDF.
+/// The text of an operand, as it is split into sections. A form feed follows each page of a PDF. Fails if it
+/// cannot be read, or has no text of a known format.
 pub fn text_of(
     operand: Operand,
     format: Option<Format>,

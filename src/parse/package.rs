@@ -4,7 +4,7 @@ use super::container::Container;
 use super::xml::{self, attribute};
 use std::collections::HashMap;
 
-/// The path of the main part, if the package names one.
+/// The path of the main part, if the package names one. Fails if its relations are damaged.
 pub(super) fn main_part(container: &mut Container) -> Result<Option<String>, String> {
     let Some(relations) = container.optional("_rels/.rels")? else { return Ok(None) };
     let relations = relations_of("", &relations)?;
@@ -46,6 +46,7 @@ struct Relation {
 }
 
 impl Part {
+    /// Opens the part at a path. Fails if it is missing or its relations are damaged.
     pub(super) fn open(container: &mut Container, path: &str) -> Result<Part, String> {
         let content = container.member(path)?;
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -61,7 +62,7 @@ impl Part {
         &self.content
     }
 
-    /// The content of the part of a kind, or of the usual name beside this one.
+    /// The content of the part of a kind, or of the usual name beside this one. Fails if it is damaged.
     pub(super) fn related(&self, container: &mut Container, kind: &str) -> Result<Option<Vec<u8>>, String> {
         let named = self.relations.iter().find(|relation| relation.kind == kind);
         let usual = || resolve(&self.path, &format!("{kind}.xml"));

@@ -18,7 +18,7 @@ use hayro_interpret::hayro_syntax::{LoadPdfError, Pdf};
 use layout::Line;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The text of a PDF; a form feed follows each page.
+/// The text of a PDF; a form feed follows each page. Fails if it is encrypted, damaged, or has no words.
 pub(super) fn pages(bytes: Vec<u8>) -> Result<String, String> {
     let pdf =
         quietly(|| Pdf::new(bytes)).unwrap_or(Err(LoadPdfError::Invalid)).map_err(|error| match error {

@@ -15,7 +15,7 @@ const CPU_SECONDS: u64 = 60;
 /// The longest text, in bytes.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
 
-/// Bounds this process.
+/// Bounds this process. Fails if the system refuses.
 pub fn limit_resources() -> Result<()> {
     for (resource, limit) in [(Resource::As, MEMORY_BYTES), (Resource::Cpu, CPU_SECONDS)] {
         let maximum = getrlimit(resource).maximum;
@@ -25,7 +25,8 @@ pub fn limit_resources() -> Result<()> {
     Ok(())
 }
 
-/// Reads a PDF by a command that reads it from standard input and prints its text.
+/// Reads a PDF by a command that reads it from standard input and prints its text. Fails if it cannot be
+/// started, ends with an error, or exceeds its limits.
 pub(super) fn extract(command: &[OsString], bytes: &[u8]) -> std::result::Result<Extract, String> {
     let failed = |error: std::io::Error| format!("its parser cannot be started: {error}");
     let (program, words) = command.split_first().ok_or("its parser is not named")?;

@@ -13,6 +13,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The name of the threads, whose panics are not printed.
 const THREAD_NAME: &str = "parser";
 
+/// Parsers recurse into nested elements, for which the 2 MiB of other threads may be too few.
 const STACK_BYTES: usize = 16 << 20;
 const FAILED: &str = "its parser failed";
 
@@ -88,7 +89,7 @@ impl Pool {
     }
 }
 
-/// Parses on such a thread, and waits for it.
+/// Parses on such a thread, and waits for it. Fails if `parse` does or panics, or no thread can be started.
 pub(super) fn parse_apart<T: Send>(parse: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     silence_panics();
     thread::scope(|scope| {
@@ -102,6 +103,7 @@ fn builder() -> thread::Builder {
     thread::Builder::new().name(THREAD_NAME.to_owned()).stack_size(STACK_BYTES)
 }
 
+/// The next file; `None` once the pool is gone. One thread waits with the lock, the others for it.
 fn next(waiting: &Mutex<Receiver<Task>>) -> Option<Task> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }

@@ -9,7 +9,7 @@ use super::package::{Part, main_part};
 use super::xml::{self, Skips, XmlStep, attribute, first_text, number, relation_id};
 use quick_xml::events::BytesStart;
 
-/// Reads pptx: the slides in order, each with its notes.
+/// Reads pptx: the slides in order, each with its notes. Fails if the archive or a slide is damaged.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "ppt/presentation.xml".to_owned());
@@ -173,8 +173,8 @@ impl PptxReader {
         }
     }
 
-    /// Gives the paragraph its number, if it has one. Another kind of numbers begins anew, and so do those after a
-    /// paragraph without.
+    /// Gives the paragraph its number, if it has one. Counting starts over at another kind of number and
+    /// after a paragraph without one.
     fn count_item(&mut self) {
         let level = self.level;
         if self.numbers.is_none() || self.lists.0.get(level) != self.numbers.as_ref() {

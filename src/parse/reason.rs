@@ -1,6 +1,6 @@
 //! Why a file is not read.
 
-use std::fmt::{self, Display};
+use crate::error::Failure;
 
 /// Why a PDF of pictures is not read.
 pub(super) const NO_WORDS: &str = "no words on its pages, which are pictures or scanned";
@@ -8,12 +8,29 @@ pub(super) const NO_WORDS: &str = "no words on its pages, which are pictures or 
 pub(super) const PASSWORD: &str = "encrypted with a password";
 
 /// Why a file is not read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum Reason {
     /// Files of this kind are not, whatever is in them.
+    #[error("{1}")]
     Kind(UnreadKind, String),
     /// This one cannot be.
+    #[error("{0}")]
     Failed(String),
+}
+
+/// A file or a directory that is not read; `help` gives the tool that may read it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {place}: {reason}")]
+pub(super) struct ParseError {
+    pub(super) place: String,
+    pub(super) reason: Reason,
+    pub(super) help: Option<String>,
+}
+
+impl Failure for ParseError {
+    fn hint(&self) -> Option<String> {
+        self.help.clone()
+    }
 }
 
 /// A kind of files that are not read.
@@ -90,13 +107,5 @@ impl Reason {
 impl From<String> for Reason {
     fn from(reason: String) -> Reason {
         Reason::Failed(reason)
-    }
-}
-
-impl Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Reason::Kind(_, reason) | Reason::Failed(reason) => f.write_str(reason),
-        }
     }
 }

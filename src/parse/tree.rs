@@ -6,7 +6,7 @@ use super::node::{self, Entry, Node, Source, TreeLine, TreeLists, TreePlace};
 use super::operand::{self, Fetched, Operand};
 use super::options::Options;
 use super::pool::{Pending, Pool};
-use super::reason::{Reason, UnreadKind};
+use super::reason::{ParseError, Reason, UnreadKind};
 use super::unpack::{Unpacked, Unread};
 use super::walk::{self, Step, Walker};
 use crate::cli::hint_for_missing;
@@ -57,7 +57,8 @@ impl Parser {
         operands.iter().map(count).sum()
     }
 
-    /// Parses an operand into the tree at an address.
+    /// Parses an operand into the tree at an address. Fails if `sink` does; unreadable files become lines
+    /// that say so.
     pub fn parse(
         &self,
         operand: Operand,
@@ -284,9 +285,8 @@ impl<'a> Tree<'a> {
 
     /// Reports what is not read. In a directory or an archive there may be files of any kind.
     fn report(&mut self, source: &str, reason: &Reason, is_inside: bool) -> Result<()> {
-        let error = Error::new(format!("cannot read {source}: {reason}"));
-        let missing = hint_for_missing(Path::new(source)).filter(|_| !is_inside && !source.contains("://"));
-        let error = missing.into_iter().fold(error, Error::hint);
+        let help = hint_for_missing(Path::new(source)).filter(|_| !is_inside && !source.contains("://"));
+        let error = ParseError { place: source.to_owned(), reason: reason.clone(), help }.into();
         (self.sink)(match reason {
             Reason::Kind(kind, _) if is_inside && !self.parser.options.strict => {
                 Output::Skipped(*kind, error)
@@ -311,7 +311,8 @@ impl<'a> Tree<'a> {
                 };
                 directory.unread = true;
                 let shown = directory.path.display().to_string();
-                (self.sink)(Output::Unread(Error::new(format!("cannot read {shown}: {reason}"))))
+                let error = ParseError { place: shown, reason: failed, help: None };
+                (self.sink)(Output::Unread(error.into()))
             }
         }
     }

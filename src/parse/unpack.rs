@@ -42,7 +42,7 @@ impl<'a> Unpacker<'a> {
         self.unpacked
     }
 
-    /// Adds the nodes of a file.
+    /// Adds the nodes of a file. Fails if it cannot be read.
     pub(super) fn file(
         &mut self,
         uri: &str,

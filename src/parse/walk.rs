@@ -41,6 +41,7 @@ impl Walker {
         // Ignore files of directories above do not count: they could hide all of it, such as those of a home directory
         // under git.
         builder.standard_filters(false).follow_links(follow).sort_by_file_name(OsStr::cmp);
+        // Only one thread walks, but `filter_entry` takes a function that several could call.
         let ignored = Mutex::new(Ignored::default());
         builder.filter_entry(move |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Unit};
 use quick_xml::events::BytesStart;
 use std::collections::HashSet;
 
-/// Reads xlsx.
+/// Reads xlsx. Fails if the archive or a sheet is damaged, or the text too long.
 pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let main = main_part(&mut container)?.unwrap_or_else(|| "xl/workbook.xml".to_owned());

@@ -38,7 +38,7 @@ impl Skips {
     }
 }
 
-/// Calls `take` for each element and each text, in order.
+/// Calls `take` for each element and each text, in order. Fails if the XML is damaged.
 pub(super) fn walk(xml: &[u8], mut take: impl FnMut(XmlStep)) -> Result<(), String> {
     let xml = decoded(xml);
     let mut reader = Reader::from_str(&xml);
@@ -64,7 +64,7 @@ pub(super) fn walk(xml: &[u8], mut take: impl FnMut(XmlStep)) -> Result<(), Stri
     }
 }
 
-/// Calls `take` for the start of each element.
+/// Calls `take` for the start of each element. Fails if the XML is damaged.
 pub(super) fn tags(xml: &[u8], mut take: impl FnMut(&BytesStart)) -> Result<(), String> {
     walk(xml, |step| {
         if let XmlStep::Start(tag) = step {

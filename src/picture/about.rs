@@ -16,9 +16,10 @@ const MAX_HITS: usize = 100;
 /// A hit without a word of the topic needs at least this share of the greatest cosine.
 const MIN_SHARE: f64 = 0.5;
 
-/// The ids of the messages of a selection that are about a topic, by words and, where there is a model, by meaning, and
-/// of their questions and answers.
-pub fn about(
+/// The ids of the messages of a selection that are about a topic, by words and, where there is a model, by
+/// meaning, and of their questions and answers. Fails if the topic is blank, or the store or the embedder
+/// fails.
+pub(super) fn about(
     store: &mut dyn Store,
     settings: &Settings,
     which: &Select,

@@ -39,8 +39,8 @@ pub struct Activity {
 pub(super) struct Days(BTreeMap<Date, usize>);
 
 impl Activity {
-    /// Reads the messages and accounts of some scopes. A day begins at midnight in a zone; `now` is milliseconds since
-    /// 1970, UTC.
+    /// Reads the messages and accounts of some scopes. A day begins at midnight in a zone; `now` is
+    /// milliseconds since 1970, UTC. Fails if the store cannot be read.
     pub fn read(store: &mut dyn Store, scopes: &Scopes, now: i64, zone: &TimeZone) -> Result<Activity> {
         let day = |ms: i64| date_of(ms, zone);
         let name =

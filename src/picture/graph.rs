@@ -68,7 +68,7 @@ pub(super) struct Group {
 }
 
 impl Graph {
-    /// Makes the graph of a selection of messages.
+    /// Makes the graph of a selection of messages. Fails if the store cannot be read.
     pub fn read(store: &mut dyn Store, which: &Select, options: &GraphOptions) -> Result<Graph> {
         let sample = Sample::read(store, which)?;
         let vectors = Vectors::new(&sample);
@@ -139,7 +139,7 @@ impl Graph {
         }
     }
 
-    /// The whole records of the messages that are shown, in their order.
+    /// The whole records of the messages that are shown, in their order. Fails if the store cannot be read.
     pub(super) fn records(&self, store: &mut dyn Store, which: &Select) -> Result<Vec<StoredRecord>> {
         let ids: Vec<&str> = self.nodes.iter().map(|node| &*node.message.id).collect();
         let mut records: HashMap<String, StoredRecord> =

@@ -229,7 +229,8 @@ fn centroids(
     groups.iter().map(centre).collect()
 }
 
-/// The number of messages of a whole selection that are nearest to each centre, if near enough to any.
+/// The number of messages of a whole selection that are nearest to each centre (of length 1), if near enough
+/// to any.
 fn counts_of_all(
     store: &mut dyn Store,
     which: &Select,

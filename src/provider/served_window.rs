@@ -70,6 +70,7 @@ impl ServedWindows {
     pub fn get(&self, model: &str) -> Option<usize> {
         let target =
             self.providers.as_ref()?.target(model).ok().filter(|target| target.name() == "ollama")?;
+        // Held while Ollama is asked, so that many turns at once ask it once.
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, window)) = cache.windows.get(&target.model)
             && at.elapsed() < CACHE_TTL

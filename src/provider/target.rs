@@ -1,6 +1,7 @@
 //! The provider of one request: where the request is sent, and with which key.
 
 use super::caller_keys::{CallerKeys, is_placeholder, owner_by_shape};
+use super::error::ProviderError;
 use super::table::{KeyPolicy, PROVIDERS};
 use crate::api::Api;
 use crate::config::Secret;
@@ -160,7 +161,8 @@ impl Target {
         caller.kept_for(self.name()).or(self.endpoint.key.as_ref())
     }
 
-    /// The key to send: the caller's only to the provider that it is for, and none to another machine unencrypted.
+    /// The key to send: the caller's only to the provider that it is for, and none to another machine
+    /// unencrypted. Fails if a key is needed and missing, or would be sent unencrypted.
     pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let policy = self.endpoint.key_policy;
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();
@@ -206,14 +208,13 @@ impl Target {
     fn missing_key_error(&self, caller: &CallerKeys) -> Error {
         let (title, variable) = (self.title(), &self.endpoint.key_variable);
         let foreign = caller.offered_to(self.name()).find_map(|key| self.foreign_title(key));
-        let foreign = foreign.map(|owner| format!(", and the caller's key is for {owner}"));
-        Error::new(format!("no key for {title}: {variable} is not set{}", foreign.unwrap_or_default()))
-            .hint(format!("set {variable}; a model of Ollama's needs none: name it as ollama/MODEL"))
+        let but = foreign.map_or_else(String::new, |owner| format!(", and the caller's key is for {owner}"));
+        ProviderError::NoKey { title: title.to_owned(), variable: variable.clone(), but }.into()
     }
 
     fn plaintext_error(&self) -> Error {
         let (title, address) = (self.title(), self.address());
-        Error::new(format!("the key for {title} would be sent to {address} in the clear"))
-            .hint(format!("give an https address: {}", self.endpoint.address_setting))
+        let setting = self.endpoint.address_setting.to_string();
+        ProviderError::Plaintext { title: title.to_owned(), address: address.clone(), setting }.into()
     }
 }

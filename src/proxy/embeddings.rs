@@ -32,6 +32,7 @@ const BYTES_PER_TOKEN: usize = 4;
 impl EmbeddingsRequest {
     /// Parses a request. Errors begin with the member at fault.
     // By hand: serde's errors do not begin with the member.
+    /// Reads the body of a request. Fails if a member is invalid.
     pub(super) fn parse(body: &Object) -> Result<EmbeddingsRequest> {
         let form = match body.text("encoding_format")?.as_deref() {
             None | Some("float") => VectorFormat::Numbers,
@@ -53,7 +54,7 @@ impl EmbeddingsRequest {
         })
     }
 
-    /// Writes the response.
+    /// Writes the response: vectors of the model's dimension and length 1, as they are.
     fn response(&self, model: &str, vectors: &[Vec<f32>]) -> Vec<u8> {
         let mut out = b"{\"object\":\"list\",\"data\":[".to_vec();
         for (index, vector) in vectors.iter().enumerate() {

@@ -64,8 +64,9 @@ impl ClientCommand {
         ClientCommand { words, scope_path, key, token, descriptors: descriptors::current_limit() }
     }
 
-    /// Runs the command to its end. Returns its exit status, or 128 plus the number of the signal that ended it.
-    /// SIGTERM and SIGHUP are passed on; Ctrl-C reaches the command from the terminal.
+    /// Runs the command to its end. Returns its exit status, or 128 plus the number of the signal that ended
+    /// it. SIGTERM and SIGHUP are passed on; Ctrl-C reaches the command from the terminal. Fails if it cannot
+    /// be started.
     pub async fn run(&self, proxy: SocketAddr, signals: &mut StopSignals) -> Result<u8> {
         let proxy = reachable(proxy);
         let base = format!("http://{proxy}{}", self.scope_path);

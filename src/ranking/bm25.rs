@@ -174,7 +174,8 @@ fn are_documents(kinds: &[&RecordKind]) -> bool {
     !kinds.is_empty() && kinds.iter().all(|kind| *kind == &DOCUMENT)
 }
 
-/// The selective tokens of the terms for a search of some kinds, each once; `tells` is whether one is selective.
+/// The selective tokens of the terms for a search of some kinds, each once; `tells` is whether one is
+/// selective. Fails if `tells` does.
 pub(crate) fn query_tokens<E>(
     terms: &[Term],
     occur: Occur,
@@ -228,8 +229,9 @@ pub(crate) fn scan_document(
     }
 }
 
-/// Takes the best of the scored documents that `read` returns, with all that tie with the last one in score and time;
-/// and the position of each number among them. A heap yields the few best of very many without sorting all.
+/// Takes the best of the scored documents that `read` returns, with all that tie with the last one in score
+/// and time; and the position of each number among them. A heap yields the few best of very many without
+/// sorting all. Fails if `read` does.
 pub(crate) fn best<E>(
     scored: &mut BinaryHeap<Scored>,
     limit: usize,
@@ -254,8 +256,8 @@ pub(crate) fn best<E>(
 /// The number of hits that are read, explained and visited together.
 pub(crate) const PAGE: usize = 4096;
 
-/// Visits the best `limit` of the scored documents that `read` returns, best first, with the parts of their scores. Of
-/// the others only numbers and scores are held.
+/// Visits the best `limit` of the scored documents that `read` returns, best first, with the parts of their
+/// scores. Of the others only numbers and scores are held. Fails if `read` or `visit` does.
 pub(crate) fn visit_best<E>(
     scored: Vec<Scored>,
     limit: usize,

@@ -5,10 +5,10 @@ use super::file_state::{FileState, files_member};
 use super::hit::{NewerStatement, newer_member, quoted_member};
 use super::id;
 use super::members::{required, timestamp};
-use super::object::{Object, quote};
+use super::object::{Object, missing, quote};
 use super::stored::{Draft, Position, RecordKind, StoredRecord};
 use super::{Reach, Scope};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::ops::Range;
 
 /// The kind of accounts, which record the enrichment of one request.
@@ -52,7 +52,7 @@ const FILES: &str = "files";
 fn parse(mut line: Object) -> Result<Draft> {
     let (partition, instance) = (required(&line, "partition")?, required(&line, "instance")?);
     let (id, trace_id) = (required(&line, "id")?, required(&line, "trace_id")?);
-    let timestamp = timestamp(&line)?.ok_or_else(|| Error::new("timestamp: is missing"))?;
+    let timestamp = timestamp(&line)?.ok_or_else(|| missing("timestamp"))?;
     line.retain(|name| !["kind", "id", "trace_id", "partition", "instance", "timestamp"].contains(&name));
     Ok(Draft {
         id: Some(id),

@@ -6,7 +6,7 @@ use super::message::seq;
 use super::object::{Object, quote, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
 use super::{Scope, id};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of actions.
 pub static ACTION: RecordKind = RecordKind {
@@ -221,10 +221,7 @@ impl Action {
 fn parse(mut line: Object) -> Result<Draft> {
     let call = required(&line, CALL)?;
     if call.len() > MAX_CALL_BYTES {
-        return Err(Error::new(format!(
-            "{CALL}: expected at most {MAX_CALL_BYTES} bytes, found {}",
-            call.len()
-        )));
+        return Err(unexpected(CALL, &format!("at most {MAX_CALL_BYTES} bytes"), &call.len().to_string()));
     }
     required(&line, TOOL)?;
     for member in [PROGRAM, COMMAND, PATTERN, QUERY, ERROR] {

@@ -3,8 +3,9 @@
 //! Whole segments are compared, so that `viking://a/1` is not above `viking://a/10`. An address is a name, never a
 //! path of the file system: nothing in it is decoded, and `.` and `..` are refused.
 
+use super::error::AddressError;
 use super::id;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -32,10 +33,10 @@ impl Address {
     /// say what is wrong, without the address.
     pub fn parse(text: &str) -> Result<Address> {
         let Some(path) = text.strip_prefix(SCHEME) else {
-            return Err(Error::new(format!("expected an address such as {SCHEME}resources/notes")));
+            return Err(AddressError::NotAnAddress { scheme: SCHEME }.into());
         };
         if text.len() > MAX_ADDRESS_BYTES {
-            return Err(Error::new(format!("the address is longer than {MAX_ADDRESS_BYTES} bytes")));
+            return Err(AddressError::TooLong { most: MAX_ADDRESS_BYTES }.into());
         }
         let mut address = Address(SCHEME.to_owned());
         for segment in path.split('/').filter(|_| !path.is_empty()) {
@@ -50,14 +51,14 @@ impl Address {
         let address = Address::locate(text, partition)?;
         match address.owner() {
             Some(owner) if !address.is_open_to(partition) => {
-                Err(Error::new(format!("{address} belongs to the partition {owner}"))
-                    .hint(format!("give -p {owner}, or another address than that of a partition")))
+                let owner = owner.to_owned();
+                Err(AddressError::OfAnother { address: address.0, owner }.into())
             }
             _ => Ok(address),
         }
     }
 
-    /// As `resolve`, also of an address that belongs to another partition.
+    /// As `resolve`, also of an address that belongs to another partition. Fails if it is no address.
     pub fn locate(text: &str, partition: &str) -> Result<Address> {
         let address = Address::parse(text)?;
         if address.segments().next() != Some(HOME) {
@@ -118,7 +119,7 @@ impl Address {
         let slash = if self.0 == SCHEME { "" } else { "/" };
         let text = format!("{}{slash}{segment}", self.0);
         if text.len() > MAX_ADDRESS_BYTES {
-            return Err(Error::new(format!("the address is longer than {MAX_ADDRESS_BYTES} bytes")));
+            return Err(AddressError::TooLong { most: MAX_ADDRESS_BYTES }.into());
         }
         Ok(Address(text))
     }
@@ -192,12 +193,10 @@ impl fmt::Display for Address {
 /// A segment of a name: cut if it is too long. Errors if it is empty, `.`, `..`, or has a slash or a control character.
 fn checked_segment(name: &str) -> Result<String> {
     match name {
-        "" => {
-            Err(Error::new("the address has an empty segment").hint("leave out the slash that is too many"))
-        }
-        "." | ".." => Err(Error::new(format!("the address has the segment {name}"))),
-        _ if name.contains('/') => Err(Error::new("the segment has a slash")),
-        _ if name.chars().any(char::is_control) => Err(Error::new("the address has a control character")),
+        "" => Err(AddressError::EmptySegment.into()),
+        "." | ".." => Err(AddressError::Relative { segment: name.to_owned() }.into()),
+        _ if name.contains('/') => Err(AddressError::Slash.into()),
+        _ if name.chars().any(char::is_control) => Err(AddressError::ControlCharacter.into()),
         _ => Ok(shortened(name, MAX_SEGMENT_BYTES)),
     }
 }

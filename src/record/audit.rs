@@ -1,6 +1,7 @@
 //! A row of the audit: which token read or changed which records, when, and from where. It has names, addresses and
 //! ids, and never a text.
 
+use super::error::RecordError;
 use super::object::{Object, quote};
 use super::scope::Scope;
 use super::time;
@@ -42,7 +43,7 @@ impl FromStr for AuditAction {
 
     fn from_str(word: &str) -> Result<AuditAction> {
         let known = AuditAction::ALL.into_iter().find(|action| action.name() == word);
-        known.ok_or_else(|| Error::new(format!("action: {word} is not known")))
+        Ok(known.ok_or_else(|| RecordError::Unknown { member: "action", name: word.to_owned() })?)
     }
 }
 

@@ -3,13 +3,14 @@
 use super::address::Address;
 use super::digest;
 use super::document::DOCUMENT;
+use super::error::RecordError;
 use super::kinds::kind_named;
 use super::members::texts;
 use super::memory::MEMORY;
-use super::object::{Object, unexpected};
+use super::object::{Object, missing, unexpected};
 use super::scope::Scope;
 use super::stored::{DraftDefaults, StoredRecord};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The name of the kind.
 const COMMIT: &str = "commit";
@@ -47,7 +48,7 @@ impl Commit {
     /// Reads a commit line. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Commit> {
         let scope = Scope::new(line.text("partition")?.as_deref(), line.text("instance")?.as_deref())?;
-        let archive = line.object("archive")?.ok_or_else(|| Error::new("archive: is missing"))?;
+        let archive = line.object("archive")?.ok_or_else(|| missing("archive"))?;
         let memories = line.objects("memories")?.unwrap_or_default();
         let steps = line.objects("steps")?.unwrap_or_default();
         for member in ["kind", "partition", "instance", "archive", "memories", "steps"] {
@@ -95,7 +96,7 @@ impl Commit {
         };
         let archive = draft.complete(&fill)?;
         if archive.member_texts("covers").is_empty() {
-            return Err(Error::new("covers: is empty"));
+            return Err(RecordError::Empty { member: "covers".to_owned() }.into());
         }
         let history = history(&self.scope)?;
         if archive.address()?.parent().as_ref() != Some(&history) {
@@ -126,7 +127,7 @@ pub fn history(session: &Scope) -> Result<Address> {
     Address::home(&session.partition)?.join("sessions")?.join(&name)?.join("history")
 }
 
-/// The address of the archive whose last message has this id.
+/// The address of the archive whose last message has this id. Fails if the session's names make none.
 pub fn archive_address(session: &Scope, last: &str) -> Result<Address> {
     history(session)?.join(&segment(last))
 }

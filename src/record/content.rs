@@ -1,8 +1,9 @@
 //! The content of a message: a text, the parts of OpenAI's protocol, or nothing but tool calls.
 
+use super::error::RecordError;
 use super::fold::fold;
 use super::object::{Object, quote, unexpected};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The characters that a model, a terminal or a reader may treat as a line end: the mandatory breaks (Unicode
 /// annex 14), and the separators of files, groups and records, at which Python breaks lines too.
@@ -22,20 +23,22 @@ pub enum Content {
 impl Content {
     /// Reads the member `content` of a message of any client. Errors if it is no string, array of parts or null.
     pub fn from_message(message: &Object) -> Result<Content> {
-        match message.get("content") {
-            None | Some("null") => Ok(Content::Null),
-            Some(json) if json.starts_with('"') => match serde_json::from_str(json) {
-                Ok(text) => Ok(Content::Text(text)),
-                Err(e) => Err(Error::new(format!(
-                    "content: {}",
-                    e.to_string().split(" at line").next().unwrap_or("")
-                ))),
-            },
-            Some(json) if json.starts_with('[') => match message.objects("content") {
+        message.get("content").map_or(Ok(Content::Null), Content::from_json)
+    }
+
+    /// Reads such a member.
+    pub fn from_json(json: &str) -> Result<Content> {
+        let unreadable = || unexpected("content", "a string or an array of parts", json);
+        match json.as_bytes() {
+            b"null" => Ok(Content::Null),
+            [b'"', ..] => serde_json::from_str(json)
+                .map(Content::Text)
+                .map_err(|error| RecordError::Text { member: "content".to_owned(), error }.into()),
+            [b'[', ..] => match serde_json::from_str::<Vec<Object>>(json) {
                 Ok(_) => Ok(Content::Parts(json.into())),
-                Err(_) => Err(unexpected("content", "a string or an array of parts", json)),
+                Err(_) => Err(unreadable()),
             },
-            Some(json) => Err(unexpected("content", "a string or an array of parts", json)),
+            _ => Err(unreadable()),
         }
     }
 

@@ -5,10 +5,10 @@ use super::embedding::{VectorFormat, write_vector};
 use super::fold::fold;
 use super::members::{name, texts, time_member};
 use super::message::vector;
-use super::object::{Object, unexpected, write_member, write_text};
+use super::object::{Object, invalid, missing, unexpected, write_member, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, Versions, write_time};
 use super::{digest, timestamp};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use sha2::{Digest, Sha256};
 use unicode_normalization::char::is_combining_mark;
 
@@ -71,7 +71,7 @@ const HEAD: [&str; 8] =
 
 /// Reads a document line. Errors begin with the member at fault.
 fn parse(line: Object) -> Result<Draft> {
-    let uri = line.text(URI)?.ok_or_else(|| Error::new("uri: is missing"))?;
+    let uri = line.text(URI)?.ok_or_else(|| missing("uri"))?;
     let address = Address::parse(&uri).map_err(|error| error.at(URI))?;
     let title = line.text("title")?.unwrap_or_else(|| address.name().to_owned());
     let content = line.text("content")?.unwrap_or_default();
@@ -134,7 +134,7 @@ fn complete(document: &mut StoredRecord) -> Result<()> {
     let partition = &document.scope.partition;
     let address = Address::resolve(&document.member_text(URI), partition).map_err(|error| error.at(URI))?;
     if address.depth() == 0 {
-        return Err(Error::new("uri: names no document"));
+        return Err(invalid(URI, "names no document"));
     }
     document.id = address.document_id(partition);
     document.members.set_text(URI, address.as_str());

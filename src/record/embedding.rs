@@ -1,15 +1,16 @@
 //! The vector of a record.
 
+use super::error::RecordError;
 use super::members::required;
-use super::object::{Object, unexpected, write_text};
-use crate::error::{Error, Result};
+use super::object::{Object, invalid, missing, unexpected, write_text};
+use crate::error::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 /// The longest vector that is accepted: twice that of any known model.
 const MAX_DIM: usize = 16_384;
 
-/// A vector, the record it is of (any kind), and the canonical id of the model that made it.
+/// A vector of any length (norm), the record it is of (any kind), and the canonical id of its model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Embedding {
     pub of: String,
@@ -39,10 +40,10 @@ pub enum VectorFormat {
 impl Embedding {
     /// Reads an embedding line. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Embedding> {
-        let vector = read_vector(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
+        let vector = read_vector(line.get("vector").ok_or_else(|| missing("vector"))?)?;
         match line.integer("dim")? {
             Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
-                Err(Error::new(format!("dim: is {dim}, but the vector has {} numbers", vector.len())))
+                Err(RecordError::Dimension { dim, found: vector.len() }.into())
             }
             _ => {
                 let (of, model) = (required(&line, "of")?, required(&line, "model")?);
@@ -65,7 +66,7 @@ impl Embedding {
     }
 }
 
-/// Appends a vector as JSON.
+/// Appends a vector, of any dimension and length (norm), as JSON.
 pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     match form {
         VectorFormat::Numbers => serde_json::to_writer(out, vector).expect("writing to memory does not fail"),
@@ -78,24 +79,26 @@ pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian.
+/// Reads a vector of 1 to `MAX_DIM` finite numbers from JSON: an array, or base64 of f32 little-endian. Fails
+/// at another form, dimension or number.
 pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     let wanted = "an array of numbers, or base64 of 32-bit floats";
     let vector: Vec<f32> = if json.starts_with('"') {
         let text: String = serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?;
         let bytes = STANDARD.decode(text).map_err(|_| unexpected("vector", wanted, json))?;
         if bytes.len() % 4 != 0 {
-            return Err(Error::new("vector: the base64 does not hold whole 32-bit floats"));
+            return Err(invalid("vector", "the base64 does not hold whole 32-bit floats"));
         }
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     } else {
         serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?
     };
     if vector.is_empty() || vector.len() > MAX_DIM {
-        return Err(Error::new(format!("vector: expected 1 to {MAX_DIM} numbers, found {}", vector.len())));
+        return Err(unexpected("vector", &format!("1 to {MAX_DIM} numbers"), &vector.len().to_string()));
     }
     if vector.iter().any(|x| !x.is_finite()) {
-        return Err(Error::new("vector: holds a number that is not finite as a 32-bit float"));
+        let fault = "holds a number that is not finite as a 32-bit float";
+        return Err(invalid("vector", fault));
     }
     Ok(vector)
 }

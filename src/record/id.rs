@@ -14,7 +14,7 @@ pub fn derived(ms: i64, parts: &[&str]) -> String {
 }
 
 /// A new id for something without a natural key, such as a trace. With a fixed clock it is derived from
-/// `salt`.
+/// `salt`. Fails if the system has no random bytes.
 pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     if clock.is_fixed() {
         return Ok(derived(clock.now(), &["fresh", salt]));
@@ -32,6 +32,7 @@ pub fn time_digits(id: &str) -> Option<&str> {
 }
 
 fn v7(ms: i64, bits: [u8; 10]) -> String {
+    // A UUIDv7 has 48 bits for the time since 1970; an earlier time has none.
     let ms = u64::try_from(ms).unwrap_or(0) & 0xffff_ffff_ffff;
     uuid::Builder::from_unix_timestamp_millis(ms, &bits).into_uuid().hyphenated().to_string()
 }

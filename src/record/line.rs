@@ -1,6 +1,7 @@
 //! A line of input, identified by its `kind` or, without one, by its shape; and the records that a store takes.
 
 use super::embedding::{Embedding, VectorFormat};
+use super::error::RecordError;
 use super::kinds::kind_named;
 use super::link::Link;
 use super::object::Object;
@@ -49,14 +50,10 @@ impl Line {
 /// The error for an object that has no kind, and the shape of none.
 fn unknown_shape(line: &Object) -> Error {
     const EXPORTERS: [(&str, &str); 2] = [("mapping", "ChatGPT"), ("chat_messages", "Claude")];
-    let error = Error::new("kind: is missing, and no known kind has this shape");
-    error.hint(match EXPORTERS.iter().find(|(member, _)| line.has(member)) {
-        Some((_, program)) => format!("this looks like an export of {program}; read it with rsv-import"),
-        None => {
-            "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds"
-                .to_owned()
-        }
-    })
+    match EXPORTERS.iter().find(|(member, _)| line.has(member)) {
+        Some(&(_, program)) => RecordError::ForeignShape { program }.into(),
+        None => RecordError::UnknownShape.into(),
+    }
 }
 
 /// The kind that a line without one has by its members.

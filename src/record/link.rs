@@ -1,8 +1,8 @@
 //! An edge between two records.
 
 use super::members::{name, required, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
-use crate::error::{Error, Result};
+use super::object::{Object, invalid, quote, unexpected, write_text};
+use crate::error::Result;
 
 /// A question and its answer.
 pub const RESPONDED_WITH: &str = "RESPONDED_WITH";
@@ -80,7 +80,7 @@ impl Link {
             std::mem::swap(&mut from, &mut to);
         }
         if from == to {
-            return Err(Error::new("to: is the same record as from"));
+            return Err(invalid("to", "is the same record as from"));
         }
         let link = Link {
             rel,
@@ -120,7 +120,7 @@ pub fn check_relation(rel: &str) -> Result<()> {
         return Err(unexpected("rel", "a name in capitals such as RESPONDED_WITH", &quote(rel)));
     }
     if rel == CHILD_OF {
-        return Err(Error::new("rel: CHILD_OF follows from the addresses of documents"));
+        return Err(invalid("rel", "CHILD_OF follows from the addresses of documents"));
     }
     Ok(())
 }

@@ -1,23 +1,24 @@
 //! Members that several kinds of lines have: names, times, and lists of texts.
 
-use super::object::{Object, unexpected};
+use super::error::RecordError;
+use super::object::{Object, missing, unexpected};
 use super::time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-/// An optional name, which must not be empty.
+/// An optional name. Fails if it is empty or no text.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
-        Some(text) if text.is_empty() => Err(Error::new(format!("{member}: is empty"))),
+        Some(text) if text.is_empty() => Err(RecordError::Empty { member: member.to_owned() }.into()),
         text => Ok(text),
     }
 }
 
-/// A name that must be there.
+/// A name. Fails if it is missing, empty or no text.
 pub(super) fn required(line: &Object, member: &str) -> Result<String> {
-    name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+    name(line, member)?.ok_or_else(|| missing(member))
 }
 
-/// A member that must be an array of texts.
+/// An optional array of texts; `null` counts as absent. Fails if the member has another type.
 pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     match line.get(member) {
         None | Some("null") => Ok(None),
@@ -27,7 +28,8 @@ pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// The time of a line in milliseconds since 1970 (UTC), from `timestamp`, else from `created_at`.
+/// The time of a line in milliseconds since 1970 (UTC), from `timestamp`, else from `created_at`. Fails at
+/// another value.
 pub fn timestamp(line: &Object) -> Result<Option<i64>> {
     match time_member(line, "timestamp")? {
         None => time_member(line, "created_at"),
@@ -35,7 +37,7 @@ pub fn timestamp(line: &Object) -> Result<Option<i64>> {
     }
 }
 
-/// An optional time, in milliseconds or RFC 3339.
+/// An optional time, in milliseconds or RFC 3339. Fails at another value.
 pub fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
     let read = match line.get(member) {
         None | Some("null") => None,

@@ -1,10 +1,11 @@
 //! Memories: strategies, warnings and facts, whose confidence follows from signals.
 
+use super::error::RecordError;
 use super::fold::fold;
 use super::link::CONSOLIDATED_INTO;
 use super::members::{name, texts, time_member, timestamp};
 use super::message::seq;
-use super::object::{Object, quote, unexpected, write_member, write_text};
+use super::object::{Object, invalid, quote, unexpected, write_member, write_text};
 use super::signal::SignalType;
 use super::stored::{Draft, RecordKind, Replaces, SameWords, StoredRecord, TextSource, write_time};
 use crate::error::{Error, Result};
@@ -137,16 +138,18 @@ const HEAD: [&str; 9] =
 /// Reads a memory line, also as ReasoningBank writes it: with `project_id`, and with its confidence in place
 /// of `prior`. Errors begin with the member at fault.
 fn parse(line: Object) -> Result<Draft> {
-    let text = |member: &str, what: &str| match line.text(member)? {
+    let text = |member, what| match line.text(member)? {
         Some(text) if !text.trim().is_empty() => Ok(text),
-        _ => Err(Error::new(format!("{member}: memory {what} cannot be empty"))),
+        _ => Err(Error::from(RecordError::BlankMemory { member, what })),
     };
     text("title", "title")?;
     let content = text("content", "content")?;
     let partition = match (line.text("partition")?, line.text("project_id")?) {
         (None, None) => None,
         (Some(name), _) | (None, Some(name)) if !name.is_empty() => Some(name),
-        _ => return Err(Error::new("partition: project ID cannot be empty")),
+        _ => {
+            return Err(invalid("partition", "project ID cannot be empty"));
+        }
     };
     let outcome = line.text("outcome")?;
     let category = chosen(&line, "category", &CATEGORIES)?;
@@ -154,7 +157,9 @@ fn parse(line: Object) -> Result<Draft> {
     match outcome.as_deref() {
         None | Some("") if !is_strategy => {}
         Some(outcome) if OUTCOMES.contains(&outcome) => {}
-        _ => return Err(Error::new("outcome: must be 'success' or 'failure'")),
+        _ => {
+            return Err(invalid("outcome", "must be 'success' or 'failure'"));
+        }
     }
     chosen(&line, "consolidation_type", &CONSOLIDATION_TYPES)?;
     let (sources, tags) = (texts(&line, "source_ids")?, texts(&line, "tags")?);
@@ -215,11 +220,9 @@ fn chosen(line: &Object, member: &str, names: &[&str]) -> Result<Option<String>>
 }
 
 /// A member that must be a number from 0 to 1.
-fn probability(line: &Object, member: &str) -> Result<Option<f64>> {
+fn probability(line: &Object, member: &'static str) -> Result<Option<f64>> {
     match line.number(member)? {
-        Some(number) if !(0.0..=1.0).contains(&number) => {
-            Err(Error::new(format!("{member}: must be between 0.0 and 1.0")))
-        }
+        Some(number) if !(0.0..=1.0).contains(&number) => Err(invalid(member, "must be between 0.0 and 1.0")),
         number => Ok(number),
     }
 }

@@ -1,12 +1,13 @@
 //! Messages: the turns of a conversation.
 
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
+use super::error::RecordError;
 use super::fold::fold;
 use super::members::{name, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, missing, quote, unexpected, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, write_time};
 use super::{Content, Role, Scope, id};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::borrow::Cow;
 
 /// The kind of messages: one turn of a conversation, with its role and time.
@@ -115,14 +116,14 @@ impl Draft {
 
     /// Reads a message line. Errors name the member: `role: expected user, assistant, …, found "usr"`.
     pub fn parse_message(line: Object) -> Result<Draft> {
-        let role = line.text("role")?.ok_or_else(|| Error::new("role: is missing"))?.parse()?;
+        let role = line.text("role")?.ok_or_else(|| missing("role"))?.parse()?;
         let content = Content::from_message(&line)?;
         let calls = calls_tools(&line);
         if !calls && matches!(&content, Content::Null) {
-            return Err(Error::new("content: is missing"));
+            return Err(missing("content"));
         }
         if !calls && matches!(&content, Content::Text(text) if text.is_empty()) {
-            return Err(Error::new("content: is empty"));
+            return Err(RecordError::Empty { member: "content".to_owned() }.into());
         }
         let (vector, vector_fault) = vector(&line);
         let mut draft = Draft {
@@ -141,7 +142,8 @@ impl Draft {
     }
 
     /// Reads a message of a request or answer body. Members that happen to have a name of rsv's, such as a
-    /// provider's `id`, have another meaning there and are dropped.
+    /// provider's `id`, have another meaning there and are dropped. Fails if its role is unknown, or its
+    /// content neither text nor parts.
     pub fn from_body(message: Object) -> Result<Draft> {
         let role = message.text("role")?.unwrap_or_else(|| Role::Assistant.name().to_owned()).parse()?;
         let content = Content::from_message(&message)?;
@@ -214,7 +216,7 @@ fn message_id(line: &Object) -> Result<Option<String>> {
     }
 }
 
-/// The order within one timestamp.
+/// The order within one timestamp. Fails if it is no whole number from 0.
 pub(super) fn seq(line: &Object) -> Result<Option<u32>> {
     let seq = line.integer("seq")?;
     seq.map(|n| u32::try_from(n).map_err(|_| unexpected("seq", "a whole number from 0", &n.to_string())))
@@ -242,11 +244,11 @@ fn read_model_vector(line: &Object) -> Result<Option<Vector>> {
 }
 
 /// The models that Reservoir's exports never name: its own had 1024 numbers, its first release asked for
-/// text-embedding-ada-002.
+/// text-embedding-ada-002. Fails for another dimension.
 pub fn reservoir_model(dim: usize) -> Result<&'static str> {
     match dim {
         1024 => Ok("bge-large-en-v1.5"),
         1536 => Ok("text-embedding-ada-002"),
-        _ => Err(Error::new(format!("embedding_model: is missing beside an embedding of {dim} numbers"))),
+        _ => Err(RecordError::UnnamedModel { dim }.into()),
     }
 }

@@ -1,6 +1,13 @@
 //! A JSON object that keeps its members in order, and each value in its own spelling.
+//!
+//! `Object` is for bytes that must survive: a client's or a provider's JSON that passes on, of which a few members are
+//! read or replaced, and records, whose unknown members stay. JSON of which nothing passes on is read into a type that
+//! derives `Deserialize` (`decode` reads one member so), and JSON that rsv words itself is written from one that
+//! derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a `&RawValue` in it.
 
+use super::error::RecordError;
 use crate::error::{Error, Result};
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -19,6 +26,11 @@ const PUNCTUATION_BYTES: usize = 4;
 
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
 /// with forty digits is written unchanged.
+///
+/// Invariants: ranges lie in `text` at the borders of characters and do not overlap; names differ, and stand
+/// there without escapes; each value is valid JSON text. Members that were removed or replaced leave gaps,
+/// and a replaced value stands behind all others: so only `is_in_order` says whether `text` may be written as
+/// it is.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
     /// All names and values, one after the other, with the punctuation of JSON before each; clones share it
@@ -49,6 +61,11 @@ impl Object {
         object
     }
 
+    /// The members of a value that serializes as an object.
+    pub fn of_value(value: &impl Serialize) -> Object {
+        Object::parse(&json(value)).expect("a struct is an object")
+    }
+
     /// The number of bytes of its names and values, of which some may be gone.
     pub(super) fn text_len(&self) -> usize {
         self.text.len()
@@ -59,17 +76,21 @@ impl Object {
         let mut from = serde_json::Deserializer::from_str(text);
         let spare = if text.len() < RECLAIM_BYTES { 0 } else { SPARE_BYTES };
         let object = from.deserialize_map(Members { bytes: text.len() + spare, only: None });
-        object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
+        object
+            .and_then(|object| from.end().map(|()| object))
+            .map_err(|error| RecordError::Json { error }.into())
     }
 
-    /// As `parse`, with the members of some names only: nothing of the others is kept.
+    /// As `parse`, with the members of some names only: nothing of the others is kept. Fails at invalid JSON.
     pub fn parse_only(text: &str, names: &[&str]) -> Result<Object> {
         let mut from = serde_json::Deserializer::from_str(text);
         let object = from.deserialize_map(Members { bytes: 0, only: Some(names) });
-        object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
+        object
+            .and_then(|object| from.end().map(|()| object))
+            .map_err(|error| RecordError::Json { error }.into())
     }
 
-    /// As `parse`, from bytes that may not be UTF-8.
+    /// As `parse`, from bytes that may not be UTF-8. Fails if they are not, or are no object.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
         Object::parse(utf8(bytes)?)
     }
@@ -90,6 +111,7 @@ impl Object {
         let member = self.members.remove(at);
         let taken = self.text[member.value.clone()].into();
         match Arc::get_mut(&mut self.text) {
+            // The last text goes with its `,"`: the rest is in order, and need not be copied to be written.
             Some(own) if member.value.end == own.len() && member.value.start == member.name.end + 2 => {
                 own.truncate(member.name.start - 2);
             }
@@ -103,6 +125,7 @@ impl Object {
         match self.position(name) {
             Some(at) if self.text[self.members[at].value.clone()] == *json.as_ref() => {}
             Some(at) => {
+                // Appended: in its place it would move all text after it, for each change of a long object.
                 self.members[at].value = self.keep(json.as_ref());
                 self.reclaim();
             }
@@ -187,17 +210,30 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// An optional member that must be a string; `null` counts as absent.
-    pub fn text(&self, name: &str) -> Result<Option<String>> {
+    /// As `set`, for a value of any type.
+    pub fn set_value(&mut self, name: &str, value: &impl Serialize) {
+        self.set(name, json(value));
+    }
+
+    /// A member that is a string without escapes, as types and roles are; `None` for any other.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(word)
+    }
+
+    /// An optional member of the type `T`, as `what` describes it; `null` counts as absent. Fails at another type.
+    pub fn decode<'a, T: Deserialize<'a>>(&'a self, name: &str, what: &str) -> Result<Option<T>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => {
-                serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, "a string", json))
-            }
+            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, what, json)),
         }
     }
 
-    /// An optional member that must be a whole number; `null` counts as absent.
+    /// An optional string; `null` counts as absent. Fails if the member has another type.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        self.decode(name, "a string")
+    }
+
+    /// An optional whole number; `null` counts as absent. Fails at another type, or beyond 64 bits.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -208,7 +244,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a number; `null` counts as absent.
+    /// An optional number; `null` counts as absent. Fails if the member has another type or is not finite.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -219,7 +255,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be an object; `null` counts as absent.
+    /// An optional object; `null` counts as absent. Fails if the member has another type.
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -227,14 +263,9 @@ impl Object {
         }
     }
 
-    /// The elements of a member that must be an array of objects.
+    /// The elements of an optional array of objects; `null` counts as absent. Fails at another type.
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
-        match self.get(name) {
-            None | Some("null") => Ok(None),
-            Some(json) => serde_json::from_str(json)
-                .map(Some)
-                .map_err(|_| unexpected(name, "an array of objects", json)),
-        }
+        self.decode(name, "an array of objects")
     }
 
     /// The members, in order.
@@ -291,7 +322,8 @@ impl Object {
         self.to_json()
     }
 
-    /// Whether the text is that of the object, up to its last brace.
+    /// Whether the text is that of the object, up to its last brace. A name that needs escapes is not: it
+    /// stands there without them.
     fn is_in_order(&self) -> bool {
         let mut end = 0;
         for Member { name, value } in &self.members {
@@ -325,8 +357,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str> {
 
 /// The error for text that is not UTF-8.
 pub fn invalid_utf8(place: &str) -> Error {
-    Error::new(format!("invalid UTF-8{place}"))
-        .hint("if it is Latin-1, pipe it through: iconv -f latin1 -t utf8")
+    RecordError::InvalidUtf8 { place: place.to_owned() }.into()
 }
 
 /// The error `content: expected a string, found 12`, for modules that read members of their own.
@@ -335,7 +366,17 @@ pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
     if shown.len() < found.len() {
         shown.push('…');
     }
-    Error::new(format!("{name}: expected {what}, found {shown}"))
+    RecordError::Unexpected { member: name.to_owned(), expected: what.to_owned(), found: shown }.into()
+}
+
+/// The error of a line without a member that it needs.
+pub fn missing(member: &str) -> Error {
+    RecordError::Missing { member: member.to_owned() }.into()
+}
+
+/// The error of a member that no kind of its own has.
+pub(super) fn invalid(member: &'static str, fault: &'static str) -> Error {
+    RecordError::Invalid { member, fault }.into()
 }
 
 /// Appends a JSON string.
@@ -351,6 +392,16 @@ pub(super) fn write_member(out: &mut Vec<u8>, name: &str, json: &str) {
     out.extend_from_slice(json.as_bytes());
 }
 
+/// A value as JSON text.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("writing to memory does not fail")
+}
+
+/// The text of a JSON string without escapes; `None` for any other JSON.
+pub fn word(json: &str) -> Option<&str> {
+    json.strip_prefix('"')?.strip_suffix('"').filter(|text| !text.contains('\\'))
+}
+
 /// A JSON string.
 pub fn quote(text: &str) -> String {
     // With room for some escapes, so that most texts are not moved as they grow.
@@ -360,15 +411,6 @@ pub fn quote(text: &str) -> String {
 }
 
 /// serde_json's words without its line and column, which count within one value only.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or(&text);
-    match error.classify() {
-        serde_json::error::Category::Data => text.to_owned(),
-        _ => format!("invalid JSON: {text} at column {}", error.column()),
-    }
-}
-
 /// The first name that occurs twice; takes linear time.
 fn repeated(object: &Object) -> Option<&str> {
     let mut names: Vec<&str> = object.iter().map(|(name, _)| name).collect();

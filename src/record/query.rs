@@ -1,9 +1,10 @@
 //! One of many questions in one run.
 
+use super::error::RecordError;
 use super::members::{name, time_member};
-use super::object::{Object, unexpected};
+use super::object::{Object, missing, unexpected};
 use super::{Role, Scopes};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A question as a line. Missing members are taken from the command line.
 #[derive(Clone, Debug)]
@@ -29,9 +30,14 @@ impl Query {
     /// Reads a query, which stands on the line `number`. Errors name the member.
     pub fn parse(line: Object, number: u64) -> Result<Query> {
         if let Some(kind) = line.text("kind")?.filter(|kind| kind != "query") {
-            return Err(Error::new(format!("kind: expected query, found {kind:?}")));
+            return Err(RecordError::Unexpected {
+                member: "kind".to_owned(),
+                expected: "query".to_owned(),
+                found: format!("{kind:?}"),
+            }
+            .into());
         }
-        let text = name(&line, "query")?.ok_or_else(|| Error::new("query: is missing"))?;
+        let text = name(&line, "query")?.ok_or_else(|| missing("query"))?;
         let (partition, instance) = (name(&line, "partition")?, name(&line, "instance")?);
         let scoped = partition.is_some() || instance.is_some();
         let limit = line.integer("limit")?.map(|limit| {

@@ -1,9 +1,9 @@
 //! Rules of recall: whether a message is recalled always, never, or as all others are. The newest about a message holds.
 
 use super::members::{name, timestamp};
-use super::object::{Object, unexpected, write_member};
+use super::object::{Object, missing, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, TextSource, write_time};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of rules of recall.
 pub static RECALL: RecordKind = RecordKind {
@@ -65,8 +65,8 @@ impl RecallRule {
 
 /// Reads a line with a rule. Errors begin with the member at fault.
 fn parse(mut line: Object) -> Result<Draft> {
-    let of = name(&line, OF)?.ok_or_else(|| Error::new("of: is missing"))?;
-    let rule = line.text(RULE)?.ok_or_else(|| Error::new("recall: is missing"))?;
+    let of = name(&line, OF)?.ok_or_else(|| missing("of"))?;
+    let rule = line.text(RULE)?.ok_or_else(|| missing("recall"))?;
     if RecallRule::named(&rule).is_none() {
         return Err(unexpected(RULE, "always, never or auto", &rule));
     }

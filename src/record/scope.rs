@@ -1,7 +1,8 @@
 //! The scope of a record: a partition (a project, a person) and an instance in it (a task, a device).
 
 use super::PartitionFilter;
-use crate::error::{Error, Result};
+use super::error::RecordError;
+use crate::error::Result;
 use std::fmt;
 
 /// One partition and instance. A scope sees nothing of another unless the user asks for it.
@@ -21,12 +22,12 @@ impl fmt::Display for Scope {
 }
 
 impl Scope {
-    /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an instance
-    /// alone is in partition default.
+    /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an
+    /// instance alone is in partition default. Fails if a name is empty.
     pub fn new(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
-        for (name, value) in [("partition", partition), ("instance", instance)] {
+        for (member, value) in [("partition", partition), ("instance", instance)] {
             if value == Some("") {
-                return Err(Error::new(format!("{name}: is empty")).hint("give it a name, or leave it out"));
+                return Err(RecordError::UnnamedScope { member }.into());
             }
         }
         let partition = partition.unwrap_or(DEFAULT_NAME);
@@ -80,7 +81,7 @@ pub struct RequestScope {
 }
 
 impl RequestScope {
-    /// By the names that the caller gives. A partition alone asks for all of it.
+    /// By the names that the caller gives. A partition alone asks for all of it. Fails if one is empty.
     pub fn named(partition: Option<&str>, instance: Option<&str>) -> Result<RequestScope> {
         let reach = match (partition, instance) {
             (Some(_), None) => Reach::Partition,
@@ -109,7 +110,8 @@ pub enum Scopes {
 }
 
 impl Scopes {
-    /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
+    /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing
+    /// default/default. Fails if one is empty.
     pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         Ok(RequestScope::named(partition, instance)?.scopes())
     }

@@ -1,11 +1,12 @@
 //! Signals: pieces of evidence about memories.
 
+use super::error::RecordError;
 use super::id;
 use super::members::{name, texts, timestamp};
-use super::object::{Object, unexpected, write_member};
+use super::object::{Object, missing, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of signals: one piece of evidence about a memory.
 pub static SIGNAL: RecordKind = RecordKind {
@@ -102,13 +103,13 @@ fn parse(line: Object) -> Result<Draft> {
         None => line.text("memory_id")?,
         of => of,
     };
-    let of = of.filter(|of| !of.is_empty()).ok_or_else(|| Error::new("of: memory ID cannot be empty"))?;
-    let type_name = line.text("type")?.ok_or_else(|| Error::new("type: is missing"))?;
+    let of = of.filter(|of| !of.is_empty()).ok_or(RecordError::BlankMemory { member: "of", what: "ID" })?;
+    let type_name = line.text("type")?.ok_or_else(|| missing("type"))?;
     let signal_type = SignalType::named(&type_name)
         .ok_or_else(|| unexpected("type", "explicit, usage or outcome", &type_name))?;
     let positive = match line.get("positive") {
         Some(json @ ("true" | "false")) => json,
-        None => return Err(Error::new("positive: is missing")),
+        None => return Err(missing("positive")),
         Some(json) => return Err(unexpected("positive", "true or false", json)),
     };
     for prediction in texts(&line, "predicted")?.unwrap_or_default() {
@@ -124,7 +125,7 @@ fn parse(line: Object) -> Result<Draft> {
         match line.integer("count")? {
             Some(count) if count > 0 => {}
             Some(count) => return Err(unexpected("count", "a number from 1", &count.to_string())),
-            None => return Err(Error::new("count: is missing")),
+            None => return Err(missing("count")),
         }
         if id.is_none() {
             id = Some(usage_id(&of, &day, &store)?);
@@ -156,10 +157,11 @@ fn parse(line: Object) -> Result<Draft> {
 }
 
 fn required_text(line: &Object, member: &str) -> Result<String> {
-    name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+    name(line, member)?.ok_or_else(|| missing(member))
 }
 
-/// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store.
+/// The id of the record that counts the uses of a memory on a day (`2026-11-23`, UTC) in a store. Fails if
+/// `day` is none.
 pub fn usage_id(of: &str, day: &str, store: &str) -> Result<String> {
     let begin = time::parse(&format!("{day}T00:00:00Z")).map_err(|_| unexpected("day", "a date", day))?;
     Ok(id::derived(begin, &["usage", of, day, store]))
@@ -183,7 +185,7 @@ impl Draft {
 
 impl Draft {
     /// A use of a memory on the day of `timestamp` (milliseconds since 1970, UTC), counted in a store: one
-    /// more than there are.
+    /// more than there are. Fails if `timestamp` has no date.
     pub fn usage(of: &str, store: &str, timestamp: i64) -> Result<Draft> {
         let day = day_of(timestamp);
         let mut draft = Draft::signal(of, SignalType::Usage, true, timestamp);
@@ -230,6 +232,7 @@ fn tallies(signal: &StoredRecord) -> Vec<Tally> {
     let mut tallies = vec![Tally { subject: of.clone(), counter, amount: 1 }];
     match signal_type {
         SignalType::Usage => {
+            // A signal of usage without a count is one use.
             let amount = signal.members.integer("count").ok().flatten().unwrap_or(1);
             tallies.push(Tally { subject: of, counter: USES, amount });
         }

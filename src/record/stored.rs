@@ -4,9 +4,10 @@
 //! of the table in `kinds.rs` and the file that the row points to.
 
 use super::embedding::{Embedding, Vector};
-use super::object::{Object, write_text};
+use super::error::RecordError;
+use super::object::{Object, invalid, write_text};
 use super::{Role, Scope, digest, id, time};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
@@ -70,7 +71,7 @@ impl StoredRecord {
         self.members.text(self.kind.versions?.version).ok().flatten()
     }
 
-    /// A vector of this version.
+    /// A vector of this version, of any length (norm).
     pub fn embedding(&self, model: &str, vector: Vec<f32>) -> Embedding {
         let mut extra = Object::default();
         if let (Some(versions), Some(version)) = (self.kind.versions, self.version()) {
@@ -213,7 +214,7 @@ impl RecordKind {
         name: "",
         label: "",
         traced: false,
-        read: |_| Err(Error::new("kind: cannot be read")),
+        read: |_| Err(invalid("kind", "cannot be read")),
         complete: |_| Ok(()),
         write: |_, _| {},
         natural_key: None,
@@ -382,7 +383,7 @@ impl Draft {
         }
     }
 
-    /// The scope of the record, in which the parts that it lacks are these.
+    /// The scope of the record, in which the parts that it lacks are these. Fails if a name is empty.
     pub fn scope(&self, partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         match (&self.partition, &self.instance) {
             (None, None) => Scope::new(partition, instance),
@@ -408,12 +409,13 @@ impl Draft {
         record.embedded_text().map(Cow::into_owned)
     }
 
-    /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
+    /// Completes the draft. A partition and instance of its own go before those of `fill`, together. Fails if
+    /// a name is empty, or its kind finds it invalid.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
         if self.kind.traced && trace_id.is_empty() {
-            return Err(Error::new("trace_id: is empty"));
+            return Err(RecordError::Empty { member: "trace_id".to_owned() }.into());
         }
         let mut record = StoredRecord {
             kind: self.kind,
@@ -421,6 +423,7 @@ impl Draft {
             scope,
             trace_id: if self.kind.traced { trace_id } else { String::new() },
             timestamp: self.timestamp.unwrap_or(fill.timestamp),
+            // `fill.seq` orders the records that `fill` dates; another without one is the first of its time.
             seq: self.seq.unwrap_or(if self.timestamp.is_some() { 0 } else { fill.seq }),
             role: self.role,
             text: self.text,

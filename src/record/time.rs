@@ -1,6 +1,7 @@
 //! Times: integer milliseconds since 1970, UTC; RFC 3339 with milliseconds and `Z` for people.
 
-use crate::error::{Error, Result};
+use super::error::TimeError;
+use crate::error::Result;
 use jiff::civil::{self, DateTime};
 use jiff::fmt::temporal::Pieces;
 use jiff::{SignedDuration, Timestamp};
@@ -29,10 +30,7 @@ impl Clock {
         if CLOCK_RANGE_MILLIS.contains(&self.reading()) {
             return Ok(());
         }
-        Err(Error::new(format!(
-            "the clock is not between the years 1970 and 9999; {} is used",
-            rfc3339(self.now())
-        )))
+        Err(TimeError::Clock { used: rfc3339(self.now()) }.into())
     }
 
     /// The milliseconds that the clock shows, however far it is off.
@@ -65,7 +63,7 @@ pub fn checked(ms: i64) -> Result<i64> {
     if REPRESENTABLE_MILLIS.contains(&ms) {
         return Ok(ms);
     }
-    Err(Error::new(format!("expected milliseconds between the years 1 and 9999, found {ms}")))
+    Err(TimeError::OutOfRange { ms }.into())
 }
 
 /// `2026-11-21T07:03:00.000Z`.
@@ -113,10 +111,9 @@ pub fn parse(text: &str) -> Result<i64> {
     }
     let ms = match text.parse::<Timestamp>() {
         Ok(time) => time.as_millisecond(),
-        Err(_) => civil_millis(text).ok_or_else(|| {
-            Error::new(format!(
-                "expected a time such as 2026-11-21T07:03:00Z, a date or milliseconds, found {text:?}"
-            ))
+        Err(_) => civil_millis(text).ok_or_else(|| TimeError::NotATime {
+            such_as: "2026-11-21T07:03:00Z, a date or milliseconds",
+            found: text.to_owned(),
         })?,
     };
     checked(ms)

@@ -1,10 +1,10 @@
 //! Titles: the name of a conversation, which is an instance. Each instance has one, of which newer versions take the place.
 
 use super::members::{name, time_member};
-use super::object::{Object, write_member};
+use super::object::{Object, missing, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource, Versions, write_time};
 use super::{Scope, id, timestamp};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of titles.
 pub static TITLE: RecordKind = RecordKind {
@@ -42,7 +42,7 @@ fn parse(mut line: Object) -> Result<Draft> {
     let title = line.text(TEXT)?.unwrap_or_default();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.is_empty() {
-        return Err(Error::new("title: is missing"));
+        return Err(missing("title"));
     }
     time_member(&line, SOURCE_TIME)?;
     let draft = Draft {

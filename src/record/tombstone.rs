@@ -2,10 +2,10 @@
 
 use super::link::Link;
 use super::members::{required, texts, timestamp};
-use super::object::{Object, quote, unexpected, write_text};
+use super::object::{Object, missing, quote, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
 use super::{Fingerprint, Scope, digest};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::collections::BTreeSet;
 
 /// A removed record, named only by digests.
@@ -274,7 +274,7 @@ impl Tombstone {
             scope: Scope { partition: required(&line, "partition")?, instance: required(&line, "instance")? },
             state: TombstoneState::named(&state)
                 .ok_or_else(|| unexpected("state", "forgotten, removed or returned", &state))?,
-            timestamp: timestamp(&line)?.ok_or_else(|| Error::new("timestamp: is missing"))?,
+            timestamp: timestamp(&line)?.ok_or_else(|| missing("timestamp"))?,
             extra: Object::default(),
         };
         line.retain(|name| !MEMBERS.contains(&name));

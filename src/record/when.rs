@@ -1,7 +1,8 @@
 //! Times as people write them at a command line: in their time zone, in words, mostly past.
 
+use super::error::TimeError;
 use super::time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use jiff::fmt::temporal::Pieces;
 use jiff::{Span, Timestamp, ToSpan, Zoned};
 use parse_datetime::ParsedDateTime;
@@ -20,11 +21,8 @@ pub fn parse(text: &str, now: &Zoned) -> Result<i64> {
         return time::checked(ms);
     }
     let read = exact(text, now).or_else(|| span(text, now)).or_else(|| words(text, now));
-    time::checked(read.ok_or_else(|| {
-        Error::new(format!(
-            "expected a time such as yesterday, 2d, 2026-11-21, 2026-11-21T07:03:00Z or milliseconds, found {text:?}"
-        ))
-    })?)
+    let such_as = "yesterday, 2d, 2026-11-21, 2026-11-21T07:03:00Z or milliseconds";
+    time::checked(read.ok_or_else(|| TimeError::NotATime { such_as, found: text.to_owned() })?)
 }
 
 /// Reads a time to come, in milliseconds since 1970: RFC 3339, a date, or a span of time from now (`90d`, `2 weeks`). A
@@ -33,9 +31,8 @@ pub fn parse_ahead(text: &str, now: &Zoned) -> Result<i64> {
     let text = text.trim();
     let after = |span: Span| now.checked_add(span.abs()).ok().map(|end| end.timestamp().as_millisecond());
     let read = exact(text, now).or_else(|| text.to_lowercase().parse().ok().and_then(after));
-    time::checked(read.ok_or_else(|| {
-        Error::new(format!("expected a time such as 90d, 2027-01-01 or 2027-01-01T07:03:00Z, found {text:?}"))
-    })?)
+    let such_as = "90d, 2027-01-01 or 2027-01-01T07:03:00Z";
+    time::checked(read.ok_or_else(|| TimeError::NotATime { such_as, found: text.to_owned() })?)
 }
 
 /// RFC 3339, or a date with or without a time of day.

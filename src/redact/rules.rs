@@ -1,5 +1,6 @@
 //! The rules that recognize secrets.
 
+use super::error::RuleError;
 use super::name::NameClass;
 use super::setting::NameRun;
 use super::value::{self, Place, entropy};
@@ -104,7 +105,7 @@ impl Rules {
         }
         let own = rules.len();
         if let Some(file) = file {
-            let text = std::fs::read_to_string(file).map_err(|e| Error::new("cannot be read").because(e));
+            let text = std::fs::read_to_string(file).map_err(|e| RuleError::Unreadable { source: e }.into());
             let read = text.and_then(|text| own_rules(&text));
             rules.extend(read.map_err(|error| error.at(file.display()))?);
         }
@@ -112,8 +113,7 @@ impl Rules {
         // With small letters alone it is half as large.
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA));
-        let keywords = builder.build(keywords);
-        let keywords = keywords.map_err(|error| Error::new("the rules of secrets").because(error))?;
+        let keywords = builder.build(keywords).map_err(|source| RuleError::Keywords { source })?;
         Ok(Rules { rules, keywords, rules_of_keyword, own })
     }
 
@@ -272,28 +272,18 @@ fn built_in(pattern: &str) -> std::result::Result<Regex, regex::Error> {
 
 /// The rules of a file of users': `KIND: PATTERN`, one a line. Errors name the line.
 fn own_rules(text: &str) -> Result<Vec<Rule>> {
-    let rule = |(at, line): (usize, &str)| {
-        let (kind, pattern) = line.split_once(':').ok_or_else(|| {
-            Error::new("expected a kind, a colon and a pattern, as in 'badge: \\bBADGE-[0-9]{6}\\b'").at(at)
-        })?;
+    let rule = |line: &str| {
+        let (kind, pattern) = line.split_once(':').ok_or(RuleError::Shape)?;
         let (kind, pattern) = (kind.trim(), pattern.trim());
         if kind.is_empty() || !kind.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         {
-            let error = Error::new(format!("a kind has lower-case letters, digits and dashes, not {kind:?}"));
-            return Err(error.at(at));
+            return Err(RuleError::Kind { kind: kind.to_owned() });
         }
-        let regex = Regex::new(pattern)
-            .map_err(|error| Error::new("the pattern").because(in_a_line(&error)).at(at))?;
+        let regex = Regex::new(pattern).map_err(|error| RuleError::Pattern { error })?;
         let matcher = Matcher::Pattern { pattern: String::new(), regex: OnceLock::from(Some(regex)) };
         Ok(Rule { kind: kind.to_owned(), matcher, check: Check::Entropy(0.0) })
     };
-    lines(text).map(rule).collect()
-}
-
-/// The last line of an error of a pattern, which has the cause; those before show the place.
-fn in_a_line(error: &regex::Error) -> Error {
-    let text = error.to_string();
-    Error::new(text.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned())
+    lines(text).map(|(at, line)| rule(line).map_err(|error| Error::from(error).at(at))).collect()
 }
 
 /// The lines that are neither empty nor comments, with their numbers from 1.

@@ -2,7 +2,7 @@
 
 use super::newer::Newer;
 use crate::error::Result;
-use crate::record::{MESSAGE, NewerStatement, Role, Scopes, StoredRecord};
+use crate::record::{MESSAGE, NewerStatement, Object, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 
 /// The last messages that are looked through: their time grows with the square of this.
@@ -18,8 +18,24 @@ pub struct Contradiction {
     pub statement: NewerStatement,
 }
 
-/// The pairs among the last messages of the user in some scopes that the rule finds and nobody has settled by a
-/// correction: those with the newest statement first.
+impl Contradiction {
+    /// The pair as a line, with the reason.
+    pub fn to_object(&self) -> Object {
+        let mut line = Object::default();
+        line.set_text("reason", self.statement.reason);
+        for (name, message) in [("older", &self.older), ("newer", &self.newer)] {
+            let mut said = Object::default();
+            said.set_text("id", &message.id);
+            said.set("timestamp", message.timestamp.to_string());
+            said.set_text("content", &message.text);
+            line.set(name, said.to_json());
+        }
+        line
+    }
+}
+
+/// The pairs among the last messages of the user in some scopes that the rule finds and nobody has settled by
+/// a correction: those with the newest statement first. Fails if the store cannot be read.
 pub fn contradictions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Contradiction>> {
     let which = Select { roles: vec![Role::User], ..Select::records(vec![&MESSAGE], scopes.clone()) };
     let messages = store.last_of(&which, MAX_MESSAGES)?;

@@ -20,7 +20,7 @@ pub enum ScopeSource {
 }
 
 /// Finds what decides on the scope; if it is the project, `common` has its partition from then on. No project
-/// becomes known by this: nothing is written.
+/// becomes known by this: nothing is written. Fails if the store or the projects cannot be read.
 pub fn scope_source(settings: &Settings, common: &mut Common, store: &mut dyn Store) -> Result<ScopeSource> {
     if is_named(settings, common) {
         return Ok(ScopeSource::User);
@@ -52,8 +52,8 @@ fn is_named(settings: &Settings, common: &Common) -> bool {
     common.names_scope() || settings.is_set("scope")
 }
 
-/// Puts the instance that the first letters of its name stand for in the place of `-i`, for a tool that reads. A person
-/// is told which it is.
+/// Puts the instance that the first letters of its name stand for in the place of `-i`, for a tool that
+/// reads. A person is told which it is. Fails if several fit, or the store cannot be read.
 pub fn complete_instance(store: &mut dyn Store, io: &mut Io) -> Result<()> {
     let Some(given) = io.common.instance.clone() else { return Ok(()) };
     let full = store::full_scope(store, io.common.scope()?)?;

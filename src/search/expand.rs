@@ -106,6 +106,7 @@ impl<'a> Surroundings<'a> {
         let links = self.links(&ids)?;
         let mut around = self.around(frontier)?;
         for link in links {
+            // Links that nobody has scored, such as those to answers, are as strong as a score of 1.
             let strength = weights::HOP * link.score.unwrap_or(1.0);
             for (from, to) in [(&link.from, &link.to), (&link.to, &link.from)] {
                 if let Some(score) = scores.get(from.as_str()) {
@@ -122,8 +123,8 @@ impl<'a> Surroundings<'a> {
         Ok((arrivals, records_by_id))
     }
 
-    /// The records of the selection that are linked to the first `expanded` hits: at most `limit`, the nearest steps
-    /// first. No hit is among them.
+    /// The records of the selection that are linked to the first `expanded` hits: at most `limit`, the
+    /// nearest steps first. No hit is among them. Fails if the store cannot be read.
     pub(super) fn linked(
         &mut self,
         hits: &[Hit],

@@ -7,7 +7,7 @@ use crate::store::{self, Select, Store};
 use crate::view::{Heads, Questions};
 use std::collections::BTreeSet;
 
-/// The heads of some records, if they are printed for people.
+/// The heads of some records, if they are printed for people. Fails if the store cannot be read.
 pub fn heads<'a>(
     store: &mut dyn Store,
     records: impl IntoIterator<Item = &'a StoredRecord>,

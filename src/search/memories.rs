@@ -23,8 +23,9 @@ pub(super) struct MemoryRule {
     pub(super) min_confidence: Option<f64>,
 }
 
-/// The hits of a search whose selection may contain memories of some scopes: these have their derived members. `search`
-/// is called with greater limits until there are enough.
+/// The hits of a search whose selection may contain memories of some scopes: these have their derived
+/// members. `search` is called with greater limits until there are enough. Fails if `search` does, or the
+/// store cannot be read.
 pub(super) fn run_with_memories(
     store: &mut dyn Store,
     scopes: &Scopes,

@@ -49,8 +49,8 @@ pub fn nothing_found(
     Ok(std::iter::once(first).chain(near).collect())
 }
 
-/// Says in which partitions somebody who named none would find something, and how much; of the most first. With `terms`,
-/// only messages that contain them count.
+/// Says in which partitions somebody who named none would find something, and how much; of the most first.
+/// With `terms`, only messages that contain them count. Fails if the store cannot be read.
 pub(super) fn other_partitions(
     store: &mut dyn Store,
     which: &Select,

@@ -34,8 +34,8 @@ pub struct Newer {
 }
 
 impl Newer {
-    /// Finds what supersedes records of some ids. Of the selection, only its scopes and the time up to which it goes
-    /// count: what is beyond supersedes nothing.
+    /// Finds what supersedes records of some ids. Of the selection, only its scopes and the time up to which
+    /// it goes count: what is beyond supersedes nothing. Fails if the store cannot be read.
     pub fn find(store: &mut dyn Store, ids: &[&str], which: &Select) -> Result<Newer> {
         let mut newer = Newer::default();
         newer.find_corrections(store, ids, which)?;

@@ -1,6 +1,7 @@
 //! A search as its callers ask for it: the command line, the proxy and rsv-mcp fill in one request each.
 
 use super::options::Options;
+use crate::cli::RANKING_NAMES;
 use crate::record::Address;
 use crate::store::Select;
 use crate::text::Occur;
@@ -20,7 +21,7 @@ pub enum Ranking {
 
 impl Ranking {
     /// The names in `--by`.
-    pub const NAMES: [&str; 5] = ["keyword", "any", "semantic", "hybrid", "auto"];
+    pub const NAMES: [&str; 5] = RANKING_NAMES;
 
     /// The ranking of a name in `--by`.
     pub fn named(name: &str) -> Option<Ranking> {

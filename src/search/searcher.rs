@@ -59,7 +59,7 @@ impl Request<'_> {
     }
 
     /// Adds to hits the members known only in the tree, and keeps the texts of a level of detail; others
-    /// stay.
+    /// stay. Fails if the store cannot be read.
     pub fn describe(
         &self,
         store: &mut dyn Store,
@@ -175,10 +175,10 @@ impl<'a> Searcher<'a> {
     }
 
     /// Visits the hits of a request, each with up to `reach` records before and after it, as `around` returns
-    /// them, and whether the search went by meaning. Of more than `MAX_MARKED`, those that have all words are visited
-    /// one by one as far as can be, so that very many need little memory, and what supersedes them is not looked for.
-    /// With
-    /// `explain`, hits have the parts of their scores.
+    /// them, and whether the search went by meaning. Of more than `MAX_MARKED`, those that have all words are
+    /// visited one by one as far as can be, so that very many need little memory, and what supersedes them is
+    /// not looked for. With `explain`, hits have the parts of their scores. Fails if a question has nothing
+    /// to search for, or the store, the embedder or `visit` fails.
     pub fn visit(
         &mut self,
         store: &mut dyn Store,
@@ -206,8 +206,8 @@ impl<'a> Searcher<'a> {
         hits.iter().zip(&around).try_for_each(|(hit, around)| visit(hit, around, by_meaning))
     }
 
-    /// The sentences for a person for whom a request has found nothing outside the tree. `everywhere` is the command
-    /// that searches all scopes.
+    /// The sentences for a person for whom a request has found nothing outside the tree. `everywhere` is the
+    /// command that searches all scopes. Fails if the store cannot be read.
     pub fn nothing_found(
         &self,
         store: &mut dyn Store,

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 /// The most titles that a search adds.
 const MAX_TITLES: usize = 3;
 
-/// The titles in which all words of a question occur, best first, of conversations within the scopes and times of a
-/// selection of which no hit is known.
+/// The titles in which all words of a question occur, best first, of conversations within the scopes and
+/// times of a selection of which no hit is known. Fails if the store cannot be read.
 pub fn title_hits(
     store: &mut dyn Store,
     question: &str,

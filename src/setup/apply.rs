@@ -16,7 +16,8 @@ use crate::store::{self, Import, OpenMode};
 use crate::text::counted;
 use std::path::PathBuf;
 
-/// Does what was chosen, and says so; in the end, how to go on.
+/// Does what was chosen, and says so; in the end, how to continue. Fails if the settings cannot be written,
+/// an import fails, or a model that must be there cannot be fetched.
 pub fn apply(plan: Plan, io: &mut Io) -> Result<()> {
     config::make_named(&io.common)?;
     for (key, value) in &plan.settings {
@@ -163,7 +164,7 @@ fn fetch(which: Fetch, may_lack_model: bool, settings: &Settings, io: &mut Io) -
     Ok(())
 }
 
-/// Shows a search in the user's own past, if there is one, and the commands to go on with.
+/// Shows a search in the user's own past, if there is one, and the commands to continue with.
 fn show_how_to_go_on(settings: &Settings, io: &mut Io) {
     let found: Result<_> = settings.store().and_then(|place| {
         let mut store = store::open(&place, OpenMode::Existing)?;
@@ -182,8 +183,8 @@ fn show_how_to_go_on(settings: &Settings, io: &mut Io) {
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
 }
 
-/// The commands to go on with. Those that read cover every project, since there may be nothing of the one that the user
-/// is in.
+/// The commands to continue with. Those that read cover every project, since there may be nothing of the one
+/// that the user is in.
 const NEXT: [(&str, &str); 3] = [
     ("rsv-search --all WORDS", "find what was said"),
     ("rsv-view --all", "read the last messages"),

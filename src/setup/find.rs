@@ -36,7 +36,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Looks at the places of this user.
+    /// Looks at the places of this user. Fails if the installed models cannot be listed.
     pub fn look(settings: &Settings) -> Result<Found> {
         let paths = settings.places();
         let places = home_places(settings);
@@ -44,6 +44,7 @@ impl Found {
         // A store that cannot be opened is reported where it is needed.
         let place = settings.store().ok().filter(|_| !files.is_empty());
         let mut store = place.and_then(|place| store::open(&place, OpenMode::Existing).ok());
+        // In doubt it is offered: a second import adds nothing.
         let mut is_imported = |found: &FoundFiles| {
             store.as_mut().is_some_and(|store| import_run::is_imported(&mut **store, found).unwrap_or(false))
         };

@@ -32,7 +32,7 @@ impl Choice {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fetch {
     No,
-    /// That which suits the language of what is stored.
+    /// The model that suits the language of the store.
     Suitable,
     Named(String),
 }

@@ -1,12 +1,13 @@
 //! The capabilities of a store, in the words of the domain, and one call that retrieves by all of them.
 //!
 //! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
-//! when it returns, and its reads see one snapshot.
+//! when it returns, and its reads see one snapshot. It fails if the store cannot be read or, where it writes,
+//! written, and then changes nothing; other causes and exceptions stand at the method.
 
 use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
-use super::error::Result;
+use super::error::{Result, StoreRequestError};
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
@@ -336,19 +337,19 @@ pub enum Derived {
 }
 
 impl dyn Store + '_ {
-    /// The value of a fact.
+    /// The value of a fact. Fails if the store cannot be read.
     pub fn fact(&mut self, name: &str) -> Result<Option<String>> {
         let facts = self.facts(name)?;
         Ok(facts.into_iter().find_map(|(found, value)| (found == name).then_some(value)))
     }
 
-    /// The scope of the record of any kind that has this id.
+    /// The scope of the record of any kind that has this id. Fails if the store cannot be read.
     pub fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
         Ok(self.identify(Among::Ids(&[id]))?.pop().map(|(_, scope)| scope))
     }
 
-    /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are forgotten with
-    /// them.
+    /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are
+    /// forgotten with them. Fails if the store cannot be written.
     pub fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
         let copies = self.forgotten_copies(ids, at)?;
         let removed = self.remove(Removal::Records(ids, TombstoneState::Forgotten), at)?;
@@ -372,39 +373,37 @@ impl dyn Store + '_ {
         Ok(copies)
     }
 
-    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that was
-    /// interrupted goes on with the next call. Errors, and changes nothing, if there is no such partition, or another
-    /// has the name.
+    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that
+    /// was interrupted continues with the next call. Errors, and changes nothing, if there is no such
+    /// partition, or another has the name.
     pub fn rename_partition(&mut self, rename: &Rename) -> crate::error::Result<u64> {
         let Rename { from, to } = rename;
         for name in [from, to] {
             Scope::new(Some(name), None)?;
         }
         if from == to {
-            return Err(
-                Error::new(format!("the partition {from} has this name already")).hint("give another name")
-            );
+            return Err(StoreRequestError::SameName { name: from.clone() }.into());
         }
         if let Some(other) = self.fact(&rename.fact())?.filter(|other| other != to) {
-            let begun = Rename { from: from.clone(), to: other.clone() };
-            return Err(Error::new(format!("the partition {from} is being renamed to {other}"))
-                .hint(format!("finish that first: {begun}")));
+            let rename = Rename { from: from.clone(), to: other };
+            return Err(StoreRequestError::Renaming { rename }.into());
         }
-        self.rename(rename)?.map_err(|obstacle| obstacle.error(rename))
+        let cannot = |obstacle| Error::from(obstacle).at(format_args!("cannot rename the partition {from}"));
+        self.rename(rename)?.map_err(cannot)
     }
 
-    /// Notes that everything has followed the new name of a partition.
+    /// Notes that everything has followed the new name of a partition. Fails if the store cannot be written.
     pub fn end_rename(&mut self, rename: &Rename) -> Result<()> {
         self.set_fact(&rename.fact(), None)
     }
 
-    /// The last `count` records of one selection, oldest first.
+    /// The last `count` records of one selection, oldest first. Fails if the store cannot be read.
     pub fn last_of(&mut self, which: &Select, count: usize) -> Result<Vec<StoredRecord>> {
         Ok(self.last(std::slice::from_ref(which), count)?.pop().unwrap_or_default())
     }
 
-    /// Visits the last `count` records of a selection, oldest first. Many are not held at once, but counted first: one
-    /// that is written meanwhile may take the place of another.
+    /// Visits the last `count` records of a selection, oldest first. Many are not held at once, but counted
+    /// first: one that is written meanwhile may take the place of another. Fails if `visit` does.
     pub fn visit_last(&mut self, which: &Select, count: usize, visit: &mut Visit) -> Result<()> {
         if count <= MAX_HELD {
             for record in self.last_of(which, count)? {
@@ -421,7 +420,7 @@ impl dyn Store + '_ {
         Ok(())
     }
 
-    /// The lookup keys of the records of a selection, in no order.
+    /// The lookup keys of the records of a selection, in no order. Fails if the store cannot be read.
     pub fn keys(&mut self, which: &Select) -> Result<Vec<String>> {
         let mut keys = Vec::new();
         self.walk(&Walk { texts: false, ..Walk::records(which.clone()) }, &mut |record| {
@@ -433,7 +432,7 @@ impl dyn Store + '_ {
         Ok(keys)
     }
 
-    /// The times of the last records of a kind that have these lookup keys, by key.
+    /// The times of the last records of a kind that have these lookup keys, by key. Fails if the store does.
     pub fn last_times(&mut self, kind: &'static RecordKind, keys: &[&str]) -> Result<BTreeMap<String, i64>> {
         let of_key =
             |key: &&str| Select { key: Some((*key).to_owned()), ..Select::records(vec![kind], Scopes::All) };
@@ -443,7 +442,7 @@ impl dyn Store + '_ {
         Ok(times.collect())
     }
 
-    /// The records that [`Store::visit_found`] visits.
+    /// The records that [`Store::visit_found`] visits. Fails if the store cannot be read.
     pub fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
         let mut hits = Vec::new();
         self.visit_found(terms, occur, which, limit, &mut |hit| {

@@ -1,11 +1,12 @@
 //! Copies of a whole store, as it is at one moment.
 
 use super::api::{OpenMode, Store};
+use super::error::StoreRequestError;
 use super::forgetting::WriteRules;
 use super::open::open;
 use super::select::{Select, Walk};
 use crate::config::StoreLocation;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::record::{Record, Scopes, kinds};
 use crate::staging::StagingDir;
 use std::fs::OpenOptions;
@@ -19,9 +20,8 @@ const BATCH_RECORDS: usize = 10_000;
 /// Copies a store into a new SQLite file, while others may write to the store. Errors if the file exists.
 pub fn copy(store: &mut dyn Store, to: &Path) -> Result<()> {
     let cannot = format!("cannot write {}", to.display());
-    let hint = "name a file that does not exist yet";
     if to.symlink_metadata().is_ok() {
-        return Err(Error::new(cannot).because("file exists").hint(hint));
+        return Err(StoreRequestError::Exists { path: to.to_owned() }.into());
     }
     // The file gets its name when it is whole.
     let staging = StagingDir::beside(to)?;
@@ -36,7 +36,7 @@ pub fn copy(store: &mut dyn Store, to: &Path) -> Result<()> {
         .persist_noclobber(to)
         .map_err(|error| error.error)
         .context(cannot)
-        .map_err(|error| error.hint(hint))?;
+        .map_err(|error| error.hint("name a file that does not exist yet"))?;
     Ok(())
 }
 

@@ -2,7 +2,8 @@
 
 use super::api::Store;
 use super::changes::{ChangeNumbers, ChangeState, Witness};
-use crate::error::{Context, Error, Result};
+use super::error::StoreRequestError;
+use crate::error::{Context, Result};
 use crate::staging;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -19,12 +20,8 @@ pub struct Cursor {
     witnesses: Vec<Witness>,
 }
 
-/// The remedy for a cursor that does not fit.
-const EXPORT_ALL: &str =
-    "leave out --new-since once; an import of the whole export changes nothing that is there";
-
 impl Cursor {
-    /// The cursor after all present changes.
+    /// The cursor after all present changes. Fails if the store cannot be read.
     pub fn now(store: &mut dyn Store, selection: &str) -> Result<Cursor> {
         let ChangeState { store, numbers, mut witnesses, .. } = store.change_state(&[])?;
         witnesses.sort_by(|one, other| (&one.part, one.n).cmp(&(&other.part, other.n)));
@@ -37,11 +34,12 @@ impl Cursor {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.context(format_args!("cannot read {}", file.display()))?,
         };
-        let cursor = serde_json::from_str(&text).context(format_args!("{}: is no cursor", file.display()));
-        cursor.map(Some).map_err(|error| error.hint(EXPORT_ALL))
+        let not_one = |source| StoreRequestError::NoCursor { path: file.to_owned(), source }.into();
+        serde_json::from_str(&text).map(Some).map_err(not_one)
     }
 
-    /// Writes the cursor to a file as a line of JSON; the file has all of it or stays as it was.
+    /// Writes the cursor to a file as a line of JSON; the file has all of it or stays as it was. Fails if
+    /// that cannot be written.
     pub fn write(&self, file: &Path) -> Result<()> {
         let context = format!("cannot write {}", file.display());
         let json = serde_json::to_string(self).context(&context)? + "\n";
@@ -57,7 +55,7 @@ impl Cursor {
             self.witnesses.iter().any(|witness| same_number(&witness))
                 && !now.witnesses.iter().filter(same_number).any(|one| self.witnesses.contains(one))
         };
-        let refused = |text: &str| Err(Error::new(text).hint(EXPORT_ALL));
+        let refused = |fault| Err(StoreRequestError::OtherCursor { fault }.into());
         // Before its first change, a store may have no id yet.
         let is_before_all = self.witnesses.is_empty() && self.numbers == ChangeNumbers::default();
         if self.store != now.store && !is_before_all {

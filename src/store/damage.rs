@@ -1,7 +1,8 @@
 //! The damage of a store of which what can be read was read.
 
-use crate::error::Error;
+use crate::error::Failure;
 use crate::text::counted;
+use std::fmt;
 
 /// The damage of a store.
 #[derive(Clone, Debug, Default)]
@@ -29,9 +30,17 @@ impl Damage {
     }
 }
 
-impl From<Damage> for Error {
-    fn from(damage: Damage) -> Error {
-        let Damage { address, pages, unusable_pages, records, unscoped_records, lost_records } = damage;
+impl std::error::Error for Damage {}
+
+impl Failure for Damage {
+    fn hint(&self) -> Option<String> {
+        Some("restore a backup, or see how to replace the file: rsv-config doctor --store STORE".to_owned())
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Damage { ref address, pages, unusable_pages, records, unscoped_records, lost_records } = self;
         let unusable = match unusable_pages {
             0 => String::new(),
             unusable => format!("{unusable} of its {pages} pages cannot be used; "),
@@ -48,10 +57,7 @@ impl From<Damage> for Error {
                 format!("; {unscoped} have lost their scope, and are in partition {UNSCOPED_PARTITION}")
             }
         };
-        Error::new(format!(
-            "{address} is damaged: {unusable}{} could be read, {lost}{unscoped}",
-            counted(records, "record")
-        ))
-        .hint("restore a backup, or see how to replace the file: rsv-config doctor --store STORE")
+        let records = counted(records, "record");
+        write!(f, "{address} is damaged: {unusable}{records} could be read, {lost}{unscoped}")
     }
 }

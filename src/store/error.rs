@@ -1,13 +1,16 @@
 //! The errors of a store: a kind for the program, and for people the cause and a hint.
 
-use crate::error::Error;
-use std::fmt;
+use super::rename::Rename;
+use crate::error::{Error, Failure, failures, plain};
+use crate::record::Scope;
+use std::path::PathBuf;
 
 /// A result of a store.
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
 /// A failed attempt, with its cause.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", joined(.attempt, .cause))]
 pub struct StoreError {
     pub kind: ErrorKind,
     /// Such as `cannot open store sqlite:/x`; empty if the cause is the whole message.
@@ -15,79 +18,89 @@ pub struct StoreError {
     cause: String,
 }
 
-/// The kinds of failures; each has its remedy.
-#[derive(Clone, Debug)]
-pub enum ErrorKind {
-    /// The address is not one of a store.
-    NotAnAddress,
-    /// The address names a directory.
-    Directory,
-    /// A file or a directory cannot be found or made.
-    NotFound,
-    /// The system does not permit writing.
-    ReadOnly,
-    /// The file is not a database.
-    NotADatabase,
-    /// The database belongs to another program.
-    ForeignFile,
-    /// The store was made by another version of rsv, whose schema this one does not read.
-    OtherVersion,
-    /// The write-ahead log beside the file belongs to another file.
-    ForeignLog,
-    /// The file was removed, renamed or replaced while it was in use.
-    Moved,
-    /// Others kept it locked too long.
-    Locked,
-    /// The disk is full.
-    Full,
-    /// A limit of the system forbids a longer file.
-    FileLimit,
-    /// The system could not read or write the file.
-    Io,
-    /// The file system has no locks.
-    NoLocks,
-    /// There is not enough memory.
-    OutOfMemory,
-    /// The database is damaged.
-    Corrupt,
-    /// A server sent an answer that does not fit the request.
-    Unexpected,
-    /// No server answers.
-    Unreachable,
-    /// The server speaks another protocol.
-    WrongProtocol,
-    /// One side speaks TLS, the other does not.
-    Tls,
-    /// The certificate is not trusted.
-    Certificate,
-    /// The server is too old; contains the oldest supported release.
-    ServerTooOld(&'static str),
-    /// The server does not know the user, or the password.
-    Unauthenticated,
-    /// The user lacks the permission.
-    Forbidden,
-    /// The password must be changed first.
-    PasswordExpired,
-    /// A secret stands in the address.
-    SecretInAddress,
-    /// The server has no such database.
-    NoDatabase,
-    /// The server accepts no writes.
-    NotLeader,
-    /// A retry may succeed.
-    Transient,
-    /// A query took too long.
-    TimedOut,
-    /// Every connection is in use.
-    NoConnection,
-    /// The server refused a statement.
-    Server,
-    /// An argument cannot be used; the cause names the fault.
-    Invalid,
-    /// The caller's own visitor ended a walk.
-    Stopped(Error),
-    /// Anything else.
-    Other,
+failures! {
+    /// The kinds of failures of a store.
+    #[derive(Clone)]
+    pub enum ErrorKind {
+        NotAnAddress ("the address is not one of a store") => "use sqlite:PATH or bolt://HOST",
+        Directory ("the address names a directory")
+            => "name a file in it, such as --store DIRECTORY/store.db",
+        NotFound ("a file or a directory cannot be found or made")
+            => "check the permissions, or name another store with --store",
+        ReadOnly ("the system does not permit writing")
+            => "check the permissions, or name another store with --store",
+        NotADatabase ("the file is not a database") => "name another store with --store",
+        ForeignFile ("the database belongs to another program") => "name another store with --store",
+        /// Its schema is one that this version does not read.
+        OtherVersion ("the store was made by another version of rsv")
+            => "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE",
+        ForeignLog ("the write-ahead log beside the file belongs to another file")
+            => "a backup was restored beside the log of a later state? move the log away, then try again",
+        Moved ("the file was removed, renamed or replaced while it was in use")
+            => "run the command again for the lines that were not printed",
+        Locked ("others kept it locked too long") => "stop the program that locks it, then try again",
+        Full ("the disk is full") => "free some space and try again; nothing is half-written",
+        FileLimit ("a limit of the system forbids a longer file")
+            => "raise the limit (ulimit -f) and try again; nothing is half-written",
+        Io ("the system could not read or write the file")
+            => "look for a fault of the disk or its file system in the system's log; nothing is half-written",
+        NoLocks ("the file system has no locks")
+            => "mount the file system with locks, or move the store to a local disk",
+        OutOfMemory ("there is not enough memory") => "ask for less at a time, or allow more memory (ulimit -v)",
+        Corrupt ("the database is damaged")
+            => "restore a backup, or save what can be read; the commands: rsv-config doctor --store STORE",
+        Unexpected ("a server sent an answer that does not fit the request")
+            => "did another program change the graph? check with: rsv-config doctor",
+        Unreachable ("no server answers") => "is Neo4j running there? name another store with --store",
+        WrongProtocol ("the server speaks another protocol")
+            => "give the port of Bolt, which is 7687 by default",
+        Tls ("one side speaks TLS, the other does not")
+            => "use an address with +s for a server with TLS, and without it for one without TLS",
+        Certificate ("the certificate is not trusted")
+            => "use an address with +ssc to accept a self-signed certificate",
+        /// `needed` names the oldest supported release.
+        ServerTooOld { needed: &'static str } ("the server is too old") => "{needed}",
+        Unauthenticated ("the server does not know the user, or the password")
+            => "set NEO4J_USERNAME and NEO4J_PASSWORD",
+        Forbidden ("the user lacks the permission")
+            => "set NEO4J_USERNAME and NEO4J_PASSWORD, or grant that user the privilege",
+        PasswordExpired ("the password must be changed first")
+            => "set a new password in cypher-shell: ALTER CURRENT USER SET PASSWORD",
+        SecretInAddress ("a secret stands in the address") => "set NEO4J_USERNAME and NEO4J_PASSWORD",
+        NoDatabase ("the server has no such database")
+            => "set NEO4J_DATABASE, or unset it for the server's default",
+        NotLeader ("the server accepts no writes") => "give the address of the leader",
+        Transient ("a retry may succeed") => "try again; the server may be starting",
+        TimedOut ("a query took too long") => "try again, or raise neo4j_query_timeout",
+        NoConnection ("every connection is in use") => "raise neo4j_max_connections",
+        Server ("the server refused a statement") => "see the log of the server",
+        /// The cause names the fault.
+        Invalid ("an argument cannot be used"),
+        Stopped { error: Error } ("the caller's own visitor ended a walk"),
+        Other ("the store failed"),
+    }
+}
+
+failures! {
+    /// The reason why a request to a store, or what is done with it, cannot be met.
+    pub enum StoreRequestError {
+        AmbiguousId { id: String, count: usize, candidates: String }
+            ("the id {id} is ambiguous: {count} records begin with it") => "give more letters: {candidates}",
+        AmbiguousInstance { scope: Scope, count: usize, candidates: String }
+            ("the instance {} is ambiguous: {count} of the partition {} begin with it", .scope.instance, .scope.partition)
+            => "give more letters: {candidates}",
+        SameName { name: String } ("the partition {name} has this name already") => "give another name",
+        Renaming { rename: Rename } ("the partition {} is being renamed to {}", .rename.from, .rename.to)
+            => "finish that first: {rename}",
+        Unreadable { others: usize } ("cannot read {others} other nodes of the label MessageNode"),
+        Exists { path: PathBuf } ("cannot write {path}: file exists") => "name a file that does not exist yet",
+        NoCursor { path: PathBuf, source: serde_json::Error } ("{path}: is no cursor")
+            => "leave out --new-since once; an import of the whole export changes nothing that is there",
+        OtherCursor { fault: &'static str } ("{fault}")
+            => "leave out --new-since once; an import of the whole export changes nothing that is there",
+        /// A walk ends early: its visitor has what it needs.
+        Enough ("the walk has ended"),
+    }
 }
 
 impl StoreError {
@@ -108,86 +121,27 @@ impl StoreError {
     }
 }
 
+/// The attempt and the cause, or the cause alone as it is.
+fn joined(attempt: &str, cause: &str) -> String {
+    if attempt.is_empty() { cause.to_owned() } else { format!("{attempt}: {}", plain(cause)) }
+}
+
 /// The error with which a visitor ends a walk.
 impl From<Error> for StoreError {
     fn from(error: Error) -> StoreError {
-        StoreError::new(ErrorKind::Stopped(error.clone()), "", error.to_string())
+        StoreError::new(ErrorKind::Stopped { error: error.clone() }, "", error.to_string())
     }
 }
 
-impl ErrorKind {
-    /// The command or setting that helps.
-    fn hint(&self) -> Option<&str> {
-        Some(match self {
-            ErrorKind::NotAnAddress => "use sqlite:PATH or bolt://HOST",
-            ErrorKind::Directory => "name a file in it, such as --store DIRECTORY/store.db",
-            ErrorKind::NotFound | ErrorKind::ReadOnly => {
-                "check the permissions, or name another store with --store"
-            }
-            ErrorKind::NotADatabase | ErrorKind::ForeignFile => "name another store with --store",
-            ErrorKind::ForeignLog => {
-                "a backup was restored beside the log of a later state? move the log away, then try again"
-            }
-            ErrorKind::Moved => "run the command again for the lines that were not printed",
-            ErrorKind::OtherVersion => {
-                "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE"
-            }
-            ErrorKind::Locked => "stop the program that locks it, then try again",
-            ErrorKind::Full => "free some space and try again; nothing is half-written",
-            ErrorKind::FileLimit => "raise the limit (ulimit -f) and try again; nothing is half-written",
-            ErrorKind::Io => {
-                "look for a fault of the disk or its file system in the system's log; nothing is half-written"
-            }
-            ErrorKind::NoLocks => "mount the file system with locks, or move the store to a local disk",
-            ErrorKind::OutOfMemory => "ask for less at a time, or allow more memory (ulimit -v)",
-            ErrorKind::Corrupt => {
-                "restore a backup, or save what can be read; the commands: rsv-config doctor --store STORE"
-            }
-            ErrorKind::Unexpected => "did another program change the graph? check with: rsv-config doctor",
-            ErrorKind::Unreachable => "is Neo4j running there? name another store with --store",
-            ErrorKind::WrongProtocol => "give the port of Bolt, which is 7687 by default",
-            ErrorKind::Tls => {
-                "use an address with +s for a server with TLS, and without it for one without TLS"
-            }
-            ErrorKind::Certificate => "use an address with +ssc to accept a self-signed certificate",
-            ErrorKind::ServerTooOld(needed) => needed,
-            ErrorKind::Unauthenticated | ErrorKind::SecretInAddress => {
-                "set NEO4J_USERNAME and NEO4J_PASSWORD"
-            }
-            ErrorKind::Forbidden => "set NEO4J_USERNAME and NEO4J_PASSWORD, or grant that user the privilege",
-            ErrorKind::PasswordExpired => {
-                "set a new password in cypher-shell: ALTER CURRENT USER SET PASSWORD"
-            }
-            ErrorKind::NoDatabase => "set NEO4J_DATABASE, or unset it for the server's default",
-            ErrorKind::NotLeader => "give the address of the leader",
-            ErrorKind::Transient => "try again; the server may be starting",
-            ErrorKind::TimedOut => "try again, or raise neo4j_query_timeout",
-            ErrorKind::NoConnection => "raise neo4j_max_connections",
-            ErrorKind::Server => "see the log of the server",
-            ErrorKind::Stopped(error) => return error.remedy(),
-            ErrorKind::Invalid | ErrorKind::Other => return None,
-        })
+impl Failure for StoreError {
+    fn hint(&self) -> Option<String> {
+        self.kind.hint()
     }
-}
 
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Error::from(self.clone()).to_string())
-    }
-}
-
-impl std::error::Error for StoreError {}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Error {
-        let StoreError { kind, attempt, cause } = error;
-        if let ErrorKind::Stopped(error) = kind {
-            return error;
-        }
-        let error = if attempt.is_empty() { Error::new(cause) } else { Error::new(attempt).because(cause) };
-        match kind.hint() {
-            Some(hint) => error.hint(hint),
-            None => error,
+    fn into_error(self) -> Error {
+        match self.kind {
+            ErrorKind::Stopped { error } => error,
+            _ => Error::of(self),
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Begins to watch. Also returns the last `count` records, oldest first.
+    /// Begins to watch. Also returns the last `count` records, oldest first. Fails if the store does.
     pub fn begin(
         which: Select,
         count: usize,
@@ -38,7 +38,7 @@ impl Follower {
         Ok((follower, last))
     }
 
-    /// The records that came since the last call, oldest first.
+    /// The records that came since the last call, oldest first. Fails if the store cannot be read.
     pub fn next(&mut self, now: i64, store: &mut dyn Store) -> Result<Vec<StoredRecord>> {
         let mark = store.change_state(&[])?.mark;
         if mark.is_some() && mark == self.mark {

@@ -87,7 +87,7 @@ pub(super) trait TombstoneLookup {
     fn former_names(&self, partition: &str) -> Result<Vec<String>, Self::Error>;
 }
 
-/// The tombstones that keep a record out.
+/// The tombstones that keep a record out. Fails if the lookup does.
 pub(super) fn blocking<T: TombstoneLookup + ?Sized>(
     record: &StoredRecord,
     tombstones: &T,
@@ -126,7 +126,7 @@ pub(super) fn tombstone_of_id<T: TombstoneLookup + ?Sized>(
     Ok(latest)
 }
 
-/// Whether a record of this id, of any kind, was forgotten or is a copy of another.
+/// Whether a record of this id, of any kind, was forgotten or is a copy of another. Fails if the lookup does.
 pub(super) fn is_forgotten<T: TombstoneLookup + ?Sized>(id: &str, tombstones: &T) -> Result<bool, T::Error> {
     for kind in kinds() {
         let existing = tombstones.of(&identity_digest(kind.name, id))?;
@@ -220,7 +220,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Compares the tombstones of a batch with those that are stored, `there`, which finds them by digest.
+    /// Compares the tombstones of a batch with those that `existing` finds by digest. Fails if that does.
     pub(super) fn compare<'a, E>(
         batch: impl Iterator<Item = &'a Tombstone>,
         mut existing: impl FnMut(&str) -> Result<Option<Tombstone>, E>,

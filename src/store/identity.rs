@@ -78,7 +78,7 @@ pub(super) fn same_content(existing: &StoredRecord, record: &StoredRecord) -> bo
     existing.kind == record.kind && fixed_parts.is_none_or(|parts| parts(existing) == parts(record))
 }
 
-/// The outcome of writing a vector if its record has one of the model already.
+/// The outcome of writing a vector if its record has one of the model already: the same only if every bit is.
 pub(super) fn vector_outcome(of: &str, existing: &[f32], vector: &[f32]) -> WriteOutcome {
     let same = existing.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
     if same { WriteOutcome::Same(of.to_owned()) } else { WriteOutcome::Conflict }

@@ -21,7 +21,7 @@ pub struct Import {
 }
 
 impl Import {
-    /// An import that begins now.
+    /// An import that begins now. Fails if the system has no random bytes.
     pub fn begin(clock: &Clock, source: String) -> crate::error::Result<Import> {
         Ok(Import { id: id::fresh(clock, &source)?, at: clock.now(), source })
     }

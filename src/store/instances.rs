@@ -1,7 +1,8 @@
 //! Instances by the first letters of their names.
 
 use super::api::Store;
-use crate::error::{Error, Result};
+use super::error::StoreRequestError;
+use crate::error::Result;
 use crate::record::Scope;
 
 /// The fewest letters that stand for an instance.
@@ -28,11 +29,8 @@ pub fn full_scope(store: &mut dyn Store, given: Scope) -> Result<Scope> {
             if begun.len() > names.len() {
                 names.push(format!("and {} more", begun.len() - names.len()));
             }
-            let (count, Scope { partition, instance }) = (begun.len(), given);
-            let text = format!(
-                "the instance {instance} is ambiguous: {count} of the partition {partition} begin with it"
-            );
-            Err(Error::new(text).hint(format!("give more letters: {}", names.join("; "))))
+            let (count, candidates) = (begun.len(), names.join("; "));
+            Err(StoreRequestError::AmbiguousInstance { scope: given, count, candidates }.into())
         }
     }
 }

@@ -12,7 +12,8 @@ pub(super) const LANGUAGES: &str = "languages";
 /// The number of the newest texts that tell their language together, where one does not.
 pub(super) const TOGETHER: usize = 32;
 
-/// Adds languages to those of the store; `newest` reads the newest texts, if they are needed.
+/// Adds languages to those of the store; `newest` reads the newest texts, if they are needed. Fails if the
+/// facts or the texts cannot be read or written.
 pub(super) fn note<T: FactTable>(
     mut new: ToldLanguages,
     facts: &mut T,

@@ -1,15 +1,18 @@
 //! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
 //! extended, not changed: rsv adds its own nodes, labels and properties to it (`neo4j/GRAPH.md`).
 //!
-//! A file uses only files that are named after it here. `retrieval`, `records`, `vectors`, `links`, `state` and
-//! `audit` implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared reads, and `unadopted`
-//! reads messages of other programs. `rename` moves records, as `write` writes a batch: `removal` and `existing` read
-//! the records that exist, and
-//! `batch`, with `fulltext`, `tombstones` and `rows`, applies the changes to them. `reindex` brings words up to date,
-//! `message_vectors` the vectors that messages hold.
-//! `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the writers' lock; `server` holds
-//! the connections, with `selection`,
-//! `changes`, `statements`, `record_node`, `values` and `error`.
+//! A file uses only files that are named after it here. `retrieval`, `records`, `vectors`, `links`, `state`
+//! and `audit` implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared
+//! reads, and
+//! `unadopted` reads messages of other programs. `rename` moves records, as `write` writes a batch: `removal`
+//! and
+//! `existing` read the records that exist, and `batch`, with `fulltext`, `tombstones` and `rows`, applies the
+//! changes to them. `reindex` brings words up to date, `message_vectors` the vectors that messages hold.
+//! `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the writers' lock;
+//! `server` holds the connections, with `selection`, `changes`, `statements`, `record_node`, `values` and
+//! `error`.
+//!
+//! A function fails "if the server does": it cannot be reached, refuses a statement, or is late.
 
 mod around;
 mod audit;
@@ -53,10 +56,9 @@ use crate::config::StoreLocation;
 use graph::Neo4j;
 use server::Server;
 
-/// The schemes of server addresses.
-pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
-
-/// Opens the graph, and makes missing constraints and indexes in every mode, since every statement relies on them.
+/// Opens the graph, and makes missing constraints and indexes in every mode, since every statement relies on
+/// them. Fails if the address holds a secret, or the server cannot be reached, is too old, or has a graph of
+/// another version.
 pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
     if place.address.contains('@') {
         return Err(StoreError::new(

@@ -1,12 +1,17 @@
 //! Opening a store by its address.
 
 use super::api::{OpenMode, Store};
-use super::error::{ErrorKind, Result, StoreError};
-use super::{neo4j, sqlite};
+use super::error::{ErrorKind, Result, StoreError, StoreRequestError};
+#[cfg(feature = "neo4j")]
+use super::neo4j::open as open_at_server;
+use super::sqlite;
 use crate::cli::{Io, quoted};
 use crate::config::{Settings, StoreLocation};
 use crate::error::Error;
 use crate::record::{self, Clock, Scope};
+
+/// The schemes of the addresses of database servers.
+const SERVER_SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
 /// The number of unreadable messages that are named.
 const MAX_NAMED: usize = 10;
@@ -29,7 +34,7 @@ pub fn peek_titles(place: &StoreLocation, partition: &str) -> Vec<(Scope, String
 
 /// Opens a store for a tool that only reads. Prints a note if the store that a flag names is missing, since
 /// nothing else would show a misspelt name; also for unreadable messages, and if others can read the store:
-/// only a tool that writes takes their rights.
+/// only a tool that writes takes their rights. Fails if the store cannot be opened.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let mut store = open(&place, OpenMode::Existing)?;
@@ -37,8 +42,8 @@ pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dy
     Ok(store)
 }
 
-/// As `open_to_read`, but a damaged store is opened too: to read what can be read of it. With `recover` every store is
-/// opened so, and its indexes are not used.
+/// As `open_to_read`, but a damaged store is opened too: to read what can be read of it. With `recover` every
+/// store is opened so, and its indexes are not used. Fails if it cannot be opened even so.
 pub fn open_readable(settings: &Settings, io: &Io, recover: bool) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let mode = if recover { OpenMode::Recover } else { OpenMode::Existing };
@@ -71,13 +76,14 @@ fn print_notes(store: &mut dyn Store, place: &StoreLocation, io: &Io) -> crate::
 /// The fact that names a store.
 const STORE_ID: &str = "store_id";
 
-/// The random id of a store, which gets one if it has none.
+/// The random id of a store, which gets one if it has none. Fails if the store cannot be read or written.
 pub fn id(store: &mut dyn Store) -> crate::error::Result<String> {
     if let Some(id) = store.fact(STORE_ID)? {
         return Ok(id);
     }
     let id = record::id::fresh(&Clock::default(), "store")?;
     store.set_fact(STORE_ID, Some(&id))?;
+    // Another process may have set one at the same time: that in the store is the store's.
     Ok(store.fact(STORE_ID)?.unwrap_or(id))
 }
 
@@ -87,7 +93,7 @@ pub fn unreadable(store: &mut dyn Store) -> crate::error::Result<Vec<Error>> {
     let (mut errors, count) = store.unreadable(MAX_NAMED)?;
     let others = count - errors.len();
     if others > 0 {
-        errors.push(Error::new(format!("cannot read {others} other nodes of the label MessageNode")));
+        errors.push(StoreRequestError::Unreadable { others }.into());
     }
     Ok(errors)
 }
@@ -97,16 +103,23 @@ pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
     let address = &place.address;
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => sqlite::open(path.as_ref(), mode),
-        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) && mode == OpenMode::Recover => {
+        Some((scheme, _)) if SERVER_SCHEMES.contains(&scheme) && mode == OpenMode::Recover => {
             Err(StoreError::invalid(format!(
                 "cannot recover {address}: a database server recovers its own files"
             )))
         }
-        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) => neo4j::open(place, mode),
+        Some((scheme, _)) if SERVER_SCHEMES.contains(&scheme) => open_at_server(place, mode),
         _ => Err(StoreError::new(
             ErrorKind::NotAnAddress,
             format!("cannot open store {address}"),
             "not an address",
         )),
     }
+}
+
+/// A build without the feature `neo4j` opens files only.
+#[cfg(not(feature = "neo4j"))]
+fn open_at_server(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
+    let attempt = format!("cannot open store {}", place.address);
+    Err(StoreError::new(ErrorKind::Other, attempt, "this build of rsv is without Neo4j"))
 }

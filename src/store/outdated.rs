@@ -3,7 +3,7 @@
 use crate::cli::report_migration;
 use crate::text::counted_verb;
 
-/// The command that indexes them anew at once.
+/// The command that reindexes them at once.
 pub const UPDATE_WORDS: &str = "rsv-embed --pending";
 
 /// `3 records are indexed as by an earlier release`.

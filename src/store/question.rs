@@ -17,7 +17,7 @@ pub struct Question {
     pub vector: Option<QuestionVector>,
 }
 
-/// The vector of a question.
+/// The vector of a question, of the model's dimension and any length (norm); embedders make it of length 1.
 #[derive(Clone, Debug)]
 pub struct QuestionVector {
     /// The canonical id of the model.

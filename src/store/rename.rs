@@ -1,13 +1,13 @@
 //! Renaming a partition: what follows from its name in a store, whichever database has it.
 //!
-//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the name, and
-//! what names them follows too. Tombstones name what was forgotten by digests in which the name is, and which nobody
-//! can make anew: each has the former names of its partition, and a record is looked up as it would be under each of
-//! these too.
+//! Messages, memories, signals and accounts keep their ids; those of documents and titles follow from the
+//! name, and what names them follows too. Tombstones name what was forgotten by digests in which the name is,
+//! and which nobody can recompute: each has the former names of its partition, and a record is looked up as
+//! it would be under each of these too.
 
 use super::imports::FactTable;
 use super::synapses::reach_fact;
-use crate::error::{Error, Result};
+use crate::error::{Result, failures};
 use crate::record::{Address, DOCUMENT, MESSAGE, Object, RecordKind, StoredRecord, Tombstone, quote, texts};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -19,52 +19,22 @@ pub struct Rename {
     pub to: String,
 }
 
-/// The reason for which a partition cannot be renamed. Nothing was changed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Obstacle {
-    /// It has no records.
-    Missing,
-    /// Another has the name.
-    Taken,
-    /// It has an instance of the new name beside the one that is to get it.
-    InstanceTaken,
-    /// It has records of a kind that this process does not know.
-    UnknownKind(String),
-    /// The new name cannot be in the addresses of its documents, for this reason.
-    Address(String),
-    /// It has messages that another program wrote and rsv has not taken over.
-    Unadopted,
-}
-
-impl Obstacle {
-    /// The error of the attempt, with the remedy.
-    pub(super) fn error(&self, rename: &Rename) -> Error {
-        let Rename { from, to } = rename;
-        let (cause, hint) = match self {
-            Obstacle::Missing => {
-                (format!("there is no partition {from}"), "rsv-view --scopes lists all of them".to_owned())
-            }
-            Obstacle::Taken => (
-                format!("there is a partition {to} already"),
-                "give a name that no partition has: two cannot be joined".to_owned(),
-            ),
-            Obstacle::InstanceTaken => (
-                format!("the instance {from} would get the name {to} too, which another one has"),
-                "give another name".to_owned(),
-            ),
-            Obstacle::UnknownKind(kind) => (
-                format!("it has records of the kind {kind}, which this version does not know"),
-                "use the version of rsv that wrote them".to_owned(),
-            ),
-            Obstacle::Address(cause) => {
-                (cause.clone(), "give a name that can stand in an address".to_owned())
-            }
-            Obstacle::Unadopted => (
-                "it has messages that another program wrote into the graph".to_owned(),
-                "take them over first: rsv-link --adopt".to_owned(),
-            ),
-        };
-        Error::new(format!("cannot rename the partition {from}: {cause}")).hint(hint)
+failures! {
+    /// The reason for which a partition cannot be renamed. Nothing was changed.
+    #[derive(Clone, PartialEq, Eq)]
+    pub enum Obstacle {
+        Missing { name: String } ("there is no partition {name}") => "rsv-view --scopes lists all of them",
+        Taken { name: String } ("there is a partition {name} already")
+            => "give a name that no partition has: two cannot be joined",
+        /// It has an instance of the new name beside the one that is to get it.
+        InstanceTaken { from: String, to: String }
+            ("the instance {from} would get the name {to} too, which another one has") => "give another name",
+        UnknownKind { kind: String } ("it has records of the kind {kind}, which this version does not know")
+            => "use the version of rsv that wrote them",
+        /// The new name cannot be in the addresses of its documents.
+        Address { cause: String } ("{cause}") => "give a name that can stand in an address",
+        Unadopted ("it has messages that another program wrote into the graph")
+            => "take them over first: rsv-link --adopt",
     }
 }
 
@@ -114,7 +84,7 @@ impl<'a> RenamedIds<'a> {
         let other = match record.renamed(if is_moved { &self.rename.from } else { &self.rename.to }) {
             Ok(other) => other,
             Err(_) if is_moved => return Ok(()),
-            Err(error) => return Err(Obstacle::Address(error.to_string())),
+            Err(error) => return Err(Obstacle::Address { cause: error.to_string() }),
         };
         let (old, new) = if is_moved { (&other, record) } else { (record, &other) };
         for (names, old, new) in
@@ -127,7 +97,7 @@ impl<'a> RenamedIds<'a> {
         Ok(())
     }
 
-    /// A record under the new name.
+    /// A record under the new name. Fails if the new name makes an address or an id invalid.
     pub(super) fn record(&self, record: &StoredRecord) -> Result<StoredRecord> {
         let mut renamed = record.renamed(&self.rename.to)?;
         if let Some(trace) = self.traces.get(&record.trace_id) {
@@ -213,7 +183,7 @@ pub(super) fn names(fact: &str) -> Vec<String> {
     serde_json::from_str(fact).unwrap_or_default()
 }
 
-/// A record as it would be under each former name of its partition.
+/// A record as it would be under each former name of its partition; names that it cannot have are left out.
 pub(super) fn former_forms<'a>(
     record: &'a StoredRecord,
     former: &'a [String],
@@ -232,7 +202,7 @@ pub(super) struct SoughtFingerprint {
 }
 
 impl SoughtFingerprint {
-    /// Those of some messages, each once; `former` has the former names of a partition.
+    /// Those of some messages, each once; `former` has the former names of a partition, and may fail.
     pub(super) fn of<E>(
         messages: &[&StoredRecord],
         mut former: impl FnMut(&str) -> std::result::Result<Vec<String>, E>,
@@ -273,7 +243,7 @@ impl SoughtFingerprint {
     }
 }
 
-/// Notes the former names that tombstones have.
+/// Notes the former names that tombstones have. Fails if the facts cannot be read or written.
 pub(super) fn note_former<'a, T: FactTable>(
     tombstones: impl IntoIterator<Item = &'a Tombstone>,
     facts: &mut T,

@@ -1,6 +1,7 @@
 //! Selections of records.
 
 use super::changes::{ChangeNumbers, Mark};
+use crate::cli::Filter;
 use crate::record::{Address, MESSAGE, Position, Query, RecordKind, Role, Scope, Scopes, StoredRecord};
 
 /// A kind in a scope: the unit of every index.
@@ -105,6 +106,11 @@ pub struct Except {
 }
 
 impl Select {
+    /// The selection with the conditions of the flags by which people choose among messages.
+    pub fn filtered(self, Filter { role: roles, since, until }: Filter) -> Select {
+        Select { roles, since, until, ..self }
+    }
+
     /// The selection for a query line, whose members override those of `self`.
     pub fn narrowed(&self, query: &Query) -> Select {
         Select {

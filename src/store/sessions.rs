@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 /// The number of scopes that are looked up together.
 const BATCH: usize = 256;
 
-/// The sessions of some scopes, by the time of their last messages.
+/// The sessions of some scopes, by the time of their last messages. Fails if the store cannot be read.
 pub fn sessions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<SessionSummary>> {
     let mut sessions: BTreeMap<Scope, SessionSummary> = BTreeMap::new();
     visit(store, Select::messages(scopes.clone()), &mut |message| {
@@ -65,7 +65,7 @@ pub struct Uncommitted {
     pub more: usize,
 }
 
-/// The uncommitted messages of a session, at most this many.
+/// The uncommitted messages of a session, at most this many. Fails if the store cannot be read.
 pub fn uncommitted(store: &mut dyn Store, session: &Scope, most: usize) -> Result<Uncommitted> {
     let archives = archives(store, session)?;
     let covered: HashSet<String> =
@@ -120,7 +120,7 @@ fn archive_ending_with(message: &StoredRecord) -> Option<String> {
     Some(address.document_id(&message.scope.partition))
 }
 
-/// Whether a session that has no message belongs to another partition.
+/// Whether a session that has no message belongs to another partition. Fails if the store cannot be read.
 pub fn is_of_another(store: &mut dyn Store, session: &Scope) -> Result<bool> {
     if !store.last_of(&Select::messages(Scopes::One(session.clone())), 1)?.is_empty() {
         return Ok(false);
@@ -129,7 +129,8 @@ pub fn is_of_another(store: &mut dyn Store, session: &Scope) -> Result<bool> {
     Ok(store.scopes(Some(&session.instance))?.iter().any(is_named))
 }
 
-/// The archives of a session, by time.
+/// The archives of a session, by time. Fails if the session's names make no address, or the store cannot be
+/// read.
 pub fn archives(store: &mut dyn Store, session: &Scope) -> Result<Vec<StoredRecord>> {
     let below = Some(Below::new(&history(session)?, Some(1)));
     let which = Select { below, ..Select::records(vec![&DOCUMENT], Scopes::One(session.clone())) };

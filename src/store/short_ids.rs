@@ -2,7 +2,7 @@
 //! record has.
 
 use super::api::{Among, Store};
-use super::error::Result;
+use super::error::{Result, StoreRequestError};
 use super::select::Select;
 use crate::error::Error;
 use crate::record::{MIN_SHOWN_LETTERS, Scopes, StoredRecord, digest_numbers, id_digest, kinds, time};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_CANDIDATES: usize = 8;
 const MAX_WORDS_CHARS: usize = 40;
 
-/// The short id of each of some records, by its id.
+/// The short id of each of some records, by its id. Fails if the store cannot be read.
 pub fn short_ids<'a>(
     store: &mut dyn Store,
     ids: impl IntoIterator<Item = &'a str>,
@@ -63,7 +63,7 @@ pub fn full_id(store: &mut dyn Store, given: &str, scopes: &Scopes) -> crate::er
     }
 }
 
-/// The same of several.
+/// The same of several. Fails as `full_id` does.
 pub fn full_ids(
     store: &mut dyn Store,
     given: &[String],
@@ -73,7 +73,7 @@ pub fn full_ids(
 }
 
 fn ambiguous(store: &mut dyn Store, given: &str, mut records: Vec<StoredRecord>) -> Result<Error> {
-    let error = Error::new(format!("the id {given} is ambiguous: {} records begin with it", records.len()));
+    let (id, count) = (given.to_owned(), records.len());
     records.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     let more = records.len().saturating_sub(MAX_CANDIDATES);
     records.truncate(MAX_CANDIDATES);
@@ -82,7 +82,7 @@ fn ambiguous(store: &mut dyn Store, given: &str, mut records: Vec<StoredRecord>)
     if more > 0 {
         named.push(format!("and {more} more"));
     }
-    Ok(error.hint(format!("give more letters: {}", named.join("; "))))
+    Ok(StoreRequestError::AmbiguousId { id, count, candidates: named.join("; ") }.into())
 }
 
 /// `5744a1c of 2026-11-21T07:03:00.000Z, “Where are the first words…”`.

@@ -1,4 +1,6 @@
-//! Records in one SQLite file, in WAL mode, shared by any number of processes.
+//! Records in one SQLite file, in WAL mode, shared by any number of processes. A `rusqlite::Result` is an
+//! error if the file cannot be read or, by functions that change it, written: locked too long, damaged, or on
+//! a full disk.
 
 mod digests; // 0 short ids
 mod error; // 0 errors of SQLite
@@ -53,8 +55,9 @@ use database::Sqlite;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
+pub use words::fuzz_postings;
 
-/// Opens the file at a path.
+/// Opens the file at a path. Fails if it cannot be made, is no store, of a later release, damaged, or locked.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Box<dyn Store>> {
     let store = match mode {
         OpenMode::Recover => Sqlite::recovered(path),
@@ -78,6 +81,7 @@ pub(super) fn peek_titles(path: &Path, partition: &str) -> Vec<(Scope, String)> 
     peek(path, |connection| api::state::peek_titles(connection, partition))
 }
 
+/// Reads for a completion, which neither waits nor reports an error: nothing is read then.
 fn peek<T>(path: &Path, read: impl Fn(&Connection) -> rusqlite::Result<Vec<T>>) -> Vec<T> {
     let read = || -> rusqlite::Result<Vec<T>> {
         // With write access SQLite would make a missing file.

@@ -1,15 +1,16 @@
 //! The titles of instances: those that are stored, else the first questions.
 
 use super::api::Store;
+use super::error::StoreRequestError;
 use super::select::{Select, Walk};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Role, Scope, Scopes, TITLE, title_id, title_of_question};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most instances whose first questions are looked for.
 const MAX_DERIVED: usize = 50;
 
-/// The titles of some instances; none for one without a title and a question.
+/// The titles of some instances; none for one without a title and a question. Fails if the store does.
 pub fn titles(store: &mut dyn Store, scopes: &BTreeSet<Scope>) -> Result<BTreeMap<Scope, String>> {
     let ids: Vec<String> = scopes.iter().map(title_id).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -33,8 +34,7 @@ fn first_question(store: &mut dyn Store, scope: &Scope) -> Result<Option<String>
     let walked = store.walk(&Walk::records(which), &mut |message| match message.stored() {
         Some(message) if !message.text.trim().is_empty() => {
             question = Some(message.text.clone());
-            // Ends the walk.
-            Err(Error::new(""))
+            Err(StoreRequestError::Enough.into())
         }
         _ => Ok(()),
     });

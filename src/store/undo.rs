@@ -5,7 +5,7 @@ use super::error::Result;
 use super::imports::{ELSEWHERE, IMPORT, StoredImport, UNDONE, stored};
 use super::number_ranges::NumberRanges;
 
-/// The imports that a store knows, oldest first.
+/// The imports that a store knows, oldest first. Fails if the store cannot be read.
 pub fn imports(store: &mut dyn Store) -> Result<Vec<StoredImport>> {
     Ok(stored(store.facts(IMPORT)?))
 }
@@ -19,8 +19,8 @@ pub struct ImportedRecords {
     pub shared: Vec<(Option<String>, usize)>,
 }
 
-/// The records of one of the imports that a store knows. Those that it brought again belong to it too, once the import
-/// that brought them first is undone.
+/// The records of one of the imports that a store knows. Those that it brought again belong to it too, once
+/// the import that brought them first is undone. Fails if the store cannot be read.
 pub fn records_of(
     store: &mut dyn Store,
     import: &StoredImport,
@@ -48,7 +48,7 @@ pub fn records_of(
     Ok(ImportedRecords { ids: named.into_iter().map(|(id, _)| id).collect(), shared })
 }
 
-/// Notes that an import was undone at a time, in milliseconds since 1970, UTC.
+/// Notes that an import was undone at a time, in milliseconds since 1970, UTC. Fails if the store does.
 pub fn set_undone(store: &mut dyn Store, import: &StoredImport, at: i64) -> Result<()> {
     store.set_fact(&format!("{IMPORT}{}{UNDONE}", import.id), Some(&at.to_string()))
 }

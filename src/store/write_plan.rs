@@ -32,7 +32,7 @@ pub(super) trait WriteTarget {
     /// The record that has this id, as far as it matters to a vector of it.
     fn owner(&self, id: &str) -> Result<Option<Owner<'_>>, Self::Error>;
 
-    /// The vector of a record by a model.
+    /// The vector of a record by a model, as it was written: of any length (norm).
     fn vector(&self, of: &str, model: &str) -> Result<Option<Cow<'_, [f32]>>, Self::Error>;
 
     /// The dimension of a model.
@@ -215,6 +215,7 @@ fn decide_record<'a, T: WriteTarget>(
         Holder::Own(existing) if identity::same_content(&existing, record) => {
             decide_existing(record, &existing, rules, store)
         }
+        // Nobody here can tell whether one of an unknown kind is the same: it is kept.
         Holder::Own(_) | Holder::Unknown => Ok(WriteOutcome::Conflict.into()),
         Holder::Twin(Twin::Record(id)) => decide_same(record, id, store),
         Holder::Twin(Twin::Unadopted(place)) => decide_unadopted(record, place, rules, store),
@@ -227,6 +228,7 @@ fn decide_new<'a, T: WriteTarget>(
     rules: WriteRules,
     store: &T,
 ) -> Result<Decision<'a>, T::Error> {
+    // A new version is dated after the tombstone of its id, which would keep it out otherwise.
     let tombstone = tombstone_of(record, store)?;
     let record = versions::dated(record, None, tombstone.as_ref(), rules.source);
     let returned = match admission(&record, tombstone.as_ref(), rules, store)? {
@@ -375,10 +377,12 @@ fn admission<T: WriteTarget>(
     if let Forgotten::Return { at } = rules.forgotten {
         return Ok(Ok(keep_out.iter().map(|one| one.returned(at)).collect()));
     }
+    // Kept out by nothing but copies, it counts as the message that stays for them.
     let originals: Option<Vec<String>> = keep_out.iter().map(Tombstone::duplicate_of).collect();
     if let Some(original) = originals.and_then(|mut originals| originals.pop()) {
         return Ok(Err(WriteOutcome::Same(original)));
     }
+    // A forgotten directory returns with the first document below it: else that would have no parent.
     let is_of_directory = rules == WriteRules::NEW && own.is_some_and(|own| own.is_of_directory(record));
     let is_kept_out = !keep_out.is_empty() || is_of_directory && store.is_empty_directory(record)?;
     Ok(if is_kept_out { Err(WriteOutcome::KeptOut) } else { Ok(Vec::new()) })

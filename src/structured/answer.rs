@@ -1,7 +1,8 @@
 //! The answer to a request for JSON.
 
+use super::error::AnswerError;
 use crate::chat;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::Object;
 use crate::view;
 use serde::de::DeserializeOwned;
@@ -11,21 +12,20 @@ const MAX_EXCERPT: usize = 80;
 
 /// The text of an answer. Errors if it is a refusal, incomplete, or empty.
 pub(super) fn text(response: &Object) -> Result<String> {
-    let message =
-        chat::answer(response).map_err(|error| Error::new("the answer is invalid").because(error))?;
+    let message = chat::answer(response).map_err(|source| AnswerError::Invalid { source })?;
     if let Some(refusal) = message.text("refusal").ok().flatten().filter(|refusal| !refusal.is_empty()) {
-        return Err(Error::new(format!("the model refuses: {}", view::excerpt(&refusal, MAX_EXCERPT))));
+        return Err(AnswerError::Refusal { words: view::excerpt(&refusal, MAX_EXCERPT) }.into());
     }
     let choices = response.objects("choices")?.unwrap_or_default();
     let end = choices.first().and_then(|choice| choice.text("finish_reason").ok().flatten());
     match end.as_deref() {
-        Some("length") => return Err(Error::new("the answer was cut off at its maximum length")),
-        Some("content_filter") => return Err(Error::new("the answer was withheld by a content filter")),
+        Some("length") => return Err(AnswerError::CutOff.into()),
+        Some("content_filter") => return Err(AnswerError::Withheld.into()),
         _ => {}
     }
     let text = chat::text(&message);
     if text.trim().is_empty() {
-        return Err(Error::new("the answer is empty"));
+        return Err(AnswerError::Empty.into());
     }
     Ok(text)
 }
@@ -42,10 +42,9 @@ pub fn without_code_fence(text: &str) -> &str {
 pub fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T> {
     let json = without_code_fence(text);
     if !json.starts_with('{') {
-        return Err(Error::new(format!("the answer is not JSON: {}", view::excerpt(json, MAX_EXCERPT))));
+        return Err(AnswerError::NotJson { found: view::excerpt(json, MAX_EXCERPT) }.into());
     }
-    serde_json::from_str(json)
-        .map_err(|e| Error::new("the answer is not the JSON that was asked for").because(e))
+    serde_json::from_str(json).map_err(|source| AnswerError::OtherJson { source }.into())
 }
 
 #[cfg(test)]

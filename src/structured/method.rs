@@ -16,7 +16,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method that flags ask for.
+    /// The method that flags ask for. Fails if the model's provider or its settings are invalid.
     pub fn new(model: Option<&str>, emits_requests: bool, settings: &Settings, io: &Io) -> Result<Method> {
         Ok(match model {
             None => Method::ByRule,

@@ -11,7 +11,7 @@ pub struct Recipient {
 }
 
 impl Recipient {
-    /// Takes the provider from the settings. It need not be reachable.
+    /// Takes the provider from the settings. It need not be reachable. Fails if an address is invalid.
     pub fn new(name: &str, settings: &Settings) -> Result<Recipient> {
         let target = Providers::new(settings)?.target(name);
         let enforces_lengths = target.is_ok_and(|target| target.enforces_lengths());

@@ -74,7 +74,7 @@ const TOLD_BYTES: usize = 240;
 const TOGETHER_BYTES: usize = 1200;
 /// The number of different stop words from which on a language is sure, if it has twice as many as each other one.
 const SURE: u8 = 3;
-/// A text of up to so many words may have none of the stop words of its language.
+/// A text of up to this many words may have none of the stop words of its language.
 const FEW_WORDS: usize = 16;
 /// The words of a text that are looked at.
 const MAX_WORDS: usize = 64;
@@ -448,7 +448,7 @@ impl StopWordCounts {
         counts
     }
 
-    /// The languages of the other scripts of which a folded text has at least so many words.
+    /// The languages of the other scripts of which a folded text has at least this many words.
     fn other_scripts(&self, folded: &str, at_least: u8) -> Languages {
         OTHER_SCRIPTS
             .iter()

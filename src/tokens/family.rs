@@ -1,9 +1,11 @@
 //! The families of tokenizers: which of tiktoken's encoders counts for each, and how far it is off.
 
+use serde::Deserialize;
 use tiktoken_rs::CoreBPE;
 
-/// Models with one tokenizer and one way to lay out a conversation.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// Models with one tokenizer and one way to lay out a conversation; in lower case, the names in `models.csv`.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Family {
     /// gpt-4o and all later models, gpt-oss too.
     O200k,

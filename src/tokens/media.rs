@@ -134,7 +134,7 @@ pub(super) fn tokens(part: &Object, images: Images, sound: usize) -> Option<usiz
 
 #[cfg(test)]
 mod tests {
-    use super::super::window;
+    use super::super::window::{self, Model};
     use super::*;
 
     fn image(model: &str, width: u32, height: u32, detail: &str) -> usize {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_unknown_image_is_the_largest() {
-        for (_, _, images, ..) in window::MODELS {
+        for (_, Model { images, .. }) in window::ROWS.iter() {
             let largest = ["low", "high", ""].map(|detail| images.tokens(None, detail));
             for side in [1, 300, 384, 385, 512, 768, 1000, 2000, 3072, 10_000, u32::MAX] {
                 for other in [1, 200, 384, 512, 1152, 4000, u32::MAX] {

@@ -45,7 +45,30 @@ pub struct RankedHit<'a> {
     pub heads: &'a Heads,
 }
 
+impl HitStyle {
+    /// The style of text in a layout, if there is one; as Reservoir if `is_reservoir`, whose reader may be a terminal.
+    pub fn new(layout: Option<Layout>, is_reservoir: bool, to_terminal: bool) -> HitStyle {
+        match layout {
+            _ if is_reservoir => HitStyle::Reservoir(ReservoirLines { to_terminal }),
+            Some(layout) => HitStyle::People(layout),
+            None => HitStyle::Lines,
+        }
+    }
+}
+
 impl HitFormat {
+    /// Hits in a style, without anything else.
+    pub fn new(style: HitStyle) -> HitFormat {
+        HitFormat {
+            style,
+            by_meaning: false,
+            has_kinds: false,
+            explain: false,
+            has_context: false,
+            highlighted: Vec::new(),
+        }
+    }
+
     /// The layout of text for people.
     pub fn layout(&self) -> Option<&Layout> {
         match &self.style {

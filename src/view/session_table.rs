@@ -47,7 +47,7 @@ pub fn sessions(sessions: &[SessionSummary], commands: &[Option<String>], layout
     out
 }
 
-/// The line with the command that goes on with a session. It is not wrapped, so that it can be copied.
+/// The line with the command that resumes a session. It is not wrapped, so that it can be copied.
 pub fn resume_line(command: &str, layout: &Layout) -> String {
     format!("    {}\n", layout.paint(Style::Dim, &visible(command).replace('\n', " ")))
 }

@@ -83,6 +83,7 @@ mod forget_steps;
 mod forget_stores;
 mod forward;
 mod functions;
+mod fuzz;
 mod half_hour;
 mod hooks;
 mod hub;

@@ -46,7 +46,7 @@ pub(super) struct Row {
 }
 
 impl Arms {
-    /// Reads the accounts of the last requests in some scopes.
+    /// Reads the accounts of the last requests in some scopes. Fails if the store cannot be read.
     pub(super) fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<Arms> {
         let mut arms = Arms::default();
         let mut which = Select::records(vec![&ACCOUNT], scopes.clone());

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 pub(super) const DEPTHS: [usize; 3] = [1, 5, 10];
 /// The time after which no further question is asked.
 const LIMIT: Duration = Duration::from_secs(8);
-/// A partition is asked questions of others if it has so many messages.
+/// A partition is asked questions of others if it has this many messages.
 const MIN_MESSAGES: u64 = 20;
 
 /// The outcome of the questions.
@@ -65,6 +65,7 @@ impl Probe {
         diagnostics: &Diagnostics,
     ) -> Result<Probe> {
         let begin = Instant::now();
+        // A model that fails leaves the search by words, which the report says.
         let embedder = backfill::optional(store, settings, Workload::Few, diagnostics).ok().flatten();
         let embedder = embedder.filter(|embedder| !embedder.is_remote());
         let own = questions(store, scopes)?;

@@ -25,8 +25,8 @@ pub(super) struct OwnQuestion {
     pub(super) source: StoredRecord,
 }
 
-/// Questions of messages of the user and the assistant in some scopes: the same for the same store, since digests of ids
-/// choose the messages and of words the words.
+/// Questions of messages of the user and the assistant in some scopes: the same for the same store, since
+/// digests of ids choose the messages and of words the words. Fails if the store cannot be read.
 pub(super) fn questions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<OwnQuestion>> {
     let roles = vec![Role::User, Role::Assistant];
     let which = Select { roles, ..Select::messages(scopes.clone()) };

@@ -2,7 +2,8 @@
 
 use super::super::input_type::InputType;
 use crate::config::{Secret, Settings};
-use crate::error::{Error, Result};
+use crate::embed::error::EmbedError;
+use crate::error::Result;
 use crate::http::Address;
 use crate::record::quote;
 
@@ -58,11 +59,11 @@ impl Endpoint {
     fn check(self) -> Result<Endpoint> {
         let address = &self.address;
         match (&self.key, &self.key_variable) {
-            (None, Some(variable)) => Err(Error::new(format!("no key for {address}: {variable} is not set"))
-                .hint(format!("set {variable}"))),
+            (None, Some(variable)) => {
+                Err(EmbedError::NoKey { address: self.address, variable: variable.clone() }.into())
+            }
             (Some(_), _) if address.is_plaintext() && !address.is_loopback() => {
-                Err(Error::new(format!("the key for {address} would be sent there in the clear"))
-                    .hint(format!("give an https address: {}", self.setting)))
+                Err(EmbedError::Plaintext { address: self.address, setting: self.setting }.into())
             }
             _ => Ok(self),
         }
@@ -122,8 +123,7 @@ fn proxy(settings: &Settings) -> Result<Endpoint> {
 
 fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     if !text.contains("://") {
-        return Err(Error::new(format!("embed.via: {text:?} is not a server"))
-            .hint("set it to local, proxy, openai, ollama, or an address: http://HOST:PORT/v1"));
+        return Err(EmbedError::NotAServer { text: text.to_owned() }.into());
     }
     let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
     let ollama = address.path().ends_with("/api/embed");

@@ -2,7 +2,8 @@
 
 use super::super::chunking;
 use super::endpoint::EmbeddingApi;
-use crate::error::{Error, Result};
+use crate::embed::error::EmbedError;
+use crate::error::Result;
 use crate::record::read_vector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,8 +41,7 @@ pub(super) fn vectors(kind: EmbeddingApi, body: &[u8], count: usize) -> Result<V
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(body)
-        .map_err(|e| Error::new(if e.is_data() { "unexpected JSON" } else { "no JSON object" }).because(e))
+    Ok(serde_json::from_slice(body).map_err(|source| EmbedError::Json { source })?)
 }
 
 fn by_index(OpenAiAnswer { data }: OpenAiAnswer, count: usize) -> Result<Vec<Vec<f32>>> {
@@ -50,7 +50,8 @@ fn by_index(OpenAiAnswer { data }: OpenAiAnswer, count: usize) -> Result<Vec<Vec
     for (at, OpenAiVector { index, embedding }) in data.into_iter().enumerate() {
         let index = index.map_or(Some(at), |index| usize::try_from(index).ok());
         let place = index.and_then(|index| vectors.get_mut(index)).filter(|place| place.is_empty());
-        let place = place.ok_or_else(|| Error::new("index: belongs to no text, or occurs twice"))?;
+        let place =
+            place.ok_or(EmbedError::Vectors { fault: "index: belongs to no text, or occurs twice" })?;
         *place = read_vector(embedding.get())?;
     }
     Ok(vectors)
@@ -63,7 +64,7 @@ fn in_order(OllamaAnswer { embeddings }: OllamaAnswer, count: usize) -> Result<V
 
 fn enough(found: usize, count: usize) -> Result<()> {
     if found != count {
-        return Err(Error::new(format!("{found} vectors for {count} texts")));
+        return Err(EmbedError::Count { found, expected: count }.into());
     }
     Ok(())
 }
@@ -71,7 +72,7 @@ fn enough(found: usize, count: usize) -> Result<()> {
 /// The vector of length 1 of the same direction, if it has one.
 fn unit(vector: Vec<f32>) -> Result<Vec<f32>> {
     if vector.iter().all(|x| *x == 0.0) {
-        return Err(Error::new("has no direction: all its numbers are 0"));
+        return Err(EmbedError::Vectors { fault: "has no direction: all its numbers are 0" }.into());
     }
     Ok(chunking::normalized(vector))
 }

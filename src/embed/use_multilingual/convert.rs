@@ -5,7 +5,8 @@ use super::layers::{self, DIM, LAYER_NUMBERS};
 use super::model_file::{MODEL_FILE, Sections, to_numbers};
 use super::npz::Npz;
 use super::pieces::TrieNodes;
-use crate::error::{Context, Error, Result};
+use crate::embed::error::EmbedError;
+use crate::error::{Context, Result};
 use integer_encoding::VarInt;
 use std::fs;
 use std::path::Path;
@@ -19,12 +20,12 @@ const VOCABULARY_FILE: &str = "sp.model";
 const TABLE_PARTS: usize = 17;
 const PART_ROWS: usize = 7530;
 
-/// Makes the file of the model in a directory with the downloaded files, and removes these. The same files make the
-/// same file to the byte.
+/// Makes the file of the model in a directory with the downloaded files, and removes these. The same files
+/// make the same file to the byte. Fails if one of these is missing or has another format.
 pub(in crate::embed) fn convert(directory: &Path) -> Result<()> {
     let vocabulary = fs::read(directory.join(VOCABULARY_FILE)).context(VOCABULARY_FILE)?;
-    let vocabulary = Vocabulary::parse(&vocabulary)
-        .ok_or_else(|| Error::new(format!("{VOCABULARY_FILE} is not a vocabulary of SentencePiece")))?;
+    let vocabulary =
+        Vocabulary::parse(&vocabulary).ok_or(EmbedError::NotAVocabulary { name: VOCABULARY_FILE })?;
     let mut archive = Npz::open(&directory.join(WEIGHTS_FILE))?;
     let mut layers = Vec::with_capacity(LAYER_NUMBERS);
     for name in layers::array_names() {

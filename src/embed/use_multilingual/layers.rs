@@ -85,6 +85,7 @@ pub(super) fn array_names() -> Vec<String> {
 
 impl Layers {
     /// Takes the layers, `LAYER_NUMBERS` numbers, from a function that reads as many as it is asked for.
+    /// Fails if `read` does.
     pub(super) fn read(read: &mut dyn FnMut(usize) -> io::Result<Vec<f32>>) -> io::Result<Layers> {
         let mut reader = Reader(read);
         let (low, step) = (reader.vector(RANGES)?, reader.vector(RANGES)?);
@@ -114,7 +115,8 @@ impl Layers {
         })
     }
 
-    /// The vectors of texts, given their tokens one after another, and the number of each text's. No text is empty.
+    /// The vectors of texts, of `DIM` numbers and length 1, given all tokens and the number of each text's.
+    /// No text is empty.
     pub(super) fn embed(&self, tokens: &[Token], lengths: &[usize]) -> Vec<Vec<f32>> {
         let mut features = Array2::zeros((tokens.len(), FEATURES));
         for (token, mut row) in tokens.iter().zip(features.rows_mut()) {

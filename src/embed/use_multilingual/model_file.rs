@@ -5,7 +5,8 @@
 
 use super::layers::{DIM, LAYER_NUMBERS, Layers};
 use super::pieces::TrieNodes;
-use crate::error::{Context, Error, Result};
+use crate::embed::error::EmbedError;
+use crate::error::{Context, Result};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -39,7 +40,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The row of a token.
+    /// The row of a token. Fails if the file is too short.
     pub(super) fn row(&self, id: u32) -> io::Result<[u8; DIM]> {
         let mut row = [0; DIM];
         self.file.read_exact_at(&mut row, self.offset + u64::from(id) * DIM as u64)?;
@@ -51,7 +52,7 @@ impl ModelFile {
     /// Reads a file. Errors if it cannot be read, or is not one.
     pub(super) fn open(path: &Path) -> Result<ModelFile> {
         let name = path.display();
-        let damaged = || Error::new(format!("{name} is damaged"));
+        let damaged = || EmbedError::Damaged { path: path.to_owned() };
         let what = format!("cannot read {name}");
         let mut file = File::open(path).context(&what)?;
         let bytes = file.metadata().context(&what)?.len();
@@ -62,10 +63,10 @@ impl ModelFile {
             lengths.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
         let end = lengths.iter().try_fold(HEADER_BYTES as u64, |sum, length| sum.checked_add(*length));
         if end != Some(bytes) {
-            return Err(damaged());
+            return Err(damaged().into());
         }
         if lengths[6] != 4 * LAYER_NUMBERS as u64 || lengths[7] < lengths[5] / 4 * DIM as u64 {
-            return Err(damaged());
+            return Err(damaged().into());
         }
         // None is longer than the file.
         let length = |at: usize| lengths[at] as usize;
@@ -112,7 +113,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl Sections<'_> {
-    /// Writes a file, to the disk.
+    /// Writes a file, to the disk. Fails if it cannot be written.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let u32s = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
         let f32s = |numbers: &[f32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();

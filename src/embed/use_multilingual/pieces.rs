@@ -88,7 +88,7 @@ impl TrieNodes {
 }
 
 impl Pieces {
-    /// A vocabulary; `None` if its parts do not fit each other.
+    /// A vocabulary, with the score of each token; `None` if its parts do not fit each other.
     pub(super) fn new(trie: TrieNodes, scores: Vec<f32>) -> Option<Pieces> {
         let least = scores.iter().copied().fold(f32::INFINITY, f32::min);
         let unknown_score = f64::from(least) - UNKNOWN_PENALTY;

@@ -1,6 +1,6 @@
 //! The text that carries over the part of a session before a compaction, within a number of tokens: each action on a
 //! line if all fit; else failures and what fixed them, the last state of files, and the newest of the rest. Decisions
-//! and open points come first. What the summary of the client's program says is left out.
+//! and open points come first. It leaves out the points of the client's own summary.
 
 use super::points::{Point, PointKind, points};
 use super::work::{Work, WorkLine};

@@ -119,7 +119,7 @@ impl<'a> Work<'a> {
     }
 
     /// The failures with what fixed them, oldest first: those of one command on a line, `$ cargo test: ERROR -> FILES;
-    /// ERROR -> FILES`, at most so many; the same error once, as it ended.
+    /// ERROR -> FILES`, within `chars` characters; the same error once, as it ended.
     pub(super) fn failures(&self, chars: usize) -> Vec<WorkLine> {
         let mut found: Vec<(WorkLine, Vec<String>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();

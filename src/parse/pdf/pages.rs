@@ -62,7 +62,7 @@ fn vocabulary(pages: &[TextPage]) -> FxHashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// A line whose last word goes on in the next line, up to where it does, and the rest of that word.
+/// A line whose last word continues in the next line, up to where it does, and the rest of that word.
 fn joined<'a>(line: &'a str, next: &'a str, vocabulary: &FxHashSet<String>) -> Option<(&'a str, &'a str)> {
     let next = next.trim_start();
     let hyphen = line.chars().next_back().filter(|c| ['-', '\u{2010}', SOFT_HYPHEN].contains(c))?;
@@ -119,7 +119,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// Whether it is on another page too, so many pages away: all its numbers are the same or count the pages.
+    /// Whether it is on another page too, this many pages away: its numbers are the same or count the pages.
     fn is_repeated(&self, other: &Edge, pages: usize) -> bool {
         let counts = |(a, b): (&usize, &usize)| a == b || a.abs_diff(*b) == pages;
         (self.baseline - other.baseline).abs() < SAME_PLACE

@@ -75,7 +75,7 @@ impl Word {
         is_raised && is_note && word.chars().filter(|c| c.is_alphabetic()).count() > 2
     }
 
-    /// Whether a letter goes on with it, on either side.
+    /// Whether a letter belongs to this word, before or after it.
     fn joins(&self, letter: &Letter) -> bool {
         let Some(last) = self.letters.last() else { return false };
         let size = last.size.max(letter.size);
@@ -167,7 +167,7 @@ fn is_apart(before: &Word, after: &Word) -> bool {
     is_over || is_beside && are_numbers || after.is_note_of(before) || before.is_note_of(after)
 }
 
-/// Which words go on with those before them, as the letters of a word that is spaced out: S P A C E D.
+/// Whether each word continues the one before it, as the letters of a word that is spaced out: S P A C E D.
 fn letterspaced(words: &[Word]) -> Vec<bool> {
     let mut glued = vec![false; words.len()];
     // Where the file has blanks, it has them between all words.

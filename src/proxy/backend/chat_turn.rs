@@ -106,7 +106,7 @@ impl ChatTurn {
     }
 
     /// The request for the pipeline: the same that rsv-enrich gets with `--session`. `client` lives as long
-    /// as the client waits.
+    /// as the client waits. Fails if no memory mode has the name in the headers.
     pub(super) fn request(
         &self,
         headers: &HeaderMap,

@@ -186,7 +186,7 @@ impl DocumentsApi {
     }
 }
 
-/// The stored document of a user; `None` if there is none.
+/// The stored document of a user; `None` if there is none. Fails if the store cannot be read.
 pub(super) fn stored(store: &mut dyn Store, user: &str, doc_id: &str) -> Result<Option<StoredRecord>> {
     match documents_of(user)?.join(doc_id) {
         Ok(address) => tree::node(store, user, &address),

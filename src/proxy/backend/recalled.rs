@@ -41,7 +41,7 @@ impl Recalled {
         }
     }
 
-    /// Looks up what accounts name, in the user's partition alone.
+    /// Looks up what accounts name, in the user's partition alone. Fails if the store cannot be read.
     pub(super) fn look_up(mut self, store: &mut dyn Store, accounts: &[Account]) -> Result<Recalled> {
         let parts =
             accounts.iter().flat_map(|account| lists(account).into_iter().flat_map(|(_, parts)| parts));

@@ -35,7 +35,8 @@ impl TrustedProxies {
         }
         let lists = headers.get_all(FORWARDED_HEADER).iter().filter_map(|value| value.to_str().ok());
         let named: Vec<&str> = lists.flat_map(|list| list.split(',')).map(str::trim).collect();
-        // Whoever is before a proxy that is not trusted may have written anything.
+        // Read backwards up to the first untrusted address: whoever has that may have written those before
+        // it.
         let addresses = named.iter().rev().map_while(|word| word.parse::<IpAddr>().ok());
         let mut last = peer;
         for address in addresses.map(|address| address.to_canonical()) {

@@ -164,7 +164,8 @@ impl Guard {
         Ok(None)
     }
 
-    /// The caller with a text as its token; `None` if that is none that holds.
+    /// The caller with a text as its token; `None` if that is none that holds. Fails if the file of tokens
+    /// cannot be read.
     pub(in crate::proxy) fn caller_with(&self, text: &str, now: i64) -> Result<Option<Caller>> {
         if self.is_token(text) {
             return Ok(Some(Caller::Owner));

@@ -19,7 +19,7 @@ pub(in crate::proxy) enum Refusal {
     UnnamedPartition,
     /// The token of this name lacks a right.
     Right { token: String, right: Right },
-    /// The caller has spent its budget, and has a new one in so many seconds.
+    /// The caller has spent its budget, and has a new one in this many seconds.
     Budget { text: String, wait: u64 },
     /// The request is malformed.
     Malformed(Error),

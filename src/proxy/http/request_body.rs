@@ -91,7 +91,7 @@ pub(in crate::proxy) async fn read(
 /// The members that a request is relayed by: its model and, to be taken out, what a client may not send to rsv.
 const RELAYED_BY: [&str; 2] = ["model", "rsv"];
 
-/// As `parse`, for a request that is relayed: almost nothing of a long body is kept.
+/// As `parse`, for a request that is relayed: almost nothing of a long body is kept. Fails at other JSON.
 pub(in crate::proxy) fn parse_to_relay(bytes: &[u8]) -> error::Result<Object> {
     parse_with(bytes, |text| Object::parse_only(text, &RELAYED_BY))
 }

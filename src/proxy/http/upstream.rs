@@ -41,7 +41,7 @@ impl Upstream {
         })
     }
 
-    /// The provider of a model.
+    /// The provider of a model. Fails if it has no address.
     pub(in crate::proxy) fn target_of(&self, model: &str) -> std::result::Result<Target, Failure> {
         Ok(self.providers.target(model)?)
     }
@@ -51,7 +51,8 @@ impl Upstream {
         self.providers.all()
     }
 
-    /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama.
+    /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama. Fails
+    /// without an address.
     pub(in crate::proxy) fn default_target(&self, keys: &CallerKeys) -> std::result::Result<Target, Failure> {
         let openai = self.providers.by_name("openai")?;
         if openai.key(keys).is_ok() { Ok(openai) } else { self.ollama() }
@@ -67,7 +68,8 @@ impl Upstream {
         Ok(self.providers.by_name("ollama")?)
     }
 
-    /// Sends a request to an address of a provider, and waits for the head of the answer.
+    /// Sends a request to an address of a provider, and waits for the head of the answer. Fails if a key is
+    /// missing, or the provider cannot be reached.
     pub(in crate::proxy) async fn send(
         &self,
         target: &Target,

@@ -41,7 +41,7 @@ impl Count {
         self.kept.drain(..self.kept.len().saturating_sub(KEPT));
     }
 
-    /// The tokens, of a request of so many bytes.
+    /// The tokens, of a request of this many bytes.
     fn tokens(&self, request: u64) -> u64 {
         let (request, answer) =
             (self.request.unwrap_or(request / BYTES), self.answer.unwrap_or(self.bytes / BYTES));
@@ -69,7 +69,7 @@ pub(in crate::proxy) struct UsageMeter<B, F: FnOnce(u64)> {
 }
 
 impl<B, F: FnOnce(u64)> UsageMeter<B, F> {
-    /// Counts the answer to a request of so many bytes.
+    /// Counts the answer to a request of this many bytes.
     pub(in crate::proxy) fn new(inner: B, request: usize, on_end: F) -> UsageMeter<B, F> {
         UsageMeter { inner, count: Count::default(), request: request as u64, on_end: Some(on_end) }
     }

@@ -88,7 +88,7 @@ impl Shell {
     /// The page that asks for the token.
     pub(super) fn login(&self, request: &PageRequest, head: &Parts) -> HttpResponse {
         let to = head.uri.path_and_query().map_or("", |address| address.as_str());
-        // Whoever posted comes back to the first page.
+        // A login does not repeat a POST: it leads to the first page.
         let may_return = head.method != Method::POST && to.starts_with(&request.home());
         let to = if may_return { to } else { "" };
         self.login_again(request, to, false)

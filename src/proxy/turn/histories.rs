@@ -1,6 +1,7 @@
-//! The histories of the sessions of clients' programs. Of a session whose earlier messages are gone while it goes on,
-//! without a summary that is known, the part before is carried over as after a compaction. It goes on if it still has
-//! some of its last messages: else the user has begun anew, or another agent makes the request.
+//! The histories of the sessions of clients' programs. If a session continues without its earlier messages
+//! and without a known summary, the part before is carried over as after a compaction. A session continues if
+//! the request still has some of its last messages: else the user has started over, or another agent makes
+//! the request.
 
 use crate::api::Request;
 use crate::record::Scope;
@@ -12,10 +13,10 @@ use std::sync::{Mutex, PoisonError};
 /// The most sessions that are known.
 const MAX_SESSIONS: usize = 1024;
 
-/// The fewest messages of a session of which earlier ones can be gone: shorter ones are begun anew.
+/// The fewest messages of a session of which earlier ones can be gone: shorter ones have started over.
 const MIN_MESSAGES: usize = 8;
 
-/// The number of the last messages by which it is known that a session goes on.
+/// The number of the last messages by which a request is known to continue a session.
 const LAST_MESSAGES: usize = 8;
 
 /// The sessions that this process has seen, each in its scope.

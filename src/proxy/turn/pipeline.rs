@@ -129,7 +129,8 @@ impl TurnPipeline {
         TurnOutcome { report, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
     }
 
-    /// The first step: enriches the request.
+    /// The first step: enriches the request. Fails if the request is invalid; the account names a memory that
+    /// fails.
     pub(in crate::proxy) async fn begin(
         self: &Arc<TurnPipeline>,
         mut request: ChatRequest,
@@ -156,6 +157,7 @@ impl TurnPipeline {
         let mut attempt = self.dedup.begin(scope, request.token.as_deref(), &body.attempt_key());
         let retry = &request.retry;
         let identity = RequestIdentity::new(&body, scope, retry.key.as_deref(), retry.is_retry);
+        // Before anything is awaited: a proxy that ends waits for the turns that are announced.
         let (pending, timer) = (self.queue.announce(), self.config.metrics.begin_turn(&scope.partition));
         let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
         options.session = request.is_session;
@@ -164,6 +166,8 @@ impl TurnPipeline {
         options.target = request.target.take().unwrap_or(options.target);
         options.redactor = self.config.redactor.clone();
         options.compare_with(self.config.project.as_ref(), scope);
+        // Unknown to this process, the first attempt may have met another proxy, or an earlier run of this
+        // one.
         let earlier =
             if attempt.first.is_none() { self.stored_attempts.find(&identity, scope).await } else { None };
         let is_stored = earlier.is_some();
@@ -193,7 +197,7 @@ impl TurnPipeline {
         Ok((turn, enriched))
     }
 
-    /// The second step where the answer is streamed: asks the provider.
+    /// The second step where the answer is streamed: asks the provider. Fails unless it accepts.
     pub(in crate::proxy) async fn stream(
         &self,
         line: Object,
@@ -203,7 +207,8 @@ impl TurnPipeline {
         self.config.metrics.timed(TurnStep::Provider, asked).await
     }
 
-    /// The second step where the answer comes whole: asks the provider.
+    /// The second step where the answer comes whole: asks the provider. Fails if it cannot be reached or
+    /// refuses, or its answer is invalid.
     pub(in crate::proxy) async fn answer(
         &self,
         line: Object,
@@ -228,6 +233,7 @@ impl TurnPipeline {
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
         let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
         let is_whole = !rsv.has("partial");
+        // The provider was paid, whether the turn is stored or not.
         if let Some(purse) = &turn.purse {
             purse.spend(spent(&rsv, response));
         }
@@ -280,7 +286,7 @@ impl TurnPipeline {
     }
 
     /// Enriches the request. Turns of the scope that were answered before are stored first. If memory fails or takes too
-    /// long, the request goes on with what is known by then, and the account says so.
+    /// long, the request continues with what is known by then, and the account says so.
     async fn enrich(
         self: &Arc<TurnPipeline>,
         request: Request,
@@ -318,6 +324,7 @@ impl TurnPipeline {
             self.blocking.spawn(prepare).await
         });
         let prepared = prepared.await;
+        // While it lives, the work of this recall has a reader; a client that leaves drops it earlier.
         drop(awaited);
         let prepared = prepared.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
         Ok(prepared.place()?)

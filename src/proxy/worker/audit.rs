@@ -46,7 +46,7 @@ pub(in crate::proxy) struct AuditQueue {
     written: Notify,
     /// There are enough rows for a batch, or the proxy ends.
     wake: Condvar,
-    /// The connection by which rows are written, unless the last write failed.
+    /// The connection by which rows are written, unless the last write failed. Held without `state`.
     connection: Mutex<Option<Box<dyn Store>>>,
 }
 

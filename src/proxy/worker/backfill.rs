@@ -1,5 +1,5 @@
-//! Makes vectors and synapses for the records that have none, in the background, and indexes the words of those anew
-//! that an earlier release has indexed.
+//! Makes vectors and synapses for the records that have none, in the background, and reindexes the words of
+//! those that an earlier release has indexed.
 //!
 //! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to look.
 
@@ -208,7 +208,7 @@ impl Backfill {
         Ok(Round::Done)
     }
 
-    /// Indexes words anew, if some are of an earlier release; the rest in another round.
+    /// Reindexes words of an earlier release, if there are any; the rest in another round.
     fn update_words(&self, store: &mut dyn Store) -> Result<Round> {
         let mut remaining = store.outdated_words()?;
         for _ in 0..ROUND_UPDATES {
@@ -232,6 +232,7 @@ impl Backfill {
         let Some(plan) = Plan::from_settings(store, &self.config.settings, None, None)? else {
             return Ok(());
         };
+        // The second claim beside that of the job: neither is waited for, so no processes block each other.
         let Some(_claim) = store.claim("link")? else { return Ok(()) };
         synapse::grow(store, &plan, &Scopes::All, ROUND_MESSAGES, &mut |_, _| {}, &mut |_| Ok(()))
     }

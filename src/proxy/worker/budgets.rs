@@ -1,7 +1,8 @@
 //! The tokens of models that callers with a daily budget have spent.
 //!
-//! Each proxy counts what it has spent, and keeps it as a fact of the store, under a name of its own: so the proxies of a
-//! store share the budgets without waiting for each other, and a proxy that starts anew goes on from what was spent.
+//! Each proxy counts what it has spent, and keeps it as a fact of the store, under a name of its own: so the
+//! proxies of a store share the budgets without waiting for each other, and a proxy that restarts continues
+//! from what was spent.
 
 use super::store_pool::StorePool;
 use crate::access::Caller;
@@ -213,7 +214,7 @@ impl Purse {
         self.budgets.spend(&self.name, tokens);
     }
 
-    /// A request that is about to be sent, which spends so many tokens if nobody waits for its answer.
+    /// A request that is about to be sent, which spends this many tokens if nobody waits for its answer.
     pub(in crate::proxy) fn sending(self, tokens: u64) -> Sending {
         Sending(Some((self, tokens)))
     }

@@ -212,8 +212,8 @@ impl DescribeJobs {
         Ok(())
     }
 
-    /// Describes what is queued, unless another process does. What is left stays in the queue; returns when to try it
-    /// again.
+    /// Describes what is queued, unless another process does. The rest stays in the queue; returns when to
+    /// try it again.
     fn run_round(&self) -> Result<Option<Retry>> {
         if self.state().waiting.is_empty() {
             self.list()?;
@@ -222,7 +222,7 @@ impl DescribeJobs {
             return Ok(None);
         }
         let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else {
-            // Whatever the other process leaves is taken over.
+            // The next round lists again, and takes over documents that the other process leaves.
             self.state().is_listed = false;
             self.config.diagnostics.detail("another process describes documents; this one goes on after it");
             return Ok(Some(Retry::Claimed));

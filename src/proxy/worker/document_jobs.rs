@@ -267,7 +267,7 @@ pub(in crate::proxy) fn documents_of(user: &str) -> Result<Address> {
     Address::parse(USERS)?.join(user)?.join("documents")
 }
 
-/// Forgets the documents at and below an address. Returns their number.
+/// Forgets the documents at and below an address. Returns their number. Fails if the store does.
 pub(in crate::proxy) fn forget_tree(
     store: &mut dyn Store,
     partition: &str,

@@ -24,6 +24,7 @@ pub(in crate::proxy) struct SharedEmbedder {
     config: Arc<ProxyConfig>,
     stores: Arc<StorePool>,
     blocking: BlockingPool,
+    /// Held while a model is loaded, for seconds, so that it is loaded once; reports only try it.
     state: Mutex<EmbedderState>,
     /// Whether its server is tried until it answers.
     is_tried: AtomicBool,
@@ -60,7 +61,8 @@ impl SharedEmbedder {
         }
     }
 
-    /// The vector of a question, made until `end`. A server that failed is not asked, but tried in the background.
+    /// The vector of a question, of length 1, made until `end`. A server that failed is not asked, but tried
+    /// in the background.
     pub(in crate::proxy) async fn question(
         self: &Arc<SharedEmbedder>,
         question: String,
@@ -182,6 +184,7 @@ impl SharedEmbedder {
     }
 
     /// Changes to the model of the store, if that has changed. A loaded embedder of the same model stays.
+    /// Fails if the store cannot be read, or the model not be used.
     pub(in crate::proxy) fn follow(&self, store: &mut dyn Store) -> Result<()> {
         let store_model = backfill::model_of(store)?;
         let mut state = self.state();
@@ -198,7 +201,7 @@ impl SharedEmbedder {
         Ok(())
     }
 
-    /// The canonical id of the model, and whether `name` is a name of it.
+    /// The canonical id of the model, and whether `name` is a name of it. Fails if no model can be used.
     pub(in crate::proxy) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let served = || -> Result<(String, bool)> {

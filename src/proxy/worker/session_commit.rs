@@ -123,7 +123,8 @@ impl SessionCommits {
         }
     }
 
-    /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to commit.
+    /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to
+    /// commit. Fails if the store does or refuses the commit; `failure` says whether also if the model does.
     pub(in crate::proxy) fn commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
         let done = self.try_commit(session, failure);
         if !matches!(done, Ok(None)) {
@@ -133,6 +134,7 @@ impl SessionCommits {
     }
 
     fn try_commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+        // The threads of this process first, which wake each other; the lock of the store is polled for.
         let _running = self.begin(session);
         let _claim = self.claim(session)?;
         let mut attempt = 1;
@@ -148,8 +150,9 @@ impl SessionCommits {
         }
     }
 
-    /// Commits the part of a session of a client before a compaction, by rule; the content of its archive is what was
-    /// done. Nothing, if all of it is committed.
+    /// Commits the part of a session of a client before a compaction, by rule; the content of its archive is
+    /// what was done. Nothing, if all of it is committed. Fails if the store or the patterns cannot be read,
+    /// or the line is refused.
     pub(super) fn commit_part(&self, scope: &Scope, cut: &CutPart) -> Result<()> {
         let _running = self.begin(scope);
         let mut store = self.stores.open_to_serve()?;

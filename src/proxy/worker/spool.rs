@@ -98,7 +98,7 @@ impl Spool {
         Spool(directory)
     }
 
-    /// Begins an upload of a file.
+    /// Begins an upload of a file. Fails if there is no spool, or it cannot be written.
     pub(in crate::proxy) fn begin(&self, doc_id: &str, name: &str) -> Result<UploadDraft> {
         let spool = self.0.clone()?;
         let begun = UploadDraft::begin(&spool, doc_id, name);
@@ -119,7 +119,7 @@ impl Spool {
         uploads.filter_map(|path| read_state(&path).ok()).filter(|upload| upload.user_id == user_id).collect()
     }
 
-    /// Removes an upload. Its worker finds it gone.
+    /// Removes an upload. Its worker finds it gone. Fails if the spool cannot be written.
     pub(in crate::proxy) fn remove(&self, doc_id: &str) -> io::Result<()> {
         let Ok(spool) = &self.0 else { return Ok(()) };
         let hidden = spool.join(format!(".{doc_id}.removed"));
@@ -178,7 +178,7 @@ impl UploadDraft {
         Ok(UploadDraft { spool: spool.to_owned(), directory, lock: Some(lock), file, bytes: 0 })
     }
 
-    /// Appends to the file.
+    /// Appends to the file. Fails if the disk cannot take them.
     pub(in crate::proxy) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.bytes += bytes.len() as u64;
@@ -190,7 +190,7 @@ impl UploadDraft {
         self.bytes
     }
 
-    /// Makes the upload durable, under its own name.
+    /// Makes the upload durable, under its own name. Fails if the spool cannot be written.
     pub(in crate::proxy) fn finish(mut self, upload: Upload) -> Result<ClaimedUpload> {
         let describe = || format!("cannot write to the spool {}", self.spool.display());
         self.file.sync_all().context(describe())?;
@@ -227,7 +227,7 @@ impl ClaimedUpload {
         self.directory.join(name)
     }
 
-    /// Changes the state.
+    /// Changes the state. Fails if its file cannot be written.
     pub(super) fn set_state(&mut self, state: UploadState) -> Result<()> {
         self.upload.state = state;
         write_state(&self.directory, &self.upload)

@@ -80,17 +80,17 @@ impl StorePool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a connection that only reads, and for which no turn has to wait.
+    /// Opens a connection that only reads, and for which no turn has to wait. Fails as `store::open` does.
     pub(in crate::proxy) fn open_to_read(&self) -> Result<Box<dyn Store>> {
         Ok(store::open(&self.config.settings.store()?, OpenMode::Existing)?)
     }
 
-    /// Opens a connection as a server does, and for which no turn has to wait.
+    /// Opens a connection as a server does, and for which no turn has to wait. Fails as `store::open` does.
     pub(super) fn open_to_serve(&self) -> Result<Box<dyn Store>> {
         Ok(store::open(&self.config.settings.store()?, OpenMode::Pooled)?)
     }
 
-    /// The same, if the store is there: nothing is made.
+    /// The same, if the store is there: nothing is made. Fails if it cannot be opened.
     pub(super) fn open_existing(&self) -> Result<Option<Box<dyn Store>>> {
         let is_missing = self.config.settings.store()?.path().is_some_and(|path| !path.exists());
         if is_missing { Ok(None) } else { self.open_to_serve().map(Some) }
@@ -122,7 +122,7 @@ impl StorePool {
     }
 
     /// Runs `work` with a connection on a thread that may block. If nobody waits for it any more when its
-    /// turn comes, it is not begun.
+    /// turn comes, it is not begun. Fails as `work` does, or if the store cannot be opened.
     pub(in crate::proxy) async fn with_store<T: Send + 'static>(
         self: &Arc<StorePool>,
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
@@ -130,7 +130,7 @@ impl StorePool {
         self.with_store_since(Instant::now(), work).await
     }
 
-    /// As `with_store`, before the work of all requests that came later.
+    /// As `with_store`, before the work of all requests that came later. Fails as that does.
     pub(in crate::proxy) async fn with_store_since<T: Send + 'static>(
         self: &Arc<StorePool>,
         since: Instant,

@@ -46,7 +46,8 @@ pub(in crate::proxy) struct StoreQueue {
     changed: Notify,
     /// The proxy ends.
     ending: Condvar,
-    /// The connection by which turns are written, unless the last write failed.
+    /// The connection by which turns are written, unless the last write failed. Held for a whole write,
+    /// without `state`: else a slow disk would stop the turns that are queued.
     connection: Mutex<Option<Box<dyn Store>>>,
 }
 

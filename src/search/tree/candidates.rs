@@ -45,7 +45,7 @@ impl Candidate {
     }
 }
 
-/// The best nodes of a selection by words and meaning, in no order.
+/// The best nodes of a selection by words and meaning, in no order. Fails as a search does.
 pub(super) fn candidates(
     store: &mut dyn Store,
     by: &mut By,

@@ -7,8 +7,8 @@ use crate::store::{Below, Select, Store};
 /// The number of last messages whose words count.
 const MESSAGES: usize = 10;
 
-/// The words of a session: its last messages, newest first, and the overview of its last archive; empty if it has
-/// neither.
+/// The words of a session: its last messages, newest first, and the overview of its last archive; empty if it
+/// has neither. Fails if the session makes no address, or the store cannot be read.
 pub fn session_context(store: &mut dyn Store, partition: &str, session: &str) -> Result<String> {
     let scope = Scope { partition: partition.to_owned(), instance: session.to_owned() };
     let messages = store.last_of(&Select::messages(Scopes::One(scope)), MESSAGES)?;

@@ -59,7 +59,7 @@ pub fn match_reason(hit: &Hit) -> String {
 }
 
 /// Adds to each hit of some questions the members known only in the tree: its address, its passage, its
-/// `match_reason`, and as `relations` up to five addresses that it is linked with.
+/// `match_reason`, and as `relations` up to five addresses that it is linked with. Fails if the store does.
 pub fn describe(store: &mut dyn Store, questions: &[String], hits: &mut [Hit]) -> Result<()> {
     let mut related = related(store, hits)?;
     let questions = questions.join(" ");

@@ -98,7 +98,7 @@ fn describe_driver_error(error: &Driver, place: &StoreLocation) -> (ErrorKind, S
         Driver::Neo4j(error) => describe_server_error(error.code(), error.message(), place),
         Driver::UnsupportedVersion(..) => {
             let hint = "use Neo4j 5.26 or a later one";
-            (ErrorKind::ServerTooOld(hint), "the server is too old for Bolt 4.4".to_owned())
+            (ErrorKind::ServerTooOld { needed: hint }, "the server is too old for Bolt 4.4".to_owned())
         }
         Driver::ProtocolMismatch(answer) if answer >> 16 == TLS_ALERT => {
             (ErrorKind::Tls, "the server wants TLS".to_owned())

@@ -26,8 +26,8 @@ pub(super) const ROWS: usize = 500;
 /// its vector, a new collection and a new model.
 const NUMBERS: usize = 4;
 
-/// Takes the writers' lock, and reads all records that a batch names; `forgotten` says what happens to records that
-/// were forgotten.
+/// Takes the writers' lock, and reads all records that a batch names; `forgotten` says what happens to
+/// records that were forgotten. Fails if the server does.
 pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: Forgotten) -> DbResult<Batch> {
     let mut existing = Batch::default();
     let may_return = matches!(forgotten, Forgotten::Return { .. });

@@ -1,4 +1,6 @@
-//! The writers' lock, and the values read under it: the next numbers, and the models.
+//! The writers' lock, and the values read under it: the next numbers, and the models. Every transaction that
+//! changes records takes it before it touches another node: two that touched the same in different orders
+//! would deadlock.
 
 use super::changes;
 use super::error::{DbError, DbResult};

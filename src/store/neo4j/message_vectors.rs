@@ -21,8 +21,8 @@ const BATCH: i64 = 1000;
 const INDEXING_TIMEOUT: i64 = 300;
 
 impl Neo4j {
-    /// Has messages hold vectors from now on. The store keeps to the model that it is searched by: else a batch of vectors
-    /// of another could change which the messages hold.
+    /// Has messages hold vectors from now on. The store keeps to the model that it is searched by: else a
+    /// batch of vectors of another could change which the messages hold. Fails if the server does.
     pub(super) fn begin_message_vectors(&self) -> DbResult<()> {
         self.server.write(|transaction| {
             lock(transaction, 0)?;
@@ -33,7 +33,7 @@ impl Neo4j {
     }
 
     /// Has messages hold the vectors of the model by which the store is searched, if they hold any. After an
-    /// interruption, the next call goes on.
+    /// interruption, the next call continues. Fails if the server does.
     pub(super) fn update_message_vectors(&self) -> DbResult<()> {
         // Another process may choose another model before this one has the lock: then nothing is changed, and that
         // choice is read.

@@ -53,7 +53,7 @@ enum FromIndex {
 }
 
 impl Neo4j {
-    /// The number of a model.
+    /// The number of a model. Fails if the server does.
     pub(super) fn model_number(&self, name: &str) -> DbResult<Option<i64>> {
         let row = self.server.row(statements::MODEL, Params::new().with("name", name))?;
         row.map(|row| row.get("n")).transpose()
@@ -75,6 +75,8 @@ impl Neo4j {
         Ok(Some(VectorCount { model: row.get("model")?, dim, all, here }))
     }
 
+    /// The best `limit` records by cosine with `vector`, of any length. Fails if the server does, or the
+    /// model has another dimension.
     pub(super) fn find_nearest(
         &self,
         model: &str,
@@ -111,7 +113,7 @@ impl Neo4j {
         Ok(Hit::best(hits, limit))
     }
 
-    /// Queries the index, for more and more until there are enough.
+    /// Queries the index, which takes no zero vector, for more and more until there are enough.
     fn ask_index(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> DbResult<FromIndex> {
         let statement = selected(statements::NEAREST_BY_INDEX, which);
         let mut requested = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));

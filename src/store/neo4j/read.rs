@@ -112,7 +112,7 @@ impl Neo4j {
         row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::from_row(&row, kinds))
     }
 
-    /// Whether there are messages that rsv has neither written nor taken over.
+    /// Whether there are messages that rsv has neither written nor taken over. Fails if the server does.
     pub(super) fn has_unadopted(&self) -> DbResult<bool> {
         let row = self.server.row(statements::UNADOPTED, Params::new())?;
         Ok(row.map_or(Ok(0), |row| row.get::<i64>("unadopted"))? > 0)
@@ -127,7 +127,8 @@ impl Neo4j {
         listed_records(self.server.lists::<(ListedRecord,)>(&statement, params, ids.len())?, &which.kinds)
     }
 
-    /// Reads records by id, and the cosines of a vector with their vectors of a model.
+    /// Reads records by id, and the cosines of a vector with their vectors of a model. Fails if the server
+    /// does, or a row is no record.
     pub(super) fn read_measured(
         &self,
         ids: &[&str],

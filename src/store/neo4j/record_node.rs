@@ -257,8 +257,8 @@ pub(super) use listed;
 pub(super) type ListedRecord =
     (usize, Text, Text, String, String, Text, Text, Option<i64>, Option<u32>, Text, Text);
 
-/// Converts a listed record. A message without an id, which rsv did not write, gets the id that is derived from its
-/// content.
+/// Converts a listed record. A message without an id, which rsv did not write, gets the id that is derived
+/// from its content. Fails if it lacks a role, an id or a time that it needs, or its members are no JSON.
 pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
     let (kind, id, trace_id, partition, instance, role, content, timestamp, seq, extra, url) = listed;
     let kind = kinds.get(kind).copied().ok_or_else(|| unexpected("a record of another kind"))?;
@@ -301,7 +301,7 @@ pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbR
 }
 
 impl Row {
-    /// The record that the row lists, which is of one of these kinds.
+    /// The record that the row lists, which is of one of these kinds. Fails as `record` does.
     pub(super) fn record(&self, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
         record(self.get("record")?, kinds)
     }

@@ -19,7 +19,7 @@ use crate::store::rename::note_former;
 use crate::store::select::Select;
 use std::collections::BTreeSet;
 
-/// Removes records, whose number it returns too; they get tombstones.
+/// Removes records, whose number it returns too; they get tombstones. Fails if the server does.
 pub(super) fn of_ids(
     transaction: &mut Transaction,
     ids: &[&str],
@@ -64,7 +64,7 @@ fn add_tombstones(
 }
 
 /// Adds the tombstones of a batch that are newer than the stored ones, and removes their records. Takes the
-/// writers' lock.
+/// writers' lock. Fails if the server does.
 pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, Batch)> {
     let mut existing = Batch::default();
     (existing.next, existing.models) = lock(transaction, 0)?;

@@ -1,5 +1,6 @@
-//! Moves the records of a partition to another name, some in each transaction. A fact says that it is under way, so that
-//! the same command goes on after an interruption; tombstones go first, so that what was forgotten stays out meanwhile.
+//! Moves the records of a partition to another name, some in each transaction. A fact says that it is under
+//! way, so that the same command continues after an interruption; tombstones go first, so that what was
+//! forgotten stays out meanwhile.
 
 use super::batch::Batch;
 use super::changes;
@@ -24,7 +25,8 @@ use crate::store::select::Select;
 const NUMBERS: usize = 2;
 
 impl Neo4j {
-    /// Renames a partition; returns the number of moved records, or why none can be. One that is under way goes on.
+    /// Renames a partition; returns the number of moved records, or why none can be. One that is under way
+    /// continues.
     pub(super) fn rename_all(&self, rename: &Rename) -> DbResult<Result<u64, Obstacle>> {
         if let Some(obstacle) = self.obstacle(rename)? {
             return Ok(Err(obstacle));
@@ -56,7 +58,7 @@ impl Neo4j {
         Ok(Ok(count))
     }
 
-    /// The reason not to begin; none for one that is under way, as long as it can go on.
+    /// The reason not to begin; none for one that is under way, as long as it can continue.
     fn obstacle(&self, rename: &Rename) -> DbResult<Option<Obstacle>> {
         let Rename { from, to } = rename;
         let params = Params::new().with("name", rename.fact());
@@ -71,17 +73,17 @@ impl Neo4j {
             return Ok(Some(Obstacle::Unadopted));
         }
         if !is_under_way && old.is_empty() {
-            return Ok(Some(Obstacle::Missing));
+            return Ok(Some(Obstacle::Missing { name: from.clone() }));
         }
         if !is_under_way && (!new.is_empty() || unadopted(to)?) {
-            return Ok(Some(Obstacle::Taken));
+            return Ok(Some(Obstacle::Taken { name: to.clone() }));
         }
         let has = |instance: &str| old.iter().any(|(_, scope)| scope.instance == instance);
         if has(from) && has(to) {
-            return Ok(Some(Obstacle::InstanceTaken));
+            return Ok(Some(Obstacle::InstanceTaken { from: from.clone(), to: to.clone() }));
         }
         let mut names = old.into_iter().map(|(kind, _)| kind);
-        Ok(names.find(|kind| kind_named(kind).is_none()).map(Obstacle::UnknownKind))
+        Ok(names.find(|kind| kind_named(kind).is_none()).map(|kind| Obstacle::UnknownKind { kind }))
     }
 
     /// The names of the kinds and the scopes of a partition that have records.
@@ -158,6 +160,7 @@ fn move_some(
     for record in &records {
         let renamed = ids.record(record).map_err(unexpected)?;
         if let Some([n, new]) = batch.move_record(record, &renamed) {
+            // A record that was never changed in place has its number as its change.
             let change = changes.iter().find(|(own, _)| *own == n).and_then(|(_, change)| *change);
             renumbered.push(Renumbered { n, change: change.unwrap_or(n), new });
         }

@@ -22,13 +22,13 @@ use crate::store::select::Select;
 const BATCH: usize = 1000;
 
 impl Neo4j {
-    /// Rebuilds the sums; returns in words what was wrong.
+    /// Rebuilds the sums; returns in words what was wrong. Fails if the server does.
     pub(super) fn repair_tallies(&self) -> DbResult<Vec<String>> {
         let differed = self.server.write(tallies::rebuild)?;
         Ok(if differed { vec!["the counts of signals differed".to_owned()] } else { Vec::new() })
     }
 
-    /// Repairs the graph; returns in words what was wrong and what was done.
+    /// Repairs the graph; returns in words what was wrong and what was done. Fails if the server does.
     pub(super) fn repair_all(&mut self) -> DbResult<Vec<String>> {
         let mut done = Vec::new();
         schema::make_all(&self.server)?;

@@ -30,7 +30,8 @@ pub(super) struct Prepared {
     pub(super) is_outdated: bool,
 }
 
-/// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process knows.
+/// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process
+/// knows. Fails if the server is too old, has a graph of another version, or refuses.
 pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared> {
     let refused = |kind: ErrorKind, cause: String| {
         Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))
@@ -42,7 +43,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared
     let release: String = store.get("server").map_err(failed)?;
     if release_of(&release).is_some_and(|release| release < OLDEST_SERVER) {
         let cause = format!("the server is Neo4j {release}, which is too old");
-        return refused(ErrorKind::ServerTooOld(USE_NEWER_SERVER), cause);
+        return refused(ErrorKind::ServerTooOld { needed: USE_NEWER_SERVER }, cause);
     }
     let version: Option<i64> = store.get("version").map_err(failed)?;
     if let Some(other) = version.filter(|version| !(OLDEST..=VERSION).contains(version)) {

@@ -66,11 +66,12 @@ fn wait<T>(task: impl Future<Output = DbResult<T>>) -> DbResult<T> {
 }
 
 impl Server {
-    /// The server at a location; nothing is sent yet.
+    /// The server at a location; nothing is sent yet. Fails if the address is invalid.
     pub(super) fn for_location(place: &StoreLocation) -> DbResult<Server> {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
         let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
+        // Held while a pool is made, which sends nothing: a second pool would exceed the connections set.
         let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, server)) = servers.iter().find(|(key, _)| *key == name) {
             return Ok(server.clone());
@@ -80,7 +81,7 @@ impl Server {
         Ok(server)
     }
 
-    /// As `for_location`, with its own connections, which are closed when it is dropped.
+    /// As `for_location`, with its own connections, which are closed when it is dropped. Fails as that does.
     pub(super) fn new(place: &StoreLocation, connections: usize) -> DbResult<Server> {
         // The same crypto provider as for HTTPS; the first one installed stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -104,6 +105,7 @@ impl Server {
         Ok(Server { config, graph, connect_timeout: *connect_timeout, query_timeout: *query_timeout })
     }
 
+    /// A handle of the pool, so that no lock is held while a statement runs.
     fn graph(&self) -> Graph {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -116,12 +118,13 @@ impl Server {
         }
     }
 
-    /// The rows of a statement that changes nothing.
+    /// The rows of a statement that changes nothing. Fails if the server cannot be reached, refuses, or is
+    /// later than the query timeout.
     pub(super) fn rows(&self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         collect(|visit| self.each(statement, params, visit))
     }
 
-    /// Visits the rows of a statement as they arrive.
+    /// Visits the rows of a statement as they arrive. Fails as `rows` does, and as `visit` does.
     pub(super) fn each(
         &self,
         statement: &str,
@@ -144,8 +147,8 @@ impl Server {
         Ok(())
     }
 
-    /// The lists that a statement returns as `row`: in one row, unless there may be so many (`most`) that the server
-    /// should not hold them all.
+    /// The lists that a statement returns as `row`: in one row, unless `most` is too many for the server to
+    /// hold.
     pub(super) fn lists<T: DeserializeOwned>(
         &self,
         statement: &str,
@@ -159,17 +162,17 @@ impl Server {
         row.map_or_else(|| Ok(Vec::new()), |row| row.get("rows"))
     }
 
-    /// Waits for a connection, no longer than the connect timeout.
+    /// Waits for a connection, no longer than the connect timeout. Fails if the server gives none.
     pub(super) fn reach(&self) -> DbResult<()> {
         self.begin().map(drop)
     }
 
-    /// The first row of a statement that changes nothing.
+    /// The first row of a statement that changes nothing. Fails as `rows` does.
     pub(super) fn row(&self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
-    /// Starts a transaction.
+    /// Starts a transaction. Fails if the server refuses, or is later than the connect timeout.
     pub(super) fn begin(&self) -> DbResult<Transaction> {
         let transaction = self.retry(|| {
             let graph = self.graph();
@@ -182,8 +185,9 @@ impl Server {
         Ok(Transaction { inner: Some(transaction), query_timeout: self.query_timeout })
     }
 
-    /// Runs `work` in one transaction, and commits it. After a conflict, or if it is unknown whether the commit
-    /// succeeded, the whole transaction is retried: so `work` must be idempotent.
+    /// Runs `work` in one transaction, and commits it. After a conflict, or if it is unknown whether the
+    /// commit succeeded, the whole transaction is retried: so `work` must be idempotent. Fails as `work`
+    /// does, or if the commit keeps failing.
     pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> DbResult<T>) -> DbResult<T> {
         let mut once = || {
             let mut transaction = self.begin()?;
@@ -210,7 +214,8 @@ impl Server {
         work.retry(BACKOFF).when(may_retry).call()
     }
 
-    /// Makes something that must exist, in a transaction of its own; another process may have made it meanwhile.
+    /// Makes something that must exist, in a transaction of its own; another process may have made it
+    /// meanwhile. Fails if the server refuses it otherwise.
     pub(super) fn make(&self, statement: &str, params: Params) -> DbResult<()> {
         match self.run(statement, params) {
             Err(error) if error.is_already_there() => Ok(()),
@@ -218,7 +223,8 @@ impl Server {
         }
     }
 
-    /// Runs one statement that must stand outside of a transaction of several.
+    /// Runs one statement that must stand outside of a transaction of several. Fails if the server cannot be
+    /// reached, refuses, or is late.
     pub(super) fn run(&self, statement: &str, params: Params) -> DbResult<()> {
         self.retry(|| {
             let graph = self.graph();
@@ -265,12 +271,13 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// The rows of a statement.
+    /// The rows of a statement. Fails if the server refuses or is late.
     pub(super) fn rows(&mut self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         collect(|visit| self.each(statement, params, visit))
     }
 
-    /// Visits the rows of a statement as they arrive.
+    /// Visits the rows of a statement as they arrive. Fails if the server refuses or is late, or `visit`
+    /// fails.
     pub(super) fn each(
         &mut self,
         statement: &str,
@@ -293,12 +300,12 @@ impl Transaction {
         })
     }
 
-    /// The first row of a statement.
+    /// The first row of a statement. Fails as `rows` does.
     pub(super) fn row(&mut self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
-    /// Runs a statement and discards its rows.
+    /// Runs a statement and discards its rows. Fails if the server refuses or is late.
     pub(super) fn run(&mut self, statement: &str, params: Params) -> DbResult<()> {
         let query_timeout = self.query_timeout;
         let inner = self.inner()?;

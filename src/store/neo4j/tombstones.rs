@@ -32,7 +32,7 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// Reads those of some identity digests, and those of some contents.
+    /// Reads those of some identity digests, and those of some contents. Fails if the server does.
     pub(super) fn read(
         transaction: &mut Transaction,
         of: &BTreeSet<String>,
@@ -159,7 +159,7 @@ pub(super) fn of_partition(transaction: &mut Transaction, partition: &str) -> Db
     transaction.rows(statements::TOMBSTONES_OF_PARTITION, params)?.iter().map(Row::tombstone).collect()
 }
 
-/// Whether tombstones keep out each of some records.
+/// Whether tombstones keep out each of some records. Fails if the server does.
 pub(super) fn are_kept_out(server: &Server, records: &[StoredRecord]) -> DbResult<Vec<bool>> {
     let mut are_kept_out = Vec::with_capacity(records.len());
     let former = former_names(server)?;
@@ -185,8 +185,8 @@ fn former_names(server: &Server) -> DbResult<FormerNames> {
     Ok(FormerNames::parse(facts.collect::<DbResult<Vec<_>>>()?))
 }
 
-/// Those of messages with the fingerprint of one of some, under any name of its partition. The server is asked again
-/// only if a partition had another name.
+/// Those of messages with the fingerprint of one of some, under any name of its partition. The server is
+/// asked again only if a partition had another name. Fails if the server does.
 pub(super) fn of_messages(server: &Server, messages: &[&StoredRecord]) -> DbResult<Vec<Tombstone>> {
     let sought = |former: &FormerNames| {
         SoughtFingerprint::of(messages, |partition| DbResult::Ok(former.of(partition).to_vec()))
@@ -227,8 +227,8 @@ fn digests_of_any_kind(id: &str) -> impl Iterator<Item = String> {
     kinds().into_iter().map(move |kind| identity_digest(kind.name, id))
 }
 
-/// Visits the tombstones of a selection's scopes and times with numbers after one, by time and digest; other conditions
-/// do not count.
+/// Visits the tombstones of a selection's scopes and times with numbers after one, by time and digest; other
+/// conditions do not count. Fails if the server or `visit` does.
 pub(super) fn each(
     server: &Server,
     which: &Select,

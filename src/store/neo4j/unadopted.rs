@@ -30,7 +30,7 @@ pub(super) fn has_irregular(server: &Server) -> DbResult<bool> {
 }
 
 impl Neo4j {
-    /// The irregular messages of a selection that can be read, in their order.
+    /// The irregular messages of a selection that can be read, in their order. Fails if the server does.
     pub(super) fn irregular(&self, which: &Select) -> DbResult<Vec<StoredRecord>> {
         if !self.has_irregular || !which.kinds.contains(&&MESSAGE) || which.key.is_some() {
             return Ok(Vec::new());

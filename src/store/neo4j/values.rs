@@ -4,7 +4,7 @@ use super::error::{DbError, DbResult};
 use crate::error::Error;
 use crate::record::{
     Content, Draft, DraftDefaults, Embedding, Link, Object, Role, Scope, StoredRecord, Tombstone,
-    TombstoneState, time,
+    TombstoneState, missing, time,
 };
 use crate::vector::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
@@ -92,27 +92,29 @@ pub(super) type Nearness = (Option<f64>, Option<Vec<f64>>);
 pub(super) struct Row(pub(super) neo4rs::Row);
 
 impl Row {
-    /// The value of a column.
+    /// The value of a column. Fails if it is missing or of another type.
     pub(super) fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> DbResult<T> {
         self.0.get(name).map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
     }
 
-    /// The value of a column that is a count.
+    /// The value of a column that is a count. Fails if it is missing or has another type.
     pub(super) fn count(&self, name: &str) -> DbResult<u64> {
         self.get::<i64>(name).map(i64::unsigned_abs)
     }
 
-    /// The vector in a column, narrowed to 32 bits.
+    /// The vector in a column, of any length (norm), narrowed to 32 bits. Fails if it is missing or has
+    /// another type.
     pub(super) fn vector(&self, name: &str) -> DbResult<Vec<f32>> {
         self.get(name).map(narrow)
     }
 
-    /// The columns `partition` and `instance`.
+    /// The columns `partition` and `instance`. Fails if one is missing.
     pub(super) fn scope(&self) -> DbResult<Scope> {
         Ok(Scope { partition: self.get("partition")?, instance: self.get("instance")? })
     }
 
-    /// An embedding, of the columns `of`, `model`, `vector` and `extra`.
+    /// An embedding, of the columns `of`, `model`, `vector` and `extra`. Fails if one is missing or has
+    /// another type.
     pub(super) fn embedding(&self) -> DbResult<Embedding> {
         Ok(Embedding {
             of: self.get("of")?,
@@ -122,18 +124,18 @@ impl Row {
         })
     }
 
-    /// The link that the row lists.
+    /// The link that the row lists. Fails if its extra members are no JSON.
     pub(super) fn link(&self) -> DbResult<Link> {
         link(self.get("link")?)
     }
 
-    /// The tombstone that the row lists.
+    /// The tombstone that the row lists. Fails if its state is unknown.
     pub(super) fn tombstone(&self) -> DbResult<Tombstone> {
         tombstone(self.get("tombstone")?)
     }
 }
 
-/// Converts a listed tombstone.
+/// Converts a listed tombstone. Fails if its state is unknown, or its extra members are no JSON.
 pub(super) fn tombstone(listed: ListedTombstone) -> DbResult<Tombstone> {
     let (of, also, what, partition, instance, state, timestamp, extra) = listed;
     let known = TombstoneState::named(&state);
@@ -142,7 +144,7 @@ pub(super) fn tombstone(listed: ListedTombstone) -> DbResult<Tombstone> {
     Ok(Tombstone { of, also, what, scope: Scope { partition, instance }, state, timestamp, extra })
 }
 
-/// The value of a column or a property: members as JSON, or null.
+/// The value of a column or a property: members as JSON, or null. Fails if it is other JSON.
 pub(super) fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
     let object = json.map_or_else(|| Ok(Object::default()), Object::parse);
     object.map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
@@ -157,7 +159,7 @@ pub(super) fn unadopted(listed: ListedUnadopted) -> Result<StoredRecord, Error> 
     let (element, trace_id, partition, instance, role, content, timestamp, url) = listed;
     let read = || {
         let required = |name: &str, value: Option<String>| {
-            value.filter(|value| !value.is_empty()).ok_or_else(|| Error::new(format!("{name}: is missing")))
+            value.filter(|value| !value.is_empty()).ok_or_else(|| missing(name))
         };
         let mut members = Object::default();
         if let Some(url) = url {
@@ -186,7 +188,7 @@ pub(super) fn unexpected(what: impl ToString) -> DbError {
     DbError::Unexpected(what.to_string())
 }
 
-/// Converts a listed link; a missing time is 0.
+/// Converts a listed link; a missing time is 0. Fails if its extra members are no JSON.
 pub(super) fn link((rel, from, to, timestamp, score, model, extra): ListedLink) -> DbResult<Link> {
     let extra = object("extra", extra.as_deref())?;
     Ok(Link { rel, from, to, timestamp: timestamp.or(Some(0)), score, model, extra })

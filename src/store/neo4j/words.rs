@@ -30,7 +30,7 @@ const SCAN_BATCH: usize = 500;
 const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 
-/// The model and the vector with which records are compared as they are read.
+/// The model and the vector, of any length (norm), with which records are compared as they are read.
 pub(super) type MeasuringVector<'a> = Option<(&'a str, &'a [f32])>;
 
 /// A record as it is ranked: id, number, time; and its text, or the whole record if the indexed text is composed.
@@ -69,7 +69,7 @@ struct SeenRecords {
 }
 
 impl Neo4j {
-    /// Finds the best records in which the terms occur.
+    /// Finds the best records in which the terms occur. Fails if the server does.
     pub(super) fn find_words(
         &self,
         terms: &[Term],

@@ -32,8 +32,9 @@ const STEMS: usize = 50;
 const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
-    /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the records of
-    /// the batch too. A record that takes the place of one that the batch names before begins another transaction.
+    /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the
+    /// records of the batch too. A record that takes the place of one that the batch names before begins
+    /// another transaction. Fails, and writes nothing of the transaction that failed, if the server does.
     pub(super) fn write_batch(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<WriteOutcome>> {
         let mut written = Vec::with_capacity(batch.len());
         let (mut received, mut refused) = (None, RefusedIds::default());
@@ -58,8 +59,8 @@ impl Neo4j {
         Ok(written)
     }
 
-    /// Removes records with their vectors, links and index entries; returns their number. They get tombstones. Many are
-    /// removed in several transactions.
+    /// Removes records with their vectors, links and index entries; returns their number. They get
+    /// tombstones. Many are removed in several transactions. Fails if the server does.
     pub(super) fn remove_records(&self, ids: &[&str], new: &NewTombstones) -> DbResult<u64> {
         let mut removed = 0;
         for ids in ids.chunks(REMOVED_AT_ONCE) {
@@ -68,7 +69,7 @@ impl Neo4j {
         Ok(removed)
     }
 
-    /// Works out changes and writes them in one transaction.
+    /// Works out changes and writes them in one transaction. Fails if the server or `work_out` does.
     pub(super) fn write_in_one<T>(
         &self,
         mut work_out: impl FnMut(&mut Transaction) -> DbResult<(T, Batch)>,
@@ -115,8 +116,8 @@ impl Neo4j {
         self.index_models()
     }
 
-    /// Makes the index of each model that has none yet, and that of messages. One of another dimension is of a model
-    /// that is gone with its whole graph; one of a user may have none.
+    /// Makes the index of each model that has none yet, and that of messages. One of another dimension is of
+    /// a model that is gone with its whole graph; one of a user may have none. Fails if the server does.
     pub(super) fn index_models(&self) -> DbResult<()> {
         let mut existing = HashMap::new();
         for row in self.server.rows(statements::VECTOR_INDEXES, Params::new())? {

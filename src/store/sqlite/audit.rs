@@ -36,7 +36,7 @@ pub(super) fn append(connection: &Connection, rows: &[AuditRow], before: i64) ->
     connection.prepare_cached(sql)?.execute(params![before, MAX_EXPIRED as i64]).map(drop)
 }
 
-/// Visits the rows of a selection.
+/// Visits the rows of a selection. Fails if `visit` does, or the file cannot be read.
 pub(super) fn each(
     connection: &Connection,
     which: &AuditSelection,

@@ -160,7 +160,7 @@ pub(super) fn among(
     read(connection, which, "json_each(?) CROSS JOIN collection ON n = value", Some(&numbers))
 }
 
-/// Whether the scopes of a selection have so many collections that they are not read one by one.
+/// Whether the scopes of a selection have too many collections to be read one by one.
 pub(super) fn are_many(connection: &Connection, which: &Select) -> rusqlite::Result<bool> {
     let (condition, names) = scope_condition(&which.scopes);
     let sql = format!("SELECT 1 FROM collection WHERE {condition} LIMIT 1 OFFSET {MAX_LISTED}");
@@ -227,7 +227,7 @@ pub(super) struct KnownCollections {
 }
 
 impl KnownCollections {
-    /// A collection, which is made if it is new, with its pools.
+    /// A collection, which is made if it is new, with its pools. Fails if the file cannot be written.
     pub(super) fn ensure(
         &mut self,
         connection: &Connection,
@@ -267,7 +267,7 @@ impl KnownCollections {
     }
 }
 
-/// Puts every collection whose kind is indexed into its pools.
+/// Puts every collection whose kind is indexed into its pools. Fails if the file cannot be written.
 pub(super) fn mend_pools(connection: &Connection) -> rusqlite::Result<()> {
     for CollectionRow { n, kind } in all(connection)? {
         if !kind.indexed.is_some() {

@@ -50,8 +50,9 @@ impl From<Connection> for Opened {
     }
 }
 
-/// Opens the file at a path. With `Existing` a file that is missing or has no tables is an empty store in memory, and
-/// nothing is written; else the store is made.
+/// Opens the file at a path. With `Existing` a file that is missing or has no tables is an empty store in
+/// memory, and nothing is written; else the store is made. Fails if the file cannot be made, is no store, of
+/// a later release, damaged, or locked for too long.
 pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Opened, StoreError> {
     let attempt = || format!("cannot open store {address}");
     let failed = |kind, cause: String| StoreError::new(kind, attempt(), cause);
@@ -112,7 +113,7 @@ impl From<rusqlite::Error> for OpenError {
 
 /// The message of an error of the operating system, without its number.
 fn plain_io(error: &std::io::Error) -> String {
-    crate::error::Error::new("").because(error).to_string().trim_start_matches(": ").to_owned()
+    crate::error::plain(&error.to_string())
 }
 
 /// Whether a file is empty: another process has just made it.
@@ -144,7 +145,8 @@ fn make(path: &Path) -> Result<(), (ErrorKind, String)> {
     open_private(path).map(drop).map_err(|e| failed("cannot create the file".to_owned(), e))
 }
 
-/// Opens a file, making an empty one that only its owner can read.
+/// Opens a file, making an empty one that only its owner can read. Fails if its rights forbid it, or its
+/// directory is missing.
 pub(super) fn open_private(path: &Path) -> std::io::Result<File> {
     let mut file = OpenOptions::new();
     #[cfg(unix)]

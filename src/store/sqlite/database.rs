@@ -94,7 +94,7 @@ impl SecondConnection {
 }
 
 impl Sqlite {
-    /// Opens the file at a path.
+    /// Opens the file at a path. Fails as `connection::open` does.
     pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Sqlite> {
         let (mut store, is_exclusive) = Sqlite::connect(path, mode)?;
         if !is_exclusive {
@@ -103,7 +103,7 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// The same, without a second connection.
+    /// The same, without a second connection. Fails as `connection::open` does.
     pub(super) fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
         Sqlite::connect(path, mode).map(|(store, _)| store)
     }
@@ -213,8 +213,8 @@ impl Sqlite {
         }
     }
 
-    /// Runs two reads in parallel, each on its own snapshot; one after the other if there is no second connection or no
-    /// thread.
+    /// Runs two reads in parallel, each on its own snapshot; one after the other if there is no second
+    /// connection or no thread. Fails if one of them does; both are run to their ends.
     pub(super) fn in_parallel<A: Send, B>(
         &mut self,
         one: impl Fn(&mut Sqlite) -> Result<A> + Sync,

@@ -22,7 +22,7 @@ const FILE: &str = "file";
 /// The longest wait for readers of old snapshots.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Clears the gaps of all pages, in the transaction that removed records.
+/// Clears the gaps of all pages, in the transaction that removed records. Fails if a page cannot be written.
 pub(super) fn clear_leftovers(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pragma_module_list WHERE name = 'sqlite_dbpage')";
     if !connection.query_row(sql, [], |row| row.get(0))? {
@@ -127,8 +127,9 @@ pub(super) fn unused_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }
 
-/// Returns unused pages to the file system, which also finishes the remaining work. False if a reader is still active
-/// after `READER_TIMEOUT`; the file shrinks then as soon as a writer empties the log.
+/// Returns unused pages to the file system, which also finishes the remaining work. False if a reader is
+/// still active after `READER_TIMEOUT`; the file shrinks then as soon as a writer empties the log. Fails if
+/// the file cannot be written for another reason.
 pub(super) fn compact(connection: &mut Connection) -> rusqlite::Result<bool> {
     let pending = facts::get(connection, ERASE_PENDING)?;
     connection.busy_timeout(READER_TIMEOUT)?;

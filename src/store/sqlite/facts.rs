@@ -3,13 +3,13 @@
 use crate::store::imports::FactTable;
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// The value of a fact.
+/// The value of a fact. Fails if the file cannot be read.
 pub(super) fn get(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT value FROM fact WHERE name = ?";
     connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
 }
 
-/// Sets or removes a fact.
+/// Sets or removes a fact. Fails if the file cannot be written.
 pub(super) fn set(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
     let sql = match value {
         Some(_) => {

@@ -128,8 +128,8 @@ fn m017_audit(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Brings a file to the version of this release, all at once; another process may have done so meanwhile. Returns
-/// whether it had another one.
+/// Brings a file to the version of this release, all at once; another process may have done so meanwhile.
+/// Returns whether it had another one. Fails if a step does; the file stays as it was then.
 pub(super) fn run(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<bool> {
     if version(connection)? == VERSION {
         return Ok(false);

@@ -37,8 +37,8 @@ pub(super) fn last(
 /// The number of records that `last_kept` looks at, for each that is wanted.
 const MAX_LOOKED_AT: usize = 8;
 
-/// The last `count` records of a selection in one collection, oldest first, of which only those are read that are not
-/// kept. `None` if another index may find them sooner.
+/// The last `count` records of a selection in one collection, oldest first, of which only those are read that
+/// are not kept. `None` if another index may find them sooner. Fails if the file cannot be read.
 pub(super) fn last_kept(
     connection: &Connection,
     kept: &RecordCache,

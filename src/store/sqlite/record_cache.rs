@@ -103,6 +103,8 @@ impl RecordCache {
         if known.is_some() {
             return Ok(known);
         }
+        // Without the lock, which other connections need. A record never changes under its number, so that
+        // two that read it read the same.
         let read = record_columns::nth(connection, n)?.map(CachedRecord::new).map(Arc::new);
         if let Some(cached) = &read {
             self.generations().insert(n, cached.clone());

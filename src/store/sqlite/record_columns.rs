@@ -212,7 +212,7 @@ fn names<'a>(columns: impl IntoIterator<Item = &'a RecordColumn>) -> String {
     columns.into_iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The marks of so many parameters from a number on.
+/// The marks of this many parameters from a number on.
 fn marks(first: usize, count: usize) -> String {
     (first..first + count).map(|at| format!("?{at}")).collect::<Vec<_>>().join(", ")
 }
@@ -226,7 +226,7 @@ pub(super) const AFTER: usize = 10;
 /// The tables of the columns.
 pub(super) const TABLES: &str = "record JOIN collection ON collection.n = record.collection";
 
-/// Reads a record from a row of `COLUMNS`.
+/// Reads a record from a row of `COLUMNS`. Fails if a column has another type or an unknown kind.
 pub(super) fn record(row: &Row) -> rusqlite::Result<StoredRecord> {
     Ok(StoredRecord {
         kind: row.get(0)?,
@@ -242,14 +242,14 @@ pub(super) fn record(row: &Row) -> rusqlite::Result<StoredRecord> {
     })
 }
 
-/// The record with an id, and its number.
+/// The record with an id, and its number. Fails if the file cannot be read.
 pub(super) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Option<(i64, StoredRecord)>> {
     let sql = format!("SELECT {COLUMNS}, record.n FROM {TABLES} WHERE record.id = ?");
     let mut statement = connection.prepare_cached(&sql)?;
     statement.query_row([id], |row| Ok((row.get(AFTER)?, record(row)?))).optional()
 }
 
-/// The record that has a number.
+/// The record that has a number. Fails if the file cannot be read.
 pub(super) fn nth(connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.n = ?");
     connection.prepare_cached(&sql)?.query_row([n], record).optional()

@@ -32,7 +32,7 @@ pub(super) struct DocMeta {
     pub(super) role: u8,
 }
 
-/// The record that has an id.
+/// The record that has an id. Fails if the file cannot be read, or the kind is unknown.
 pub(super) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Option<RecordRow>> {
     let sql = "SELECT record.n, collection, timestamp, role, kind
                FROM record JOIN collection ON collection.n = collection WHERE id = ?";
@@ -50,12 +50,12 @@ pub(super) fn kind_of(connection: &Connection, id: &str) -> rusqlite::Result<Opt
     connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
 }
 
-/// A vector as it is stored: f32, little-endian.
+/// A vector as it is stored, its length (norm) unchanged: f32, little-endian.
 pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// A stored vector.
+/// A stored vector, of any length (norm). Bytes after the last whole number are ignored.
 pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }

@@ -11,8 +11,8 @@ use crate::store::forgetting::NewTombstones;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
-/// Removes records with their vectors, links and index entries; returns their number. They get tombstones, if these are
-/// given.
+/// Removes records with their vectors, links and index entries; returns their number. They get tombstones, if
+/// these are given. Fails, and removes nothing, if the file cannot be written.
 pub(super) fn remove(
     connection: &mut Connection,
     ids: &[&str],
@@ -24,7 +24,7 @@ pub(super) fn remove(
     Ok(count)
 }
 
-/// The same, within a transaction.
+/// The same, within a transaction. Fails if the file cannot be written.
 pub(super) fn remove_all(
     connection: &Connection,
     ids: &[&str],
@@ -117,7 +117,7 @@ impl RemovedRecords {
         self.vectors.take(connection, record)
     }
 
-    /// Removes the records from the indexes.
+    /// Removes the records from the indexes. Fails if the file cannot be written.
     pub(super) fn flush(self, connection: &Connection) -> rusqlite::Result<()> {
         self.vectors.flush(connection)?;
         for (collection, texts) in self.texts.into_values() {

@@ -13,7 +13,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// The number of records between two updates of the indexes.
 const AT_ONCE: usize = 2000;
 
-/// Renames a partition; returns the number of moved records, or why none can be. One that is under way goes on.
+/// Renames a partition; returns the number of moved records, or why none can be. One that is under way
+/// continues. Fails, and moves nothing, if the file cannot be written.
 pub(super) fn rename(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
@@ -65,13 +66,13 @@ fn obstacle(connection: &Connection, rename: &Rename) -> rusqlite::Result<Option
     };
     let Rename { from, to } = rename;
     if !is_under_way && !has(from, None)? {
-        return Ok(Some(Obstacle::Missing));
+        return Ok(Some(Obstacle::Missing { name: from.clone() }));
     }
     if !is_under_way && has(to, None)? {
-        return Ok(Some(Obstacle::Taken));
+        return Ok(Some(Obstacle::Taken { name: to.clone() }));
     }
     if has(from, Some(to))? && has(from, Some(from))? {
-        return Ok(Some(Obstacle::InstanceTaken));
+        return Ok(Some(Obstacle::InstanceTaken { from: from.clone(), to: to.clone() }));
     }
     let sql = "SELECT DISTINCT kind FROM collection WHERE partition = ?
                AND EXISTS (SELECT 1 FROM record WHERE collection = collection.n)";
@@ -79,7 +80,7 @@ fn obstacle(connection: &Connection, rename: &Rename) -> rusqlite::Result<Option
     for kind in kinds.query_map([from], |row| row.get::<_, String>(0))? {
         let kind = kind?;
         if kind_named(&kind).is_none() {
-            return Ok(Some(Obstacle::UnknownKind(kind)));
+            return Ok(Some(Obstacle::UnknownKind { kind }));
         }
     }
     Ok(None)

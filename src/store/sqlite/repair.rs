@@ -29,8 +29,8 @@ pub(super) fn vector_indexes(connection: &mut Connection) -> rusqlite::Result<Ve
     Ok(if rebuilt > 0 { vec![format!("{rebuilt} vector indexes were rebuilt")] } else { Vec::new() })
 }
 
-/// Brings words in the index from an earlier folding to the present one until `time` is over, at least a few; returns
-/// the number of documents that are left.
+/// Brings words in the index from an earlier folding to the present one until `time` is over, at least a few;
+/// returns the number of documents that are left. Fails if the file cannot be written.
 pub(super) fn words(connection: &mut Connection, time: Duration) -> rusqlite::Result<u64> {
     if refold::remaining(connection)? == 0 {
         return Ok(0);
@@ -42,7 +42,7 @@ pub(super) fn words(connection: &mut Connection, time: Duration) -> rusqlite::Re
     Ok(remaining)
 }
 
-/// Rebuilds the sums; returns in words what was wrong.
+/// Rebuilds the sums; returns in words what was wrong. Fails if the file cannot be written.
 pub(super) fn sums(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     let transaction = wal::begin_write(connection)?;
     let differed = tallies::rebuild(&transaction)?;
@@ -50,7 +50,7 @@ pub(super) fn sums(connection: &mut Connection) -> rusqlite::Result<Vec<String>>
     Ok(if differed { vec!["the counts of signals differed".to_owned()] } else { Vec::new() })
 }
 
-/// Repairs a file; returns in words what was wrong and what was done.
+/// Repairs a file; returns in words what was wrong and what was done. Fails if a needed page is damaged.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     // Damaged rows must not prevent the repair of the rest.
     connection.pragma_update(None, "foreign_keys", false)?;

@@ -1,14 +1,14 @@
 //! Converts rows of the tables into links, and their values.
 
 use crate::error::Error;
-use crate::record::{Link, Object, RecordKind, Role, kind_named};
+use crate::record::{Link, Object, RecordError, RecordKind, Role, kind_named};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Type, ValueRef};
 
 /// The columns of a link, after its relation and the ids of its ends.
 pub(super) const LINK: &str = "link.timestamp, link.score, link.model, link.extra";
 
-/// Reads a link from a row of a relation, two ids and `LINK`.
+/// Reads a link from a row of a relation, two ids and `LINK`. Fails if a column has another type.
 pub(super) fn link(row: &Row) -> rusqlite::Result<Link> {
     Ok(Link {
         rel: row.get(0)?,
@@ -21,7 +21,7 @@ pub(super) fn link(row: &Row) -> rusqlite::Result<Link> {
     })
 }
 
-/// Reads a column with members as JSON, or null.
+/// Reads a column with members as JSON, or null. Fails if it is other JSON.
 pub(super) fn object(row: &Row, column: usize) -> rusqlite::Result<Object> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(Object::default()),
@@ -44,7 +44,7 @@ impl FromSql for Role {
 impl FromSql for &'static RecordKind {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<&'static RecordKind> {
         let name = value.as_str()?;
-        let unknown = || FromSqlError::Other(Box::new(Error::new(format!("kind: {name} is not known"))));
+        let unknown = || FromSqlError::other(RecordError::Unknown { member: "kind", name: name.to_owned() });
         kind_named(name).ok_or_else(unknown)
     }
 }

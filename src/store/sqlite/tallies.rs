@@ -21,7 +21,7 @@ pub(super) fn add(connection: &Connection, record: &StoredRecord, times: i64) ->
     Ok(())
 }
 
-/// The sums of some subjects.
+/// The sums of some subjects. Fails if the file cannot be read.
 pub(super) fn sums(connection: &Connection, subjects: &[&str]) -> rusqlite::Result<Tallies> {
     let mut statement = connection.prepare_cached("SELECT counter, amount FROM tally WHERE subject = ?")?;
     let mut found = Tallies::new();
@@ -35,7 +35,7 @@ pub(super) fn sums(connection: &Connection, subjects: &[&str]) -> rusqlite::Resu
     Ok(found)
 }
 
-/// Rebuilds all sums from the records; returns whether any differed.
+/// Rebuilds all sums from the records; returns whether any differed. Fails if the file cannot be written.
 pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<bool> {
     let mut sums = Sums::new();
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE collection.kind = ?");

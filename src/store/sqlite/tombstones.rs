@@ -5,8 +5,9 @@ use super::error::Stopped;
 use super::facts;
 use super::record_columns::{self, COLUMNS, TABLES};
 use super::row::{self, as_json};
-use crate::error::Error;
-use crate::record::{RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI};
+use crate::record::{
+    RecordDigests, RecordError, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI,
+};
 use crate::store::forgetting::{Received, Targets, TombstoneLookup};
 use crate::store::rename::{self, SoughtFingerprint, former_fact};
 use crate::store::select::{Collection, Select, end_of_prefix};
@@ -32,7 +33,7 @@ fn tombstone(row: &Row) -> rusqlite::Result<Tombstone> {
 impl FromSql for TombstoneState {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<TombstoneState> {
         let name = value.as_str()?;
-        let unknown = || FromSqlError::Other(Box::new(Error::new(format!("state: {name} is not known"))));
+        let unknown = || FromSqlError::other(RecordError::Unknown { member: "state", name: name.to_owned() });
         TombstoneState::named(name).ok_or_else(unknown)
     }
 }
@@ -43,7 +44,7 @@ pub(super) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// The tombstone of a digest.
+/// The tombstone of a digest. Fails if the file cannot be read.
 pub(super) fn get(connection: &Connection, of: &str) -> rusqlite::Result<Option<Tombstone>> {
     let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE of = ?");
     connection.prepare_cached(&sql)?.query_row([of], tombstone).optional()
@@ -74,7 +75,7 @@ pub(super) fn of_partition(connection: &Connection, partition: &str) -> rusqlite
     connection.prepare(&sql)?.query_map([partition], tombstone)?.collect()
 }
 
-/// Writes a tombstone, or replaces an earlier one.
+/// Writes a tombstone, or replaces an earlier one. Fails if the file cannot be written.
 pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::Result<()> {
     let sql = format!("INSERT OR REPLACE INTO tombstone ({TOMBSTONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     let row = params![
@@ -90,8 +91,8 @@ pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::R
     connection.prepare_cached(&sql)?.execute(row).map(drop)
 }
 
-/// Visits the tombstones of a selection's scopes and times with numbers after one, by time and digest; its other
-/// conditions are ignored.
+/// Visits the tombstones of a selection's scopes and times with numbers after one, by time and digest; its
+/// other conditions are ignored. Fails if `visit` does, or the file cannot be read.
 pub(super) fn each(
     connection: &Connection,
     which: &Select,

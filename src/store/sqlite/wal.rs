@@ -44,7 +44,8 @@ pub(super) fn create_identity(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Begins a transaction that holds the write lock from its beginning.
+/// Begins a transaction that holds the write lock from its beginning: one that read first would fail at its
+/// first write if another had written since. Fails if another process holds the lock for too long.
 pub(super) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     let log = connection.path().filter(|path| !path.is_empty()).map(|path| path_of(path.as_ref()));
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -81,8 +82,8 @@ impl Identity {
     }
 }
 
-/// Whether the log of a connection belongs to its file, as far as that can be told; `alone` is the identity of the file
-/// without it, from before the connection was made.
+/// Whether the log of a connection belongs to its file, as far as that can be told; `alone` is the identity
+/// of the file without it, from before the connection was made. Fails if the file cannot be read.
 pub(super) fn belongs_to_file(
     connection: &Connection,
     file: &Path,
@@ -116,7 +117,8 @@ pub(super) fn read_alone(file: &Path) -> Option<Identity> {
     Identity::read(&open_alone(file).ok()?).ok()
 }
 
-/// Opens a file without its log, and without locks, to read it.
+/// Opens a file without its log, and without locks, to read it. Fails if it is missing or its rights forbid
+/// it.
 pub(super) fn open_alone(file: &Path) -> rusqlite::Result<Connection> {
     let path = percent_encode(file.as_os_str().as_bytes(), IN_PATHS);
     let uri = format!("file:{path}?immutable=1");

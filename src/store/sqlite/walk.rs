@@ -17,14 +17,14 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 /// The join that reads the table before it first, regardless of the planner's estimate of its size.
 const READ_FIRST: &str = "CROSS JOIN";
 
-/// Visits everything, from one snapshot.
+/// Visits everything, from one snapshot. Fails if `visit` does, or the file cannot be read.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
     walk_snapshot(connection, what, visit)?;
     Ok(snapshot.finish()?)
 }
 
-/// Visits everything within a transaction.
+/// Visits everything within a transaction. Fails if `visit` does, or the file cannot be read.
 pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let within = Within::resolve(connection, &what.which)?;
     if what.tombstones {

@@ -8,3 +8,5 @@ pub(super) mod refold;
 mod segment;
 pub(super) mod segment_draft;
 pub(super) mod word_index;
+
+pub use postings::fuzz_postings;

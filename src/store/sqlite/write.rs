@@ -31,7 +31,7 @@ use std::time::Duration;
 /// The time that each write gives to the words of an earlier folding: with what begins before its end, less than 50 ms.
 const REFOLD_TIME: Duration = Duration::from_millis(20);
 
-/// Writes a batch; returns the outcome of each record.
+/// Writes a batch; returns the outcome of each record. Fails, writing nothing, if the file cannot be written.
 pub(super) fn write(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
@@ -39,6 +39,7 @@ pub(super) fn write(
     rules: WriteRules,
 ) -> rusqlite::Result<Vec<WriteOutcome>> {
     let transaction = wal::begin_write(connection)?;
+    // The tombstones of a batch go first, since they apply to all its records.
     let received = receive(&transaction, batch)?;
     let mut writer = Writer::new(&transaction, known_collections)?;
     if batch.len() as i64 >= word_index::MAX_UNINDEXED {
@@ -48,6 +49,7 @@ pub(super) fn write(
     let (brought, new_languages) =
         (std::mem::take(&mut writer.brought), std::mem::take(&mut writer.languages));
     writer.flush()?;
+    // A store that only tools write to has no background that would refold it.
     refold::go_on(&transaction, REFOLD_TIME)?;
     languages::note(new_languages, &mut &*transaction, |transaction| newest_texts(transaction))?;
     imports::note(rules.import, brought, &mut &*transaction)?;
@@ -61,8 +63,9 @@ fn newest_texts(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map([languages::TOGETHER as i64], |row| row.get(0))?.collect()
 }
 
-/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay. Returns
-/// the numbers before and after. Must be called within a transaction that checks references at its end.
+/// Moves records to what `renamed` makes of them, under new numbers; their vectors, links and synapses stay.
+/// Returns the numbers before and after. Must be called within a transaction that checks references at its
+/// end. Fails if `renamed` does, or the file cannot be written.
 pub(super) fn move_records(
     transaction: &Transaction,
     known_collections: &mut KnownCollections,
@@ -136,7 +139,7 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Of a batch that makes a segment, the language of one of so many texts is found.
+/// In a batch that makes a segment, one text in this many has its language detected.
 const TOLD_EVERY: i64 = 4;
 
 /// The columns that name a record by its number.

@@ -2,7 +2,7 @@
 
 use crate::store::neo4j::record_node::listed;
 
-/// Has all records that are there now get their words anew. A step of the migrations that runs this again is due to
+/// Marks all present records for reindexing. A step of the migrations that runs this again is due to
 /// every change of what `fulltext.rs` makes of a text.
 pub(in crate::store::neo4j) const BEGIN: &str = "
     MATCH (store:RsvStore {one: true}) SET store.reindex_after = -1, store.reindex_upto = store.n";

@@ -1,10 +1,9 @@
 //! Visits what can be read of a file that may be damaged.
 
-use crate::error::Error;
 use crate::record::Record;
 use crate::store::api::{OpenMode, Visit};
 use crate::store::damage::Damage;
-use crate::store::error::{ErrorKind, Result, StoreError};
+use crate::store::error::{ErrorKind, Result, StoreError, StoreRequestError};
 use crate::store::select::Walk;
 use crate::store::sqlite::database::{Sqlite, address_of};
 use crate::store::sqlite::error::{Stopped, describe, is_damage};
@@ -19,7 +18,8 @@ use std::path::{Path, PathBuf};
 const MIN_CONTINUED: usize = 2000;
 
 impl Sqlite {
-    /// Opens the readable part of the file at a path. A missing file is an empty store.
+    /// Opens the readable part of the file at a path. A missing file is an empty store. Fails if it cannot be
+    /// opened or copied.
     pub(crate) fn recovered(path: &Path) -> Result<Sqlite> {
         let opened = Sqlite::alone(path, OpenMode::Existing);
         let is_damaged = match &opened {
@@ -46,7 +46,7 @@ impl Sqlite {
         let walked = walk::walk_snapshot(&snapshot, what, &mut |record| {
             if self.origin.is_some() && is_doubtful(&record) {
                 has_doubt = true;
-                return Err(Error::new("a text may be damaged"));
+                return Err(StoreRequestError::Enough.into());
             }
             visited += 1;
             visit(record)
@@ -79,7 +79,7 @@ fn first_of(snapshot: &Connection, what: &Walk, count: usize) -> HashSet<Vec<Str
     let mut left = count;
     // It ends by the damage, if not before.
     let _ = walk::walk_snapshot(snapshot, what, &mut |record| {
-        left = left.checked_sub(1).ok_or_else(|| Error::new("these were all"))?;
+        left = left.checked_sub(1).ok_or(StoreRequestError::Enough)?;
         names.insert(name(&record));
         Ok(())
     });
@@ -104,8 +104,7 @@ fn read(path: &Path) -> Result<(Connection, Damage)> {
     let file: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     recover::recover(&file, &address).map_err(|failure| match failure {
         Failure::Io(cause) => {
-            let error = Error::new(format!("cannot read store {address}")).because(cause);
-            StoreError::new(ErrorKind::ReadOnly, "", error.to_string())
+            StoreError::new(ErrorKind::ReadOnly, format!("cannot read store {address}"), cause.to_string())
         }
         Failure::Sqlite(cause) => {
             let (kind, cause) = describe(&cause);

@@ -1,6 +1,5 @@
 //! The state of the store, in SQLite.
 
-use crate::error::Error;
 use crate::record::{Scope, StoredRecord, title_of_question};
 use crate::store::api::{Among, Claim, Derived, FileState, Leftovers, Maintenance, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
@@ -140,7 +139,7 @@ impl Maintenance for Sqlite {
 /// The time for which words are updated in one transaction: other writers wait so long.
 const UPDATE_TIME: Duration = Duration::from_millis(30);
 
-/// The scopes in a file, if they can be read at once.
+/// The scopes in a file, if they can be read at once. Fails if the file cannot be read.
 pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
     let sql = "SELECT DISTINCT partition, instance FROM collection
                WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)";
@@ -149,8 +148,8 @@ pub(crate) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     statement.query_map([], scope)?.collect()
 }
 
-/// The titles of the instances of a partition in a file, stored or made of the first question, if they can be read at
-/// once.
+/// The titles of the instances of a partition in a file, stored or made of the first question, if they can be
+/// read at once. Fails if the file cannot be read.
 pub(crate) fn peek_titles(
     connection: &Connection,
     partition: &str,
@@ -210,8 +209,8 @@ fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<
 /// the guard is dropped or the process ends for any reason; the file stays for the next lock.
 fn lock(path: &Path) -> Result<Option<Claim>> {
     let failed = |what: &str, cause: std::io::Error| {
-        let error = Error::new(format!("cannot {what} {}", path.display())).because(&cause);
-        StoreError::new(kind_of(&cause).unwrap_or(ErrorKind::ReadOnly), "", error.to_string())
+        let kind = kind_of(&cause).unwrap_or(ErrorKind::ReadOnly);
+        StoreError::new(kind, format!("cannot {what} {}", path.display()), cause.to_string())
     };
     let file = open_private(path).map_err(|cause| failed("open", cause))?;
     match file.try_lock() {

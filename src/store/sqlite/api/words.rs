@@ -23,7 +23,7 @@ impl Sqlite {
         Ok(FoundByWords { hits, ..found })
     }
 
-    /// Visits the hits; they are not returned.
+    /// Visits the hits; they are not returned. Fails if `visit` does, or the file cannot be read.
     pub(crate) fn visit_by_words(
         &self,
         search: &KeywordSearch,

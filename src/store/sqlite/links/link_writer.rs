@@ -107,7 +107,7 @@ fn delete_link(connection: &Connection, rel: &str, from: &str, to: &str) -> rusq
     Ok(connection.prepare_cached(sql)?.execute([rel, from, to])? == 1)
 }
 
-/// Removes the links that new tombstones are of.
+/// Removes the links that new tombstones are of. Fails if the file cannot be written.
 pub(crate) fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
     let digests: BTreeSet<String> =
         received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.clone()).collect();

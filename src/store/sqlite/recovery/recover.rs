@@ -121,7 +121,8 @@ pub(crate) fn has_records(path: &Path) -> bool {
     })
 }
 
-/// Reads what can be read of the file at a path, and its damage.
+/// Reads what can be read of the file at a path, and its damage. Fails if the file cannot be opened, or the
+/// temporary one that gets the records not be written.
 pub(crate) fn recover(path: &Path, address: &str) -> Result<(Connection, Damage), Failure> {
     let pages = RawPages::open(path).map_err(Failure::Io)?;
     let mut connection = temporary()?;

@@ -202,7 +202,7 @@ impl Expected {
     }
 }
 
-/// Reads the expected content of a model's index for some collections.
+/// Reads the expected content of a model's index for some collections. Fails if the file cannot be read.
 pub(crate) fn expected(connection: &Connection, model: i64, scope: &CodeScope) -> rusqlite::Result<Expected> {
     let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
     let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
@@ -223,8 +223,8 @@ pub(crate) fn expected(connection: &Connection, model: i64, scope: &CodeScope) -
     Ok(Expected { width: width(dim.unwrap_or_default() as usize), checksum })
 }
 
-/// Visits the codes of a model in some collections. Returns whether the index was valid; if not, the visited codes must
-/// not be trusted.
+/// Visits the codes of a model in some collections. Returns whether the index was valid; if not, the visited
+/// codes must not be trusted. Fails if the file cannot be read.
 pub(crate) fn visit(
     connection: &Connection,
     model: i64,
@@ -339,7 +339,7 @@ pub(crate) fn clear(connection: &Connection, key: IndexKey) -> rusqlite::Result<
     Ok(())
 }
 
-/// Rebuilds the index of a model in a collection, but not its pool.
+/// Rebuilds the index of a model in a collection, but not its pool. Fails if the file cannot be written.
 pub(crate) fn rebuild(
     connection: &Connection,
     model: i64,

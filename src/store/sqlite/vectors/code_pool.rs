@@ -130,7 +130,7 @@ pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<()> {
     set_pooled_from(connection, 0)
 }
 
-/// Rebuilds a pool from the pending codes of its collections.
+/// Rebuilds a pool from the pending codes of its collections. Fails if the file cannot be written.
 pub(crate) fn rebuild(connection: &Connection, pool: IndexKey) -> rusqlite::Result<()> {
     code_page::clear(connection, pool)?;
     let pooled = members(connection, pool.collection, pooled_from(connection)?)?;

@@ -15,7 +15,7 @@ use crate::store::versions::vector_of_version;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number and the dimension of a model.
+/// The number and the dimension of a model. Fails if the file cannot be read.
 pub(crate) fn model(connection: &Connection, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
     let sql = "SELECT n, dim FROM model WHERE name = ?";
     connection.prepare_cached(sql)?.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
@@ -66,7 +66,7 @@ pub(crate) struct IndexUpdate {
 }
 
 impl IndexUpdate {
-    /// Adds a new vector to the indexes.
+    /// Adds a new vector, of any length (norm), to the indexes. Fails if the file cannot be written.
     pub(crate) fn add(
         &mut self,
         connection: &Connection,
@@ -174,7 +174,7 @@ impl RemovedVectors {
         Ok(())
     }
 
-    /// Removes all vectors of a record.
+    /// Removes all vectors of a record. Fails if the file cannot be written.
     pub(crate) fn all_vectors(
         &mut self,
         connection: &Connection,
@@ -192,7 +192,7 @@ impl RemovedVectors {
         Ok(())
     }
 
-    /// Takes the vectors of a record, whose synapses stay.
+    /// Takes the vectors of a record, whose synapses stay. Fails if the file cannot be written.
     pub(crate) fn take(
         &mut self,
         connection: &Connection,
@@ -233,7 +233,7 @@ impl RemovedVectors {
     }
 }
 
-/// Removes a model with its vectors, their indexes and their synapses.
+/// Removes a model with its vectors, their indexes and their synapses. Fails if the file cannot be written.
 pub(crate) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     if let Some((n, _)) = model(connection, name)? {
         code_page::begin_generation(connection)?;
@@ -259,7 +259,7 @@ pub(crate) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// Rebuilds the indexes of a model's vectors in some collections.
+/// Rebuilds the indexes of a model's vectors in some collections. Fails if the file cannot be written.
 pub(crate) fn rebuild(connection: &Connection, model: i64, within: &[CollectionRow]) -> rusqlite::Result<()> {
     let sql = "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE model = ?1) WHERE n = ?1";
     connection.prepare_cached(sql)?.execute([model])?;

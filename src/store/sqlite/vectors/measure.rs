@@ -9,7 +9,7 @@ use crate::vector::QuantizedQuery;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-/// The vector of a model with which records are compared.
+/// The vector of a model, of any length (norm), with which records are compared.
 #[derive(Clone, Copy)]
 pub(crate) struct ModelVector<'a> {
     pub(crate) model: &'a str,

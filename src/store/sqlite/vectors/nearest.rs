@@ -34,8 +34,9 @@ pub(crate) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
-/// Runs a search by the codes of a model on one snapshot. `search` sets its flag to false if it finds the codes
-/// damaged: then the codes of the collections that `within` gives are rebuilt, and the search runs again.
+/// Runs a search by the codes of a model on one snapshot. `search` sets its flag to false if it finds the
+/// codes damaged: then the codes of the collections that `within` gives are rebuilt, and the search runs
+/// again. Fails if the file cannot be read, or the codes not be written.
 pub(crate) fn with_repair<T>(
     connection: &mut Connection,
     model: i64,
@@ -67,7 +68,7 @@ pub(crate) struct Nearest<'a> {
 }
 
 impl Nearest<'_> {
-    /// The best hits.
+    /// The best hits. Fails as `with_repair` does.
     pub(crate) fn find(
         &self,
         connection: &mut Connection,

@@ -26,7 +26,7 @@ pub(crate) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::R
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Marks every record without a vector of a model, and no others.
+/// Marks every record without a vector of a model, and no others. Fails if the file cannot be written.
 pub(crate) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model = ?1
                AND EXISTS (SELECT 1 FROM embedding WHERE record = unembedded.record AND model = ?1)";

@@ -37,8 +37,8 @@ pub(crate) struct KeywordSearch<'a> {
 }
 
 impl KeywordSearch<'_> {
-    /// Visits the hits, best first. Returns the cosines of the records that were read with a vector of a model, and the
-    /// words of the question; all from one snapshot.
+    /// Visits the hits, best first. Returns the cosines of the records that were read with a vector of a
+    /// model, and the words of the question; all from one snapshot. Fails if `visit` does.
     pub(crate) fn visit(
         &self,
         connection: &Connection,

@@ -187,6 +187,19 @@ fn take(bytes: &mut &[u8]) -> Option<u64> {
     Some(number)
 }
 
+/// Reads bytes as either encoding, whatever they are: the body of a target in `fuzz`.
+pub fn fuzz_postings(bytes: &[u8]) {
+    if let Some(block) = DocBlock::parse(bytes) {
+        let docs: Vec<DocMeta> = (0..bytes.len()).map_while(|at| block.get(at)).collect();
+        let packed = DocBlock::pack(&docs);
+        let read =
+            DocBlock::parse(&packed).map(|block| (0..docs.len()).filter_map(|at| block.get(at)).collect());
+        assert_eq!(read, Some(docs));
+    }
+    let _ = Postings::each(bytes).count();
+    Postings::default().append(bytes, 0);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

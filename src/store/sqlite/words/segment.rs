@@ -93,8 +93,8 @@ impl Segment {
         connection.prepare_cached(&sql)?.query_map([collection], Segment::read)?.collect()
     }
 
-    /// The segments that a search in a selection reads. One with words of two foldings is two of them, each with the
-    /// slots of one.
+    /// The segments that a search in a selection reads. One with words of two foldings is two of them, each
+    /// with the slots of one. Fails if the file cannot be read.
     pub(crate) fn of_selection(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<Segment>> {
         let mut segments = Vec::new();
         let (condition, names) = scope_condition(&which.scopes);
@@ -160,7 +160,7 @@ impl Segment {
         self.retired.get(slot / 64).is_none_or(|bits| bits & 1 << (slot % 64) == 0)
     }
 
-    /// Removes the segment.
+    /// Removes the segment. Fails if the file cannot be written.
     pub(crate) fn delete(&self, connection: &Connection) -> rusqlite::Result<()> {
         for table in ["segment_words", "segment_docs"] {
             let sql = format!("DELETE FROM {table} WHERE n >= ? AND n < ?");
@@ -207,7 +207,7 @@ impl Segment {
         Ok(found)
     }
 
-    /// The words that begin with a piece; at most `most` + 1 of them.
+    /// The words that begin with a piece; at most `most` + 1 of them. Fails if the file cannot be read.
     pub(crate) fn words_from(
         &self,
         connection: &Connection,
@@ -225,7 +225,7 @@ impl Segment {
         rows.collect()
     }
 
-    /// The number of documents that hold a word.
+    /// The number of documents that hold a word. Fails if the file cannot be read.
     pub(crate) fn doc_freq(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
         if self.retired.is_empty() {
             return self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default);
@@ -610,6 +610,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(SegmentWriter { connection, segment, pending: Vec::new(), pending_bytes: 0, words: Vec::new() })
     }
 
+    /// Adds a word, which must come after those before it. Fails if the file cannot be written.
     pub(crate) fn add(&mut self, word: Box<[u8]>, postings: Postings) -> rusqlite::Result<()> {
         if self.words.last().is_none_or(|row| row.len() + word.len() >= PAGE_PAYLOAD) {
             self.words.push(vec![b'\n']);

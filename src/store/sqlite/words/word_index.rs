@@ -7,6 +7,11 @@
 //! partition, or in the store, reads the segments of the pools too, and only what these lack of the unindexed
 //! records. A record that is in a segment of its collection does not count in those of the pools; one in a
 //! segment of its partition's does not in those of the store's.
+//!
+//! Invariants, without which a search finds a record twice or not at all: numbers of records only grow; the
+//! slots of a segment, and the segments of a level, are in their order; every record up to `indexed_up_to` of
+//! a level has its postings in a segment there or below; `unindexed` is the number of records above that
+//! count nowhere below. All of this changes in the transaction that writes the records.
 
 use super::postings::Postings;
 use super::segment::{ChangedWords, Segment, SegmentWriter};
@@ -109,8 +114,8 @@ pub(crate) fn unindexed(
     Ok(found)
 }
 
-/// Counts the new records of a batch, by collection; where there are enough of them, they become a segment. `draft` has
-/// the words of the batch, or nothing.
+/// Counts the new records of a batch, by collection; where there are enough of them, they become a segment.
+/// `draft` has the words of the batch, or nothing. Fails if the file cannot be written.
 pub(crate) fn grow(
     connection: &Connection,
     added: impl IntoIterator<Item = (CollectionRow, i64)>,
@@ -126,6 +131,7 @@ pub(crate) fn grow(
     let mut counts = connection.prepare_cached("SELECT unindexed, pool FROM collection WHERE n = ?")?;
     let mut set_counts =
         connection.prepare_cached("UPDATE collection SET unindexed = ?, newest = ? WHERE n = ?")?;
+    // Level by level, so that `full` names collections before their pools: their segments take from these.
     for depth in 0.. {
         let mut pools: BTreeMap<i64, (CollectionRow, i64)> = BTreeMap::new();
         for (collection, count) in added.into_values() {
@@ -145,6 +151,7 @@ pub(crate) fn grow(
         }
         added = pools;
     }
+    // The draft has the words of the batch: only records before it are read again.
     let first = draft.first().unwrap_or(i64::MAX);
     for (collection, depth) in full {
         index(connection, (collection, depth), &mut draft, first)?;
@@ -162,6 +169,7 @@ fn index(
 ) -> rusqlite::Result<()> {
     let levels = Level::with_pools(connection, collection.n)?;
     let Some((level, pools)) = levels.split_first() else { return Ok(()) };
+    // A segment below may have taken records from this pool since it was found full.
     if level.unindexed < MAX_UNINDEXED {
         return Ok(());
     }
@@ -185,9 +193,11 @@ fn index(
         draft.docs(collection.n).iter().filter(move |doc| doc.meta.n > after)
     };
     let mut docs: Vec<&DraftDoc> = unindexed.iter().flat_map(of_part).collect();
+    // Slots are in the order of numbers: `Segment::locate` searches them by bisection.
     docs.sort_unstable_by_key(|doc| doc.meta.n);
     leave(connection, pools, &docs.iter().map(|doc| doc.meta.n).collect::<Vec<_>>())?;
     draft.write(connection, level.n, &docs)?;
+    // Up to the last record of the store: the next one of any collection gets a greater number.
     let sql = "UPDATE collection SET unindexed = 0, indexed_up_to = (SELECT max(n) FROM record) WHERE n = ?";
     connection.prepare_cached(sql)?.execute([level.n])?;
     tidy(connection, level.n)
@@ -275,7 +285,7 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
 }
 
 impl Unindexed {
-    /// Calls `visit` with each record and its text.
+    /// Calls `visit` with each record and its text. Fails if the file cannot be read.
     pub(crate) fn visit(
         &self,
         connection: &Connection,
@@ -299,7 +309,7 @@ impl Unindexed {
     }
 }
 
-/// Calls `visit` with each record of a tail before `end`, without its length, and its folded text.
+/// Calls `visit` with each unindexed record before `end`, without its length, and its folded text.
 fn visit_between(
     connection: &Connection,
     Unindexed { collection, after }: &Unindexed,
@@ -432,7 +442,7 @@ impl<'a> Stream<'a> {
 }
 
 /// Removes records, given by number and indexed text, from the index of their collection, and from those of
-/// the pools that it lies in, which may still have their words.
+/// the pools that it lies in, which may still have their words. Fails if the file cannot be written.
 pub(crate) fn remove(
     connection: &Connection,
     collection: CollectionRow,
@@ -451,6 +461,7 @@ pub(crate) fn remove(
         for (segment, docs) in locate(connection, level.n, &numbers[..numbers.partition_point(is_indexed)])? {
             let mut words = ChangedWords::new();
             for (n, (slot, _)) in &docs {
+                // As the segment has them: by another folding, postings of a removed record would stay.
                 for word in terms::words(&fold_as(segment.folding_of(*slot), texts[n])) {
                     words.entry(word.as_bytes().to_vec()).or_default().insert(*slot, 0);
                 }
