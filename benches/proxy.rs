@@ -88,8 +88,8 @@ fn main() {
     assert!(proxy.wait().unwrap().success());
 }
 
-/// What memory adds is measured only if there is something in it: of each API, the proxy adds recalled text to a request
-/// with memory, and neither it nor the relay changes one without.
+/// The cost of memory is measured only if it adds something: for each API, the proxy adds recalled text to a request with
+/// memory, and neither it nor the relay changes one without.
 fn check_recall(targets: Targets) {
     for (target, api) in
         targets.iter().flat_map(|target| [CHAT, MESSAGES, RESPONSES].map(|api| (target, api)))

@@ -20,7 +20,7 @@ const TIMES: usize = 10;
 const RUNS: usize = 2;
 /// How often a ratio that is too great is measured again.
 const RETRIES: usize = 3;
-/// What stands between two openings.
+/// The text between two openings.
 const SEPARATORS: [&str; 4] = ["", "\n", "/", ":"];
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What every input must fulfil: a body for each target of cargo-fuzz. A panic is a fault.
+//! The properties that every input must have: a body for each target of cargo-fuzz. A panic is a fault.
 
 use rsv::record::{DraftDefaults, Object, kinds};
 

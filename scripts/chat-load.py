@@ -40,7 +40,7 @@ def words(seed: int, count: int) -> str:
 # The provider.
 
 LAST: Dict[str, bytes] = {}
-"""What it was asked last, which it tells at this path: /last."""
+"""The last request to it, which it returns at this path: /last."""
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -83,7 +83,7 @@ def project(number: int, dice: random.Random) -> List[Memory]:
 
 
 def predicted(memory: Memory, at: int) -> List[str]:
-    """What signals of usage and outcome said of a memory in the day before, as rsv-signal notes it."""
+    """The verdict of signals of usage and outcome about a memory in the day before, as rsv-signal records it."""
     found = []
     recent = list(itertools.takewhile(lambda one: one.at >= at - DAY, reversed(memory.signals)))
     for name in ("usage", "outcome"):

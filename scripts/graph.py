@@ -146,7 +146,7 @@ def shape(name):
 
 
 def bare(session, at, question, answer):
-    """What a turn writes, in the two transactions that it takes: nothing is asked, and no synapse made. The vectors go
+    """The writes of a turn, in its two transactions: nothing is asked, and no synapse made. The vectors go
     into an index of their own, so that they are in nobody's way."""
     scope = {"partition": "bare", "instance": "bare", "timestamp": at}
     texts = [("user", question), ("assistant", answer)]
@@ -169,7 +169,7 @@ def took(work):
 
 
 def encoder():
-    """What asks the stand-in for the encoder for the vector of a question."""
+    """A client that asks the stand-in for the encoder for the vector of a question."""
     place = urllib.parse.urlsplit(os.environ["RSV_EMBED_VIA"])
     connection = socket.create_connection((place.hostname, place.port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

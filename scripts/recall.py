@@ -60,7 +60,7 @@ RESAMPLES = 1000
 
 
 class Recalled:
-    """What is recalled for a question, by rsv-enrich or as FTS5's hits."""
+    """The text recalled for a question, by rsv-enrich or as FTS5's hits."""
 
     def __init__(self, question: Question, text: str, traces: Sequence[str], tokens: int) -> None:
         self.tokens = tokens
@@ -74,7 +74,7 @@ ANSWERED, BY_FTS5, NEVER_SAID, ELSEWHERE = "answered", "by FTS5", "never said", 
 
 
 class Results:
-    """What was measured of a set."""
+    """The measurements of a set."""
 
     def __init__(self, data: Set) -> None:
         self.data = data
@@ -161,7 +161,7 @@ def evidence_of(question: Question, hits: dict[int, dict]) -> Evidence:
 
 
 def measure_recall(results: Results, store: Store, asked: list[tuple[Question, Conversation]]) -> None:
-    """What rsv-enrich recalls for each question in a conversation."""
+    """The text that rsv-enrich recalls for each question in a conversation."""
     with contextlib.ExitStack() as stack:
         enrichers: dict[str, Enricher] = {}
         for limit, (tokens, options) in LIMITS.items():

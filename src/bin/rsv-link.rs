@@ -145,7 +145,7 @@ struct Show {
     format: Option<String>,
 }
 
-/// What is done.
+/// The task of a run.
 enum Mode {
     Tie([String; 2]),
     Near,

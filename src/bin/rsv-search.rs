@@ -17,7 +17,7 @@ use std::io::Read;
 /// The number of hits that are printed if no other is given.
 const DEFAULT_LIMIT: usize = 10;
 
-/// What is searched for.
+/// The subject of a search.
 enum Mode {
     Secrets,
     Question(String),

@@ -132,7 +132,7 @@ fn operand(text: &str) -> std::result::Result<Operand, String> {
     }
 }
 
-/// What is printed.
+/// The records to print.
 enum Mode {
     One(String),
     Turn(String),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 
-/// What is known of the session of messages.
+/// The known facts about the session of messages.
 #[derive(Default)]
 pub struct SessionFacts {
     pub outcome: Option<SessionOutcome>,

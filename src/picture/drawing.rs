@@ -89,7 +89,7 @@ impl Drawing {
         Ok(Select { only, ..which })
     }
 
-    /// Whose messages the picture shows.
+    /// The scope of the messages that the picture shows.
     fn title(&self, common: &Common) -> String {
         let scope = match (&common.partition, &common.instance) {
             (None, None) => "All messages".to_owned(),

@@ -214,7 +214,7 @@ fn a_hit_on_a_terminal_says_how_to_read_its_turn() {
     assert!(found.stdout.contains(" Bash: sqlx migrate run; failed: error: no such"), "{found}");
 }
 
-/// Keeps: The page of a conversation has the actions of each turn, and the command that goes on with it.
+/// Keeps: The page of a conversation has the actions of each turn, and the command that continues it.
 #[test]
 fn the_page_of_a_conversation_has_its_actions() {
     let home = Home::new();
@@ -269,7 +269,7 @@ fn a_client_finds_actions_by_file_command_and_failure() {
 }
 
 on_each_store!(sessions_say_how_to_go_on_with_them);
-/// Keeps: A session names its program, and the command that goes on with it.
+/// Keeps: A session names its program, and the command that continues it.
 fn sessions_say_how_to_go_on_with_them(home: Home) {
     import(&home);
     let turn = |partition: &str, instance: &str, source: Option<&str>| {

@@ -678,7 +678,7 @@ fn wanted(shape: &Shape) -> Got {
     Got { text: shape.text.to_owned(), calls: calls.collect(), stop_reason: shape.ends.0.to_owned() }
 }
 
-/// Keeps: A client gets exactly what a provider of chat completions answers, whatever its shape.
+/// Keeps: A client gets exactly the answer of a provider of chat completions, in any shape.
 #[test]
 fn a_client_gets_exactly_what_a_provider_of_chat_completions_answers() {
     let provider = provider();

@@ -1,4 +1,4 @@
-//! rsv-ask as a conversation: one that goes on, and one at a prompt.
+//! rsv-ask as a conversation: one that continues, and one at a prompt.
 
 use crate::fake::{Answer, Fake, Seen, Wire};
 use crate::support::{Home, lines_of, on_each_store, text};
@@ -54,7 +54,7 @@ fn say(terminal: &mut Terminal, line: &str) -> String {
     plain(&seen)
 }
 
-/// Keeps: An answer is in the request of the turn that goes on with it, and nothing is in it twice.
+/// Keeps: An answer is in the request of the turn that continues it, and nothing is in it twice.
 fn what_goes_on_has_the_turns_before_it(home: Home) {
     let provider = provider();
     let home = with_provider(&home, &provider.url());

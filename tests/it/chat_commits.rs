@@ -59,7 +59,7 @@ fn a_model_writes_the_archives_and_is_tried_again_where_it_fails() {
     home.check();
 }
 
-/// Keeps: A model that fails leads to the commit by rule.
+/// Keeps: If a model fails, the commit is made by rule.
 #[test]
 fn a_model_that_fails_leads_to_the_rule_and_is_told() {
     // Three times in the background, and once where a client waits.
@@ -119,7 +119,7 @@ fn ten_thousand_messages_and_late_ones_are_committed() {
 }
 
 on_each_store!(commits_at_once_and_while_turns_come_cover_each_message_once);
-/// Keeps: Every message of a session comes into one archive.
+/// Keeps: Every message of a session is in exactly one archive.
 fn commits_at_once_and_while_turns_come_cover_each_message_once(home: Home) {
     let fake = provider();
     let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url()).env("RSV_ENRICH_TIMEOUT", "60s");

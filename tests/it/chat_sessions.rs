@@ -126,7 +126,7 @@ fn a_session_of_another_user_is_not_there() {
     assert_eq!(chat(&proxy, bob, "Hello", json!({"session_id": "s1"})).1["session_id"], "s1");
 }
 
-/// Keeps: Every message of a session comes into one archive.
+/// Keeps: Every message of a session is in exactly one archive.
 #[test]
 fn sessions_commit_themselves_and_no_message_twice() {
     let fake = provider();

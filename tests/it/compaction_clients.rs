@@ -99,7 +99,7 @@ fn carried(provider: &Fake) -> Vec<Option<String>> {
     seen.map(block).collect()
 }
 
-/// Keeps: The agents get back what was done before a compaction.
+/// Keeps: The agents get the actions before a compaction back.
 #[test]
 fn claude_code_is_given_what_was_done_before_it_was_told_to_compact() {
     if clients("agents").is_none() {
@@ -152,7 +152,7 @@ fn codex_is_given_what_was_done_before_it_compacted_by_itself() {
     check_middle(&provider);
 }
 
-/// The requests after a compaction in the middle of a turn carry the same text; those before, and that for a summary, none.
+/// The requests after a compaction in the middle of a turn carry the same text; earlier ones, and that for a summary, have none.
 fn check_middle(provider: &Fake) {
     let carried = carried(provider);
     let first = carried.iter().position(Option::is_some).unwrap_or_else(|| panic!("{carried:?}"));

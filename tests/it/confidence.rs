@@ -63,7 +63,7 @@ fn the_plot_of_the_page_is_what_the_tools_compute() {
     }
 }
 
-/// Keeps: Confidence is nearer to the usefulness of memories than votes alone.
+/// Keeps: Confidence is closer to the usefulness of memories than votes alone.
 #[test]
 fn the_table_of_the_page_is_what_the_tools_compute_and_rsv_is_better_each_time() {
     if !has_python() {

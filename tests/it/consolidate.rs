@@ -319,7 +319,10 @@ fn what_a_model_refuses_is_left_for_the_next_run(home: Home) {
 fn the_script_tells_how_it_is_used() {
     let home = Home::new();
     let help = consolidate(&home, &["--help"]).ok();
-    assert!(help.starts_with("rsv-consolidate - makes one memory") && help.contains("--dry-run"), "{help}");
+    assert!(
+        help.starts_with("rsv-consolidate - merges similar memories") && help.contains("--dry-run"),
+        "{help}"
+    );
     for (words, wanted) in [
         (&["--now"][..], "rsv-consolidate: error: unexpected argument '--now' found\n"),
         (&["--max"], "rsv-consolidate: error: --max: expected a value\n"),

@@ -130,7 +130,7 @@ fn as_many_as_asked_for_are_described_at_once_and_directories_wait() {
     assert!(at("end garden") < at("begin notes"));
 }
 
-/// Keeps: A killed run that describes documents goes on where it was.
+/// Keeps: A killed run that describes documents continues where it ended.
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let provider = Wire::new();

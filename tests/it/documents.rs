@@ -123,7 +123,7 @@ fn what_a_model_made_stays_until_its_source_changes(home: Home) {
 }
 
 on_each_store!(a_mirror_takes_away_what_a_complete_tree_does_not_have);
-/// Keeps: A mirror takes away only what a complete tree does not have.
+/// Keeps: A mirror removes only documents that a complete tree does not have.
 fn a_mirror_takes_away_what_a_complete_tree_does_not_have(home: Home) {
     home.ingest(
         &["-p", "p"],
@@ -369,7 +369,7 @@ fn vectors_that_are_replaced_are_of_the_stored_version(home: Home) {
 
 /// Kills a mirror at a random moment, and mirrors again: the store has what the last mirror says. `RSV_TEST_KILLS` says how
 /// often.
-/// Keeps: A mirror takes away only what a complete tree does not have, also after a kill.
+/// Keeps: A mirror removes only documents that a complete tree does not have, also after a kill.
 #[test]
 fn a_killed_mirror_run_again_is_exact() {
     tries(number_from("RSV_TEST_KILLS").unwrap_or(6), |mut dice| {

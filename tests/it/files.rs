@@ -164,7 +164,7 @@ fn contents(name: &str) -> String {
     (0..30).map(|line| format!("{name} {line}\n")).collect()
 }
 
-/// Keeps: Of 300 files that messages name, those that were renamed, deleted or changed since are told, and no other.
+/// Keeps: Of 300 files that messages name, exactly the renamed, deleted or changed ones are reported.
 #[test]
 fn files_are_told_as_git_knows_them() {
     let project = Project::new();
@@ -248,7 +248,7 @@ fn what_is_not_committed_counts_too() {
     assert_eq!(project.states_of("The quokka is in src/a.rs."), [""; 0]);
 }
 
-/// Keeps: A commit that a message names and that no branch reaches is told, and no other.
+/// Keeps: A commit that a message names is reported exactly if no branch reaches it.
 #[test]
 fn a_commit_that_is_not_in_the_history_is_told() {
     let project = Project::new();

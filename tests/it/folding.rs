@@ -159,7 +159,7 @@ const WRITTEN: [&str; 9] =
     ["Straße", "чайник", "häuser", "أحمد", "שָׁלוֹם", "can't", "デジタル", "हिन्दी", "wall"];
 const OTHERWISE: [&str; 7] = ["strasse", "gewachshauser", "احمد", "שלום", "المدرسه", "ﾃﾞｼﾞﾀﾙ", "हिनदी"];
 
-/// Keeps: A store that another release indexed is searched as before, until all is indexed anew.
+/// Keeps: A store that another release indexed is searched as before, until all is indexed again.
 #[test]
 fn words_of_an_earlier_release_are_found_while_they_are_indexed_anew() {
     for (home, export) in with_words() {

@@ -508,7 +508,7 @@ fn no_file_of_the_store_has_what_was_forgotten() {
     home.check();
 }
 
-/// Keeps: A reader delays the end of forgotten text in the files, and an error says so.
+/// Keeps: A reader delays the removal of forgotten text from the files, and an error says so.
 #[test]
 fn a_reader_delays_the_end_and_is_told() {
     let home = Home::new();

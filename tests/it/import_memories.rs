@@ -100,7 +100,7 @@ fn output_of_memory_search_and_negative_uses() {
     assert!(confidence < 0.9, "{confidence}");
 }
 
-/// Keeps: Uses that contextd counts without a time are counted once, whatever the day of the import.
+/// Keeps: Uses that contextd counts without a time are counted once, on any day of an import.
 #[test]
 fn uses_without_a_time_are_counted_once() {
     let mut home = Home::new();

@@ -85,7 +85,7 @@ fn codex_0_171() {
     assert_eq!(said(&home, path, &[]), [&BARN[..], &rest].concat());
 }
 
-/// Keeps: A session that goes on keeps the times at which its words were said.
+/// Keeps: A session that continues keeps the times of its messages.
 #[test]
 fn gemini_cli_0_61_goes_on() {
     let home = Home::new();

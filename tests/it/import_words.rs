@@ -1,4 +1,4 @@
-//! rsv-import keeps what people said in the files of other programs, and nothing that nobody said.
+//! rsv-import keeps the words of people in the files of other programs, and nothing else.
 
 use crate::import_formats::{messages, told};
 use crate::support::{Home, lines_of, text};
@@ -318,7 +318,7 @@ fn what_opencode_takes_back() {
     assert_eq!(said_in(&[export(json!({"messageID": "4"}))]), all[..2]);
 }
 
-/// Keeps: Both halves of a log of requests and answers are imported, whatever API they are of.
+/// Keeps: Both halves of a log of requests and answers are imported, for every API.
 #[test]
 fn logs_of_any_api() {
     let question = |content: Value| json!([{"role": "user", "content": content}]);
@@ -398,7 +398,7 @@ fn tables_with_semicolons_and_tabs() {
     }
 }
 
-/// Keeps: A known file is recognized whatever its size and the order of its members.
+/// Keeps: A known file is recognized at any size and with its members in any order.
 #[test]
 fn long_beginnings() {
     let picture = "A".repeat(200_000);

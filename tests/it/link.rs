@@ -84,7 +84,7 @@ fn messages_that_resemble_each_other_are_linked_within_their_instance_if_asked(h
 }
 
 on_each_store!(messages_that_resemble_each_other_are_linked_within_their_partition);
-/// Keeps: Synapses join messages of one partition, whatever their instances, and never two partitions.
+/// Keeps: Synapses join messages of one partition, of any instances, and never two partitions.
 fn messages_that_resemble_each_other_are_linked_within_their_partition(home: Home) {
     let lines = [
         line("d", "i", 4000, &at(0.0)),

@@ -41,7 +41,7 @@ fn of_partition(home: &Home, partition: &str) -> Vec<String> {
 }
 
 on_each_store!(a_project_that_is_not_allowed_is_as_one_that_is_not_there);
-/// Keeps: No project that a server does not allow is reached, or told from one that is not there.
+/// Keeps: No project that a server does not allow is reached, or distinguished from a missing one.
 fn a_project_that_is_not_allowed_is_as_one_that_is_not_there(home: Home) {
     three_projects(&home);
     let (hidden, before) = (ids(&home, "hidden"), of_partition(&home, "hidden"));

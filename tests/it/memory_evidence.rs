@@ -69,7 +69,7 @@ fn a_line_has_the_evidence_and_an_export_has_none(home: Home) {
 }
 
 on_each_store!(members_of_these_names_in_earlier_exports_stay);
-/// Keeps: An export of an earlier release comes back to the byte, whatever members its memories have.
+/// Keeps: An export of an earlier release comes back byte for byte, with any members of its memories.
 fn members_of_these_names_in_earlier_exports_stay(home: Home) {
     let others = json!({"alpha": "a wave", "beta": [1.5], "signals": {"smoke": 1000.0}});
     home.run("rsv-import", &["-q"], format!("{}\n", memory("m", others.clone()))).ok();

@@ -1,4 +1,4 @@
-//! Mirrors by both tools: rsv-parse reads a directory, and rsv-ingest takes away what is gone.
+//! Mirrors by both tools: rsv-parse reads a directory, and rsv-ingest removes missing documents.
 
 use crate::docs::report_unchecked;
 use crate::documents::stored;

@@ -324,7 +324,7 @@ fn cookie(answer: &str) -> String {
     format!("Cookie: {}\r\n", set.split(';').next().unwrap())
 }
 
-/// Keeps: The cookie of a page opens the pages alone.
+/// Keeps: The cookie of a page opens only the pages.
 #[test]
 fn the_cookie_of_a_login_opens_the_pages_alone() {
     let provider = Fake::new([]);

@@ -13,7 +13,7 @@ fn page(html: &str) -> (String, String) {
     (text(&nodes[0]["title"]), nodes[0]["content"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Keeps: Of a page, its main part is read, with all that is in it.
+/// Keeps: The main part of a page is read, with everything in it.
 #[test]
 fn notes_asides_and_footers_of_the_main_part_are_of_it() {
     let inside = "<h1>Beans</h1><p>Sow in May.<aside><p>Frost kills them.</aside><section><header><h2>Pests</h2></header>\

@@ -82,7 +82,7 @@ fn at(x: f64, y: f64, words: &str) -> String {
     format!("BT /F1 10 Tf {x} {y} Td ({words}) Tj ET\n")
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn a_paper_of_latex_is_read_column_by_column() {
     assert_eq!(
@@ -122,7 +122,7 @@ fn a_paper_of_latex_is_read_column_by_column() {
     );
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn scripts_from_right_to_left_are_read_from_the_right() {
     assert_eq!(
@@ -152,7 +152,7 @@ fn scripts_from_right_to_left_are_read_from_the_right() {
     assert_eq!(words(&mut letters.iter().rev()), "אבגד\n\u{c}");
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn a_letter_of_libreoffice_keeps_the_rows_of_its_table() {
     assert_eq!(
@@ -169,7 +169,7 @@ fn a_letter_of_libreoffice_keeps_the_rows_of_its_table() {
     );
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn rotated_and_mirrored_words_of_cairo_are_whole() {
     assert_eq!(
@@ -179,7 +179,7 @@ fn rotated_and_mirrored_words_of_cairo_are_whole() {
     );
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn the_widths_of_composite_fonts_part_words() {
     // Ranges and lists of widths, as Word writes them. Blanks are gaps, which differ little from the widths.
@@ -194,7 +194,7 @@ fn the_widths_of_composite_fonts_part_words() {
     assert_eq!(text(&document(&[page.to_owned()], &font)), "beaded\nfaded\n\u{c}");
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn a_second_print_is_no_second_letter() {
     let bold: String = (0..2)
@@ -208,7 +208,7 @@ fn a_second_print_is_no_second_letter() {
     assert_eq!(text(&document(&[bold], &[])), "SEEDLESS\n\u{c}");
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn columns_are_read_one_after_the_other_in_whatever_order_they_are_written() {
     let left = [
@@ -245,7 +245,7 @@ fn columns_are_read_one_after_the_other_in_whatever_order_they_are_written() {
     );
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn running_heads_are_read_once_and_numbers_of_pages_never() {
     let vegetables = ["Asparagus", "Beetroot", "Celery", "Dill", "Endive"];
@@ -273,7 +273,7 @@ const EMPTY_FONT: &str = "00010000000400400002000068656164000000000000004C000000
     0000000000000000000000000000000000000000000000000000000000000000000100000000000000000000000000000000\
     000000000000000000000000000000000001000000000000500000010000>";
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn a_japanese_font_without_a_table_is_read_by_the_numbers_of_its_characters() {
     let font = [
@@ -289,7 +289,7 @@ fn a_japanese_font_without_a_table_is_read_by_the_numbers_of_its_characters() {
     assert_eq!(text(&document(&[page.to_owned()], &font)), "あぃい\n\u{c}");
 }
 
-/// Keeps: A PDF is read as people read it.
+/// Keeps: A PDF is read in the order in which people read it.
 #[test]
 fn a_compound_with_a_single_letter_keeps_its_hyphen_at_the_end_of_a_line() {
     let page = at(72.0, 700.0, "The dentist has made an X-") + &at(72.0, 688.0, "ray of the old tooth.");

@@ -1,4 +1,4 @@
-//! Recall that gives way step by step: what was found in time is used, and the account names what is missing.
+//! Recall that degrades step by step: records found in time are used, and the account names the missing steps.
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::Proxy;
@@ -52,7 +52,7 @@ fn enrich(home: &Home) -> (String, Value, String) {
     (text(&enriched["messages"][0]["content"]), enriched["rsv"]["account"].clone(), ran.stderr)
 }
 
-/// Keeps: A failing embedding server is asked once, and words serve.
+/// Keeps: A failing embedding server is asked once, and search falls back to words.
 #[test]
 fn a_pipe_asks_a_failing_server_once_and_finds_by_words() {
     let status = Arc::new(AtomicU16::new(500));
@@ -81,7 +81,7 @@ fn a_pipe_asks_a_failing_server_once_and_finds_by_words() {
     assert_eq!(std::fs::read_dir(home.path(".cache/rsv")).unwrap().count(), 0);
 }
 
-/// Keeps: A failing embedding server is asked once, and words serve.
+/// Keeps: A failing embedding server is asked once, and search falls back to words.
 #[test]
 fn a_server_that_hangs_holds_nothing_up_for_longer_than_its_share() {
     // Nobody accepts the connections that the system makes.
@@ -93,7 +93,7 @@ fn a_server_that_hangs_holds_nothing_up_for_longer_than_its_share() {
     assert!(text(&account["degraded"]).contains("not done within"), "{account}");
 }
 
-/// Keeps: A failing embedding server is asked once, and words serve.
+/// Keeps: A failing embedding server is asked once, and search falls back to words.
 #[test]
 fn the_proxy_recalls_by_words_while_a_server_fails_and_by_meaning_again_after_it() {
     let status = Arc::new(AtomicU16::new(503));

@@ -1,4 +1,4 @@
-//! Redaction: secrets of every kind are known, and what only looks like them is left alone.
+//! Redaction: secrets of every kind are recognized, and lookalikes are left alone.
 
 use crate::support::{Dice, Home, lines_of, on_each_store, text};
 use serde_json::{Value, json};

@@ -390,7 +390,7 @@ fn settings_and_projects_follow() {
 }
 
 on_each_store!(a_kill_leaves_a_rename_that_goes_on);
-/// Keeps: A rename that was killed is whole or undone in a file, and goes on with the same command everywhere.
+/// Keeps: A killed rename is whole or undone in a file, and the same command continues it everywhere.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn a_kill_leaves_a_rename_that_goes_on(home: Home) {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(71);

@@ -1,4 +1,4 @@
-//! rsv-config doctor --repair: whatever is derived from the records is broken on purpose, and is as it was afterwards.
+//! rsv-config doctor --repair: all data derived from the records is broken on purpose, and restored.
 
 use crate::support::{Home, lines_of, on_graph};
 use rsv::record::{MESSAGE, Scope, Scopes};

@@ -1,4 +1,4 @@
-//! No tool sees the records of another scope, whatever its name.
+//! No tool sees the records of another scope, under any name.
 
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};

@@ -79,7 +79,7 @@ fn a_model_is_asked_once_for_a_commit_that_two_proxies_make(home: Home) {
 }
 
 on_each_store!(a_session_is_committed_when_it_is_idle_at_all_proxies);
-/// Keeps: A session is idle when nobody goes on with it at any proxy.
+/// Keeps: A session is idle when it is idle at every proxy.
 fn a_session_is_committed_when_it_is_idle_at_all_proxies(home: Home) {
     let fake = provider();
     let home = idle(&storing_first(&home, &fake));

@@ -1,4 +1,4 @@
-//! Undoing an import: what it brought and nobody else did goes, all else stays.
+//! Undoing an import: records that only it stored are removed, and all others stay.
 
 use crate::import_kills::kill;
 use crate::support::{Dice, Home, lines_of, number_from, on_each_store, text};
@@ -44,7 +44,7 @@ fn imports(home: &Home) -> Vec<String> {
 }
 
 on_each_store!(an_undone_import_takes_what_it_alone_brought);
-/// Keeps: Undoing an import takes what it brought and nobody else did.
+/// Keeps: Undoing an import removes the records that only it stored.
 fn an_undone_import_takes_what_it_alone_brought(home: Home) {
     let import = |lines: String| home.run("rsv-import", &["-q"], lines).ok();
     home.run("rsv-ingest", &["-q"], joined([message(0), document("old", "Old 1", 1000)])).ok();
@@ -125,7 +125,7 @@ fn an_import_is_named_by_the_beginning_of_its_id(home: Home) {
 }
 
 on_each_store!(an_interrupted_import_can_be_undone_and_an_interrupted_undo_goes_on);
-/// Keeps: An import that was killed can be undone, and an undo that was killed goes on.
+/// Keeps: A killed import can be undone, and a killed undo can be continued.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 fn an_interrupted_import_can_be_undone_and_an_interrupted_undo_goes_on(home: Home) {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(5);

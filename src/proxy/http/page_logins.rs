@@ -16,7 +16,7 @@ const NAME: &str = "rsv-page";
 /// The most logins with one token; the oldest of them ends when there is another.
 const MAX_LOGINS: usize = 64;
 
-/// Whose token a browser was given.
+/// The owner of the token that a browser has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::proxy) enum Login {
     Owner,
