@@ -13,6 +13,7 @@ mod compaction;
 mod degraded;
 mod document_search;
 mod duplicate_filter;
+mod excerpts;
 mod files;
 mod follow_up;
 mod held_calls;
@@ -21,6 +22,7 @@ mod line_enricher;
 mod newer;
 mod options;
 mod placement;
+mod question;
 mod recall;
 mod refusal;
 mod relevance;
@@ -51,9 +53,8 @@ use crate::record::{Account, Action, Arm, Comparison, Content, Object, Reach, St
 use crate::search::tree::Step;
 use crate::store::Store;
 use budget::Plan;
-use candidate::Candidate;
 use compaction::Carried;
-use recall::Question;
+use question::Question;
 use std::sync::Arc;
 
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
@@ -149,7 +150,7 @@ pub fn begin(
     let (recall, digest) = match store {
         Err(why) => nothing(why),
         Ok(store) => {
-            let begun = begin_recall(store, &mut request, &mut trace_id, (turn, options, arm));
+            let begun = begin_recall(store, &mut request, &mut trace_id, turn, options, arm);
             let begun = begun.and_then(|begun| {
                 carried = compaction::carry(store, &request, turn, options)?;
                 Ok(begun)
@@ -181,7 +182,9 @@ fn begin_recall(
     store: &mut dyn Store,
     request: &mut api::Request,
     trace_id: &mut Option<String>,
-    (turn, options, arm): (&Turn, &Options, Option<Arm>),
+    turn: &Turn,
+    options: &Options,
+    arm: Option<Arm>,
 ) -> Result<(RecallState, Option<String>)> {
     if options.session {
         session::insert_turns(store, &mut request.turns, turn, options)?;
@@ -214,7 +217,7 @@ impl Begun {
     /// The question of which a vector is wanted; `None` if nothing is to be found by meaning.
     pub fn question(&self) -> Option<String> {
         match &self.recall {
-            RecallState::Open(question) if question.is_open => self.message().map(recall::text_of),
+            RecallState::Open(question) if question.is_open => self.message().map(question::text_of),
             _ => None,
         }
     }
@@ -252,7 +255,8 @@ impl Begun {
             return self.known(options);
         };
         let asked = (&self.turn.request, message);
-        question.recall(asked, memory, (turn, options), schedule, publish).unwrap_or_else(|error| {
+        let found = recall::recall(question, asked, memory, (turn, options), schedule, publish);
+        found.unwrap_or_else(|error| {
             memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
             let why = Degraded::StoreFailed(error.to_string());
             Recalled { degraded: Some(why), ..self.known(options) }
@@ -269,35 +273,15 @@ impl Begun {
         options: &Options,
     ) -> Result<Prepared> {
         let begun = Arc::try_unwrap(self).map_or_else(|shared| shared.turn.clone(), |own| own.turn);
-        let BegunTurn { mut request, rsv, trace_id, digest, comparison, mut carried } = begun;
+        let BegunTurn { mut request, rsv, trace_id, digest, comparison, carried } = begun;
         if let Some(user) = request.turns.last_user() {
-            let question = &request.turns.messages[user];
             // All that changes a text comes before the plan, which counts the texts.
-            recall::set_passages(&mut found.candidates, question);
-            // A repeated turn has the passages and the checks of the first: a provider caches equal bytes.
-            if !found.is_cached {
-                recall::quote_passages(&mut found, question);
-                if let (Some(worktree), Some(limit)) = (&options.worktree, options.check) {
-                    files::check(&mut found.candidates, worktree, limit);
-                }
-            }
-            found.candidates.iter_mut().for_each(Candidate::mark);
+            excerpts::cut(&mut found, &request.turns.messages[user], options);
         }
-        let trace_id = match trace_id {
-            Some(trace) => trace,
-            None => {
-                // Only with a fixed clock is anything derived from it.
-                let salt = if turn.clock.is_fixed() {
-                    request.clone().into_line("", Rsv::default(), false)?.to_json()
-                } else {
-                    String::new()
-                };
-                id::fresh(turn.clock, &salt)?
-            }
-        };
+        let trace_id = trace_id.map_or_else(|| fresh_trace_id(&request, turn), Ok)?;
         let carried_tokens = carried.as_ref().map_or(0, |carried| carried.part.tokens as usize);
         let plan = Plan::new(&request.turns, &mut found, carried_tokens, turn, options);
-        carried = carried.filter(|_| plan.carried > 0);
+        let carried = carried.filter(|_| plan.carried > 0);
         let account = Account {
             digest,
             client_session: request.client_session(),
@@ -311,34 +295,10 @@ impl Begun {
             comparison,
             ..plan.account(&request.turns)
         };
+        // Before anything is dropped: the account names messages by their positions.
         let account_record = account.to_record(&trace_id, turn.scope, turn.clock.now());
-        // The account and the summary name messages by their positions, which `drop_from` changes.
-        let mut before_words = None;
-        let mut cut = None;
-        if let Some(Carried { block, after_summary, cut: part, .. }) = carried {
-            cut = Some(part);
-            match after_summary {
-                Some(compaction) => request.add_to_summary(&compaction, &block),
-                None => before_words = Some(block),
-            }
-        }
-        plan.drop_from(&mut request.turns);
-        let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
-        let mut block = String::new();
-        if let Some(user) = request.turns.last_user() {
-            if request.is_chat() {
-                placement::place(&mut request.turns, user, &kept, options)?;
-            } else {
-                block = placement::block(&kept, options);
-            }
-        }
-        // After the recalled block is placed, so that the part of the session stands before it.
-        if let Some(text) = before_words {
-            match request.turns.last_user().filter(|_| request.is_chat()) {
-                Some(user) => placement::insert_before(&mut request.turns.messages[user], &text)?,
-                None => block.insert_str(0, &text),
-            }
-        }
+        let cut = carried.as_ref().map(|carried| carried.cut.clone());
+        let block = assemble(&mut request, &plan, carried, options)?;
         let rsv = Rsv {
             partition: Some(turn.scope.partition.clone()),
             instance: Some(turn.scope.instance.clone()),
@@ -361,6 +321,54 @@ impl Begun {
         };
         Ok(Prepared { line, account, account_record, documents, steps: found.steps, cut })
     }
+}
+
+/// A new id for the trace of a request.
+fn fresh_trace_id(request: &api::Request, turn: &Turn) -> Result<String> {
+    // Only with a fixed clock is anything derived from it.
+    let salt = if turn.clock.is_fixed() {
+        request.clone().into_line("", Rsv::default(), false)?.to_json()
+    } else {
+        String::new()
+    };
+    id::fresh(turn.clock, &salt)
+}
+
+/// Makes a request the one that its model gets: with the part of its session before a compaction, without the messages
+/// that are dropped, and with those that are recalled. Returns the text that goes into a request of another API than
+/// chat completions, whose messages stay as they are. Fails if the content of a message is neither text nor parts.
+fn assemble(
+    request: &mut api::Request,
+    plan: &Plan,
+    carried: Option<Carried>,
+    options: &Options,
+) -> Result<String> {
+    let mut before_words = None;
+    if let Some(Carried { block, after_summary, .. }) = carried {
+        match after_summary {
+            // First of all: it names the summary by its position, which `drop_from` changes.
+            Some(compaction) => request.add_to_summary(&compaction, &block),
+            None => before_words = Some(block),
+        }
+    }
+    plan.drop_from(&mut request.turns);
+    let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
+    let mut block = String::new();
+    if let Some(user) = request.turns.last_user() {
+        if request.is_chat() {
+            placement::place(&mut request.turns, user, &kept, options)?;
+        } else {
+            block = placement::block(&kept, options);
+        }
+    }
+    // After the recalled block is placed, so that the part of the session stands before it.
+    if let Some(text) = before_words {
+        match request.turns.last_user().filter(|_| request.is_chat()) {
+            Some(user) => placement::insert_before(&mut request.turns.messages[user], &text)?,
+            None => block.insert_str(0, &text),
+        }
+    }
+    Ok(block)
 }
 
 /// The position of the first message, if it is a system message.

@@ -28,7 +28,7 @@ use crate::record::{
 };
 use crate::store::{self, RefusedIds, Select, Store, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
-use entry::{Entry, Forgetting};
+use entry::{Entry, Forgetting, WrittenBatch};
 use known_keys::KnownKeys;
 use mirror::Mirror;
 use std::borrow::Cow;
@@ -459,10 +459,13 @@ impl Ingest {
                 self.consolidated.1 += replaced;
             }
         }
-        let owners = entry::id_owners(&records, &written, store);
-        let echo = self.completion.options.import.is_none();
-        let forgetting = &mut self.forgetting;
-        let outcome = |entry| entry::outcome(entry, &mut records, &written, &owners, echo, forgetting);
-        Ok(entries.into_iter().map(outcome).collect())
+        let mut batch = WrittenBatch {
+            echo: self.completion.options.import.is_none(),
+            owners: entry::id_owners(&records, &written, store),
+            forgetting: &mut self.forgetting,
+            records: &mut records,
+            written: &written,
+        };
+        Ok(entries.into_iter().map(|entry| batch.outcome(entry)).collect())
     }
 }

@@ -96,6 +96,23 @@ impl Count {
     }
 }
 
+/// The limits of the model of a request with at most this many tokens.
+fn limits(tokens: usize, turn: &Turn, options: &Options) -> Limits {
+    let mut limits = options.limits;
+    if tokens > SMALL_REQUEST_BYTES
+        && let Some(window) = (turn.served_window)()
+    {
+        limits.window = window;
+        limits.reserve = limits.reserve.min(window / RESERVE_DIVISOR);
+    }
+    limits.reserve = options.reserve.unwrap_or(limits.reserve);
+    if !options.drops {
+        // Such callers reserve the longest possible answer.
+        limits.reserve = limits.reserve.min(limits.window / 2);
+    }
+    limits
+}
+
 impl Plan {
     /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first, then the
     /// oldest turns of the request; its system messages and the last user's turn stay.
@@ -111,18 +128,7 @@ impl Plan {
         let mut counter = Counter::bound(&options.model);
         let is_awaited = turn.is_awaited;
         let bound = Count::new(&PlacementCost { counter: &counter, options, is_awaited }, request, &found);
-        let mut limits = options.limits;
-        if bound.request() + bound.recalled() > SMALL_REQUEST_BYTES
-            && let Some(window) = (turn.served_window)()
-        {
-            limits.window = window;
-            limits.reserve = limits.reserve.min(window / RESERVE_DIVISOR);
-        }
-        limits.reserve = options.reserve.unwrap_or(limits.reserve);
-        if !options.drops {
-            // Such callers reserve the longest possible answer.
-            limits.reserve = limits.reserve.min(limits.window / 2);
-        }
+        let limits = limits(bound.request() + bound.recalled(), turn, options);
         let share = (limits.window as f64 * options.share) as usize;
         let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.

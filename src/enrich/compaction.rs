@@ -23,6 +23,7 @@ use crate::tokens::Counter;
 use outline::{Outline, Past, outline};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// The greatest number of tokens of the text with its fence.
 const MAX_TOKENS: usize = 1500;
@@ -74,7 +75,7 @@ impl CutPart {
     pub fn content(&self, store: &mut dyn Store, scope: &Scope) -> Result<CutContent> {
         let accounts = accounts_of(store, scope, &self.session, |_| Some(self.since))?;
         let traces = self.traces(&accounts);
-        let records = records(store, scope, &traces, (self.since, self.before))?;
+        let records = records(store, scope, &traces, self.since..self.before)?;
         Ok(CutContent { traces: traces.into_iter().map(str::to_owned).collect(), records })
     }
 
@@ -122,12 +123,7 @@ pub(super) fn carry(
     turn: &Turn,
     options: &Options,
 ) -> Result<Option<Carried>> {
-    if !options.carries || options.recalls_nothing() {
-        return Ok(None);
-    }
-    let Some(compaction) = request.compaction() else { return Ok(None) };
-    let session = request.client_session().filter(|_| !request.has_shared_session());
-    let Some(session) = session else { return Ok(None) };
+    let Some((compaction, session)) = compacted_session(request, options) else { return Ok(None) };
     let digest = digest(turn.scope, &session, &compaction.summary);
     let of_compaction = |accounts: &[(StoredRecord, Account)]| {
         let carried = accounts.iter().filter_map(|(_, account)| account.carried.as_ref());
@@ -141,7 +137,7 @@ pub(super) fn carry(
     let first = accounts.first().map(|(record, _)| record.timestamp);
     let Some(since) = decided.as_ref().and_then(|part| part.since).or(first) else { return Ok(None) };
     let cut = CutPart { session, since, before };
-    let mut records = records(store, turn.scope, &cut.traces(&accounts), (since, before))?;
+    let mut records = records(store, turn.scope, &cut.traces(&accounts), since..before)?;
     if let Some(last) = decided.as_ref().and_then(|part| part.last.as_ref()) {
         records.retain(|record| record.position() <= *last);
     }
@@ -182,6 +178,15 @@ pub(super) fn carry(
     Ok(Some(Carried { block, part, cut, after_summary, trace_id }))
 }
 
+/// The compaction that a request shows and the session of the client's program that it shortened, if a part of that is to
+/// be carried over.
+fn compacted_session(request: &api::Request, options: &Options) -> Option<(api::Compaction, String)> {
+    if !options.carries || options.recalls_nothing() || request.has_shared_session() {
+        return None;
+    }
+    request.compaction().zip(request.client_session())
+}
+
 /// The digest by which a compaction is known.
 fn digest(scope: &Scope, session: &str, summary: &str) -> String {
     let mut compaction = Object::default();
@@ -216,19 +221,19 @@ fn accounts_of(
     Ok(found)
 }
 
-/// The actions and the words of some turns from a time until before another, oldest first, without messages that are
+/// The actions and the words of some turns within some times, oldest first, without messages that are
 /// never recalled.
 fn records(
     store: &mut dyn Store,
     scope: &Scope,
     traces: &HashSet<&str>,
-    (since, before): (i64, i64),
+    times: Range<i64>,
 ) -> Result<Vec<StoredRecord>> {
     let scopes = Scopes::One(scope.clone());
     let rules = RecallRules::read(store, &scopes)?;
     let which = |kind| Select {
-        since: Some(since),
-        until: Some(before - 1),
+        since: Some(times.start),
+        until: Some(times.end - 1),
         ..Select::records(vec![kind], scopes.clone())
     };
     let messages = Select { roles: vec![Role::User, Role::Assistant], ..which(&MESSAGE) };

@@ -1,7 +1,7 @@
 //! Tells by rule whether the user's last message corrects the answer before it, or asks the same again: signs that an
 //! answer did not help.
 
-use super::recall::text_of;
+use super::question::text_of;
 use crate::api;
 use crate::chat::{self, Request, is_user};
 use crate::record::{FollowUp, Role};

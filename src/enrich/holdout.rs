@@ -2,7 +2,7 @@
 //! alone, so that every process decides alike, and all turns of a conversation are in one arm.
 
 use super::options::Options;
-use super::recall::text_of;
+use super::question::text_of;
 use crate::api::{self, Request};
 use crate::record::{Arm, Comparison, Scope};
 use sha2::{Digest, Sha256};

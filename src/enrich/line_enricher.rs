@@ -107,6 +107,17 @@ impl LineEnricher {
         Some(&mut *self.memory.as_mut().ok()?.store)
     }
 
+    /// Opens the store if it could not be opened before and a file is there now, or it is time to try again.
+    fn reopen_memory(&mut self) {
+        let may_open = match &self.memory {
+            Ok(loaded) => loaded.awaited.as_ref().is_some_and(|file| file.exists()),
+            Err(missing) => missing.retry_at <= Instant::now(),
+        };
+        if may_open {
+            self.memory = LoadedMemory::open(&self.settings, &self.diagnostics);
+        }
+    }
+
     /// Enriches the request of one line. Fails if the request is invalid, not if the memory fails.
     pub fn enrich(&mut self, line: Object) -> Result<Enriched> {
         let api = self.api.unwrap_or_else(|| Api::of_request(&line));
@@ -115,6 +126,7 @@ impl LineEnricher {
             let error = Error::new(format!("a request for {} cannot continue a session of rsv", api.name()));
             return Err(error.hint("leave out --session, or send a request for chat completions"));
         }
+        self.reopen_memory();
         let own = if self.is_scope_named { None } else { request.turns.scope()? };
         let scope = own.as_ref().unwrap_or(&self.scope);
         let mut options = Options::for_request(&self.settings, &request, scope)?;
@@ -132,13 +144,6 @@ impl LineEnricher {
         };
         let limit = self.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let diagnostics = &self.diagnostics;
-        let may_open = match &self.memory {
-            Ok(loaded) => loaded.awaited.as_ref().is_some_and(|file| file.exists()),
-            Err(missing) => missing.retry_at <= Instant::now(),
-        };
-        if may_open {
-            self.memory = LoadedMemory::open(&self.settings, diagnostics);
-        }
         let recalled = match &mut self.memory {
             Ok(loaded) => {
                 let begun = super::begin(Ok(&mut *loaded.store), request, &turn, &options, diagnostics)?;

@@ -111,7 +111,6 @@ impl Options {
         let limits = tokens::limits(&model);
         let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX) / CHECK_DIVISOR;
         let check_limit = (text("enrich.check") != "off").then_some(limit);
-        let own = Wording::default();
         Ok(Options {
             model,
             reach: Reach::named(&by_partition.reach.unwrap_or_else(|| text("enrich.reach")))
@@ -141,18 +140,10 @@ impl Options {
             catch_up: backfill::catch_up_limit(settings),
             token_multiplier: by_partition.token_multiplier.unwrap_or(1.0),
             half_life: settings.duration("enrich.half_life").unwrap_or(Duration::MAX),
-            placement: if request.is_chat() {
-                Placement::named(&text("enrich.placement"))
-            } else {
-                Placement::Tail
-            },
+            placement: Placement::of(request, &text("enrich.placement")),
             drops: request.is_chat(),
             compress: settings.boolean("enrich.compress") != Some(false),
-            wording: Wording {
-                note: settings.text("enrich.note").unwrap_or(own.note),
-                similar: settings.text("enrich.similar_note").unwrap_or(own.similar),
-                recent: settings.text("enrich.recent_note").unwrap_or(own.recent),
-            },
+            wording: Wording::from_settings(settings),
             keep_tools: settings.boolean("keep_tools") == Some(true),
             stored_actions: settings.stored_actions(),
             redactor: None,
@@ -206,9 +197,10 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// By its name in the settings.
-    fn named(name: &str) -> Placement {
+    /// By its name in the settings; only messages of chat completions can have another place than the tail.
+    fn of(request: &Request, name: &str) -> Placement {
         match name {
+            _ if !request.is_chat() => Placement::Tail,
             "head" => Placement::Head,
             "system" => Placement::System,
             _ => Placement::Tail,
@@ -224,6 +216,18 @@ pub struct Wording {
     /// At the head, before the similar and before the recent messages.
     pub similar: String,
     pub recent: String,
+}
+
+impl Wording {
+    /// That of the settings, by default `Wording::default`.
+    fn from_settings(settings: &Settings) -> Wording {
+        let own = Wording::default();
+        Wording {
+            note: settings.text("enrich.note").unwrap_or(own.note),
+            similar: settings.text("enrich.similar_note").unwrap_or(own.similar),
+            recent: settings.text("enrich.recent_note").unwrap_or(own.recent),
+        }
+    }
 }
 
 impl Default for Wording {

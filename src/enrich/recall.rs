@@ -3,186 +3,75 @@
 //! recalled.
 
 use super::action_search::related_actions;
-use super::candidate::{Block, CONSIDERED, Candidate, Recalled};
+use super::candidate::{CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
 use super::newer::{mark_stale, with_newer};
 use super::options::Options;
+use super::question::{Question, STEPS, memories, text_of, turns};
 use super::relevance::Relevance;
 use super::schedule::{RecallStep, Schedule};
 use super::turn::{Memory, Turn};
 use crate::api;
-use crate::chat::{self, fence};
 use crate::error::Result;
 use crate::ranking::weights;
-use crate::recall_rules::RecallRules;
 use crate::record::{
-    ACTION, Considered, DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, Reach, RecallRule, RecalledPart,
-    Role, Scope, Scopes, StoredRecord, kinds,
+    ACTION, Considered, DOCUMENT, Hit, MEMORY, MESSAGE, Object, Reach, RecallRule, RecalledPart, Scope,
+    Scopes, StoredRecord,
 };
 use crate::search;
-use crate::search::tree::set_passage;
 use crate::store::{Select, Store};
-use crate::text::{Languages, Phrasing, Quotations, SoughtWords};
 use std::collections::HashMap;
-use std::time::Duration;
 
-/// A question to memory, as far as it needs no search.
-pub(super) struct Question {
-    /// The messages that are recalled always, the last one that was pinned first.
-    pinned: Vec<StoredRecord>,
-    /// The last messages of the instance, newest first.
-    recent: Vec<StoredRecord>,
-    rules: RecallRules,
-    /// Whether there is anything to search for, by the words.
-    pub(super) is_open: bool,
-    /// Whether memories are recalled, and there are any within the reach.
-    has_memories: bool,
+/// Finds what may be recalled for a message of a request, step by step: no step begins after the end of
+/// the schedule. `publish` gets what is known after each. A step that fails is left out; fails if nothing
+/// is found and the store cannot be read.
+pub(super) fn recall(
+    question: &Question,
+    (request, message): (&api::Request, &Object),
+    memory: &mut Memory,
+    (turn, options): (&Turn, &Options),
+    schedule: &Schedule,
+    publish: &dyn Fn(&Recalled),
+) -> Result<Recalled> {
+    let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
+    let (text, known) = (text_of(message), question.known(&duplicates));
+    let recalled = Recalled {
+        degraded: memory.degraded.clone(),
+        missing: memory.missing.clone(),
+        ..Recalled::default()
+    };
+    let mut recall = Recall {
+        text: &text,
+        known: &known,
+        question,
+        duplicates: &duplicates,
+        turn,
+        options,
+        schedule,
+        recalled,
+    };
+    recall.recalled.candidates = if question.is_open { recall.messages(memory) } else { known.clone() };
+    publish(&recall.without(&STEPS[2..]));
+    if question.has_memories {
+        recall.add_memories(memory);
+        publish(&recall.without(&STEPS[3..]));
+    }
+    recall.add_documents(memory);
+    if options.actions {
+        publish(&recall.without(&STEPS[4..]));
+        recall.add_actions(request, memory);
+    }
+    let mut recalled = recall.recalled;
+    recalled.left_out.extend(duplicates.left_out());
+    // A message that did not pass as a hit may be linked to one that did.
+    recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
+    if recalled.candidates.is_empty() {
+        recalled.considered = Some(considered(&mut *memory.store, turn.scope, options)?);
+    }
+    Ok(recalled)
 }
-
-impl Question {
-    /// Looks up the pinned and the last messages. `message` is the user's last one. Fails if the store does.
-    pub(super) fn begin(
-        store: &mut dyn Store,
-        message: &Object,
-        turn: &Turn,
-        options: &Options,
-    ) -> Result<Question> {
-        let rules = RecallRules::read(store, &options.reach.around(turn.scope))?;
-        let mut which = turns(Scopes::One(turn.scope.clone()));
-        which.except.ids.extend(rules.never().cloned());
-        // Those of a session are turns of the request already.
-        let last = if options.session { 0 } else { options.recent };
-        let mut recent = store.last_of(&which, last)?;
-        recent.reverse();
-        if options.selective {
-            recent.truncate(sitting(&recent, turn.clock.now(), options.recent_gap).max(MIN_RECENT));
-        }
-        let pinned = pinned(store, &rules, turn, options)?;
-        let is_open = !text_of(message).trim().is_empty() && has_any(store, turn, options)?;
-        let has_memories = is_open && options.memories > 0 && store.count(&memories(turn, options), 1)? > 0;
-        Ok(Question { pinned, recent, rules, is_open, has_memories })
-    }
-
-    /// The recall without a search: the pinned and the last messages, and the steps that are missing.
-    pub(super) fn unsearched(&self, request: &api::Request, options: &Options) -> Recalled {
-        let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
-        let known = Recalled { candidates: self.known(&duplicates), ..Recalled::default() };
-        self.without(known, &STEPS, options)
-    }
-
-    /// The same recall, with those of some steps as missing that the options ask for.
-    fn without(&self, mut known: Recalled, steps: &[RecallStep], options: &Options) -> Recalled {
-        let is_asked = |step: &&RecallStep| match step {
-            RecallStep::Memories => self.has_memories,
-            RecallStep::Documents => options.archives || options.documents > 0,
-            RecallStep::Actions => options.actions,
-            _ => options.similar > 0,
-        };
-        steps.iter().filter(is_asked).for_each(|step| known.add_missing(*step));
-        known
-    }
-
-    /// The pinned and then the last messages that the request does not hold, each once.
-    fn known(&self, duplicates: &DuplicateFilter) -> Vec<Candidate> {
-        let passes = |record: &&StoredRecord| duplicates.passes(record);
-        let mut known: Vec<Candidate> =
-            self.pinned.iter().filter(passes).cloned().map(Candidate::pinned).collect();
-        let is_pinned = |record: &&StoredRecord| self.pinned.iter().any(|pinned| pinned.id == record.id);
-        let recent = self.recent.iter().filter(|record| !is_pinned(record)).filter(passes).cloned();
-        known.extend(recent.map(|record| Candidate::new(record, None, 0)));
-        known
-    }
-
-    /// Finds what may be recalled for a message of a request, step by step: no step begins after the end of
-    /// the schedule. `publish` gets what is known after each. A step that fails is left out; fails if nothing
-    /// is found and the store cannot be read.
-    pub(super) fn recall(
-        &self,
-        (request, message): (&api::Request, &Object),
-        memory: &mut Memory,
-        (turn, options): (&Turn, &Options),
-        schedule: &Schedule,
-        publish: &dyn Fn(&Recalled),
-    ) -> Result<Recalled> {
-        let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
-        let (text, known) = (text_of(message), self.known(&duplicates));
-        let recalled = Recalled {
-            degraded: memory.degraded.clone(),
-            missing: memory.missing.clone(),
-            ..Recalled::default()
-        };
-        let mut recall = Recall {
-            text: &text,
-            known: &known,
-            question: self,
-            duplicates: &duplicates,
-            turn,
-            options,
-            schedule,
-            recalled,
-        };
-        recall.recalled.candidates = if self.is_open { recall.messages(memory) } else { known.clone() };
-        publish(&recall.without(&STEPS[2..]));
-        if self.has_memories {
-            let found = recall.step(RecallStep::Memories, memory, |_, memory| {
-                let mut found = related_memories(memory, &text, (turn, options), &duplicates)?;
-                let which = turns(options.reach.around(turn.scope));
-                mark_stale(&mut found, &which, options.newer, &mut *memory.store)?;
-                Ok(found)
-            });
-            recall.recalled.candidates.splice(0..0, found);
-            publish(&recall.without(&STEPS[3..]));
-        }
-        let documents = DocumentSearch { text: &text, turn, options };
-        if options.archives {
-            let found = recall.step(RecallStep::Documents, memory, |_, memory| documents.archives(memory));
-            recall.recalled.candidates.extend(found);
-        }
-        if options.documents > 0 {
-            let mut found = recall.step(RecallStep::Documents, memory, |recall, memory| {
-                documents.at_target(memory, &mut recall.recalled.steps)
-            });
-            if found.is_empty() {
-                let sections = documents.first_sections(memory);
-                found = recall.or_nothing(sections, memory);
-            }
-            recall.recalled.candidates.extend(found);
-        }
-        if options.actions {
-            publish(&recall.without(&STEPS[4..]));
-            let found = recall.step(RecallStep::Actions, memory, |recall, memory| {
-                let asked = (&*text, request, &*recall.recalled.candidates);
-                let scopes = options.reach.around(turn.scope);
-                related_actions(&mut *memory.store, asked, scopes, recall.duplicates)
-            });
-            recall.recalled.candidates.splice(0..0, found);
-        }
-        let mut recalled = recall.recalled;
-        recalled.left_out.extend(duplicates.left_out());
-        // A message that did not pass as a hit may be linked to one that did.
-        recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
-        if recalled.candidates.is_empty() {
-            recalled.considered = Some(considered(&mut *memory.store, turn.scope, options)?);
-        }
-        Ok(recalled)
-    }
-}
-
-/// The user's own words in a message.
-pub(super) fn text_of(message: &Object) -> String {
-    fence::remove(&chat::text(message))
-}
-
-/// The steps with a search, in their order.
-const STEPS: [RecallStep; 5] = [
-    RecallStep::Messages,
-    RecallStep::Links,
-    RecallStep::Memories,
-    RecallStep::Documents,
-    RecallStep::Actions,
-];
 
 /// A recall in progress.
 struct Recall<'a> {
@@ -260,6 +149,66 @@ impl Recall<'_> {
         if found.is_empty() { candidates } else { found }
     }
 
+    /// Finds the related memories, which come first of all.
+    fn add_memories(&mut self, memory: &mut Memory) {
+        let found = self.step(RecallStep::Memories, memory, |recall, memory| {
+            let mut found = recall.related_memories(memory)?;
+            let which = turns(recall.options.reach.around(recall.turn.scope));
+            mark_stale(&mut found, &which, recall.options.newer, &mut *memory.store)?;
+            Ok(found)
+        });
+        self.recalled.candidates.splice(0..0, found);
+    }
+
+    /// The memories within the reach that are related to the question, best first, without those that the request
+    /// says.
+    fn related_memories(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
+        let (turn, options) = (self.turn, self.options);
+        let which = memories(turn, options);
+        let count = memory.store.count(&which, weights::SATURATION)?;
+        let mut request = search::Request::new(self.text, which, options.memories.saturating_mul(CONSIDERED));
+        request.options.deduplicate = true;
+        request.options.clock = *turn.clock;
+        let mut by = memory.by();
+        let mut hits = request.run(&mut *memory.store, &mut by, options.prior)?.hits;
+        let relevance = Relevance::new(&weights::MEMORIES, memory.vector.as_ref().map(|_| count), None);
+        relevance.keep_relevant(&mut hits, |_| {});
+        hits.retain(|hit| !self.duplicates.is_in_request(&hit.record));
+        hits.truncate(options.memories);
+        let candidate = |Hit { record, score, .. }: Hit| Candidate::new(record, Some(score), 0);
+        Ok(hits.into_iter().map(candidate).collect())
+    }
+
+    /// Finds archives and documents; where the target has none of these, the first sections of some.
+    fn add_documents(&mut self, memory: &mut Memory) {
+        let Recall { text, turn, options, .. } = *self;
+        let documents = DocumentSearch { text, turn, options };
+        if options.archives {
+            let found = self.step(RecallStep::Documents, memory, |_, memory| documents.archives(memory));
+            self.recalled.candidates.extend(found);
+        }
+        if options.documents > 0 {
+            let mut found = self.step(RecallStep::Documents, memory, |recall, memory| {
+                documents.at_target(memory, &mut recall.recalled.steps)
+            });
+            if found.is_empty() {
+                let sections = documents.first_sections(memory);
+                found = self.or_nothing(sections, memory);
+            }
+            self.recalled.candidates.extend(found);
+        }
+    }
+
+    /// Finds the actions on what the question and the recalled texts name.
+    fn add_actions(&mut self, request: &api::Request, memory: &mut Memory) {
+        let found = self.step(RecallStep::Actions, memory, |recall, memory| {
+            let asked = (recall.text, request, &*recall.recalled.candidates);
+            let scopes = recall.options.reach.around(recall.turn.scope);
+            related_actions(&mut *memory.store, asked, scopes, recall.duplicates)
+        });
+        self.recalled.candidates.splice(0..0, found);
+    }
+
     /// The related messages, best first, then those linked to them. Some may be among the known ones.
     fn related(&mut self, memory: &mut Memory) -> Result<Vec<Hit>> {
         let (options, duplicates) = (self.options, self.duplicates);
@@ -301,37 +250,6 @@ impl Recall<'_> {
     }
 }
 
-/// Whether there is anything to find.
-fn has_any(store: &mut dyn Store, turn: &Turn, options: &Options) -> Result<bool> {
-    let which = options.searched(turn.scope);
-    Ok(!which.kinds.is_empty() && store.count(&which, 1)? > 0)
-}
-
-/// The turns of the user and the assistant in some scopes.
-fn turns(scopes: Scopes) -> Select {
-    let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
-    Select { roles: vec![Role::User, Role::Assistant], ..Select::records(recalled_kinds, scopes) }
-}
-
-/// The greatest number of messages that are recalled always: those that were pinned last.
-const MAX_PINNED: usize = 100;
-
-/// The messages within the reach that are recalled always, the last one that was pinned first.
-fn pinned(
-    store: &mut dyn Store,
-    rules: &RecallRules,
-    turn: &Turn,
-    options: &Options,
-) -> Result<Vec<StoredRecord>> {
-    let ids: Vec<&str> = rules.always().iter().take(MAX_PINNED).map(String::as_str).collect();
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut found = store.get(&ids, &turns(options.reach.around(turn.scope)))?;
-    found.sort_by_key(|record| ids.iter().position(|id| *id == record.id));
-    Ok(found)
-}
-
 /// The greatest number of messages that are counted.
 const MAX_COUNTED: usize = 1_000_000;
 
@@ -341,90 +259,6 @@ fn considered(store: &mut dyn Store, scope: &Scope, options: &Options) -> Result
     let all = if options.counts_others { Scopes::All } else { Reach::Partition.around(scope) };
     let all = store.count(&Select::messages(all), MAX_COUNTED)?;
     Ok(Considered { within: within as u64, beyond: all.saturating_sub(within) as u64 })
-}
-
-/// Sets the passages of the documents except archives for a question: the same in all requests of a turn.
-pub(super) fn set_passages(candidates: &mut [Candidate], question: &Object) {
-    let text = text_of(question);
-    let phrasing = Phrasing::of(&text, Languages::of_text(&text));
-    for candidate in candidates.iter_mut().filter(|one| one.block() == Block::Documents) {
-        set_passage(&mut candidate.record, &phrasing);
-    }
-}
-
-/// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found
-/// and repeats what better messages or memories say is left out.
-pub(super) fn quote_passages(found: &mut Recalled, question: &Object) {
-    let text = text_of(question);
-    let words = SoughtWords::of(&text, Languages::of_text(&text));
-    let mut quotations = Quotations::new(&words);
-    let Recalled { candidates, left_out, .. } = found;
-    for memory in candidates.iter().filter(|candidate| candidate.block() == Block::Memories) {
-        quotations.add(&memory.record.text);
-    }
-    candidates.retain_mut(|candidate| {
-        if candidate.block() != Block::Messages || candidate.is_recent() {
-            return true;
-        }
-        let is_repeated = !candidate.pinned && candidate.newer.is_empty();
-        if is_repeated && quotations.have(&candidate.record.text) {
-            let id = candidate.record.id.clone();
-            left_out.push(LeftOut { id, reason: "duplicate".to_owned() });
-            return false;
-        }
-        match quotations.ranges(&candidate.record.text) {
-            Some(ranges) if ranges.is_empty() => {
-                let id = candidate.record.id.clone();
-                left_out.push(LeftOut { id, reason: "duplicate".to_owned() });
-                return false;
-            }
-            Some(ranges) => candidate.quote(ranges),
-            None => {}
-        }
-        true
-    });
-}
-
-/// The memories within the reach.
-fn memories(turn: &Turn, options: &Options) -> Select {
-    Select::records(vec![&MEMORY], options.reach.around(turn.scope))
-}
-
-/// The memories within the reach that are related to a question, best first, without those that the request says.
-fn related_memories(
-    memory: &mut Memory,
-    text: &str,
-    (turn, options): (&Turn, &Options),
-    duplicates: &DuplicateFilter,
-) -> Result<Vec<Candidate>> {
-    let which = memories(turn, options);
-    let count = memory.store.count(&which, weights::SATURATION)?;
-    let mut request = search::Request::new(text, which, options.memories.saturating_mul(CONSIDERED));
-    request.options.deduplicate = true;
-    request.options.clock = *turn.clock;
-    let mut by = memory.by();
-    let mut hits = request.run(&mut *memory.store, &mut by, options.prior)?.hits;
-    let relevance = Relevance::new(&weights::MEMORIES, memory.vector.as_ref().map(|_| count), None);
-    relevance.keep_relevant(&mut hits, |_| {});
-    hits.retain(|hit| !duplicates.is_in_request(&hit.record));
-    hits.truncate(options.memories);
-    let candidate = |Hit { record, score, .. }: Hit| Candidate::new(record, Some(score), 0);
-    Ok(hits.into_iter().map(candidate).collect())
-}
-
-/// The number of recent messages that are recalled where the sitting has just begun: the last question and its answer.
-const MIN_RECENT: usize = 2;
-
-/// The number of messages that belong to the present sitting, which began after the last pause longer than `gap`.
-/// `recent` is sorted by time, newest first; `now` is in milliseconds since 1970, UTC.
-fn sitting(recent: &[StoredRecord], now: i64, gap: Duration) -> usize {
-    let mut later = now;
-    let goes_on = |record: &&StoredRecord| {
-        let pause = later.saturating_sub(record.timestamp).max(0).unsigned_abs();
-        later = record.timestamp;
-        Duration::from_millis(pause) <= gap
-    };
-    recent.iter().take_while(goes_on).count()
 }
 
 /// The candidates of an earlier request of the same turn. Fails if the store cannot be read.

@@ -204,6 +204,65 @@ impl Tombstones {
     }
 }
 
+/// The neighbours of messages that may be copies, by id, and the tombstones that may be of copies of these.
+struct Surroundings {
+    neighbours: HashMap<String, Neighbours>,
+    tombstones: Tombstones,
+}
+
+impl Surroundings {
+    fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a Message>) -> Result<Surroundings> {
+        let neighbours = neighbours(store, messages)?;
+        let records = neighbours.values().flat_map(Neighbours::all).map(|message| &*message.record);
+        let tombstones = Tombstones::read(store, records)?;
+        Ok(Surroundings { neighbours, tombstones })
+    }
+
+    /// The copies among the neighbours of two messages that resemble each other; `None` if these are no copies.
+    fn copies_beside(&self, message: &Message, other: &Message) -> Option<Vec<(&Message, &Message)>> {
+        let (own, others) = (&self.neighbours[message.id()], &self.neighbours[other.id()]);
+        let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
+        for (own, others) in own.sides().into_iter().zip(others.sides()) {
+            let removed = |beside: &[Message], instance: &str| {
+                beside.first().filter(|one| self.tombstones.has_copy_in(instance, one)).map(Message::len)
+            };
+            let beside = copies_beside(own, others);
+            let length = beside
+                .map(|(a, _)| a.len())
+                .or_else(|| removed(others, message.instance()))
+                .or_else(|| removed(own, other.instance()));
+            copies.extend(beside);
+            longest = longest.max(length);
+            differ |= length.is_none() && !(own.is_empty() && others.is_empty());
+        }
+        let has_copies = longest.is_some_and(|longest| !differ || message.len() + longest >= DISTINCTIVE);
+        (has_copies || message.has_id_of(other)).then_some(copies)
+    }
+
+    /// The ids of those messages which are copies of what was forgotten, as the tombstones with them say. Fails if the
+    /// store cannot be read.
+    fn forgotten(&self, store: &mut dyn Store, kept_out: &[(&Message, &Tombstone)]) -> Result<Vec<String>> {
+        if kept_out.is_empty() {
+            return Ok(Vec::new());
+        }
+        let beside = self.neighbours.values().flat_map(Neighbours::all);
+        let similar = similar(store, beside.map(|message| &message.fingerprint))?;
+        let has_copy_in = |instance: &str, neighbour: &Message| {
+            let others = similar.get(&neighbour.fingerprint.digest).into_iter().flatten();
+            let mut others = others.filter(|other| neighbour.resembles(other));
+            others.any(|other| other.instance() == instance)
+                || self.tombstones.has_copy_in(instance, neighbour)
+        };
+        // Only beside another copy: the user may say forgotten words again in a new conversation.
+        let is_copy = |(message, tombstone): &&(&Message, &Tombstone)| {
+            let Neighbours { before, after } = &self.neighbours[message.id()];
+            let mut next = before.first().into_iter().chain(after.first());
+            next.any(|next| has_copy_in(&tombstone.scope.instance, next))
+        };
+        Ok(kept_out.iter().filter(is_copy).map(|(message, _)| message.id().to_owned()).collect())
+    }
+}
+
 /// The messages that go.
 #[derive(Default)]
 struct Duplicates {
@@ -258,56 +317,17 @@ impl Duplicates {
         }
         let all =
             pairs.iter().flat_map(|(a, b)| [*a, *b]).chain(kept_out.iter().map(|(message, _)| *message));
-        let neighbours = neighbours(store, all)?;
-        let beside = || neighbours.values().flat_map(Neighbours::all);
-        let tombstones_beside = Tombstones::read(store, beside().map(|message| &*message.record))?;
+        let surroundings = Surroundings::read(store, all)?;
         // The nearest in time first, since `add` matches a message with one copy in each instance.
         pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
         for (message, other) in pairs {
-            let (own, others) = (&neighbours[message.id()], &neighbours[other.id()]);
-            let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
-            for (own, others) in own.sides().into_iter().zip(others.sides()) {
-                let removed = |beside: &[Message], instance: &str| {
-                    beside
-                        .first()
-                        .filter(|one| tombstones_beside.has_copy_in(instance, one))
-                        .map(Message::len)
-                };
-                let beside = copies_beside(own, others);
-                let length = beside
-                    .map(|(a, _)| a.len())
-                    .or_else(|| removed(others, message.instance()))
-                    .or_else(|| removed(own, other.instance()));
-                copies.extend(beside);
-                longest = longest.max(length);
-                differ |= length.is_none() && !(own.is_empty() && others.is_empty());
-            }
-            let has_copies = longest.is_some_and(|longest| !differ || message.len() + longest >= DISTINCTIVE);
-            if has_copies || message.has_id_of(other) {
-                self.add(message, other, &tombstones);
-                for (a, b) in copies {
-                    self.add(a, b, &tombstones_beside);
-                }
+            let Some(copies) = surroundings.copies_beside(message, other) else { continue };
+            self.add(message, other, &tombstones);
+            for (a, b) in copies {
+                self.add(a, b, &surroundings.tombstones);
             }
         }
-        let similar = if kept_out.is_empty() {
-            HashMap::new()
-        } else {
-            similar(store, beside().map(|message| &message.fingerprint))?
-        };
-        for (message, tombstone) in kept_out {
-            let is_there = |neighbour: &&Message| {
-                let others = similar.get(&neighbour.fingerprint.digest).into_iter().flatten();
-                let mut others = others.filter(|other| neighbour.resembles(other));
-                others.any(|other| other.instance() == tombstone.scope.instance)
-                    || tombstones_beside.has_copy_in(&tombstone.scope.instance, neighbour)
-            };
-            // Only beside another copy: the user may say forgotten words again in a new conversation.
-            let Neighbours { before, after } = &neighbours[message.id()];
-            if before.first().into_iter().chain(after.first()).any(|next| is_there(&next)) {
-                self.forgotten.insert(message.id().to_owned());
-            }
-        }
+        self.forgotten.extend(surroundings.forgotten(store, &kept_out)?);
         Ok(())
     }
 

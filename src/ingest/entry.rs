@@ -67,6 +67,18 @@ pub struct RecordCounts {
     pub refused: usize,
 }
 
+impl IngestedLine {
+    /// Counts a record that cannot be stored, for which the line is bad.
+    fn refuse(&mut self, error: Error) {
+        self.counts.refused += 1;
+        self.line = Err(self.located(error));
+    }
+
+    fn located(&self, error: Error) -> Error {
+        self.place.iter().fold(error, |error, place| error.at(place))
+    }
+}
+
 impl RecordCounts {
     /// The number of all of them.
     pub fn read(&self) -> usize {
@@ -121,6 +133,15 @@ pub(super) struct Forgetting {
 impl Forgetting {
     pub(super) fn has_removed(&self) -> bool {
         self.removed > 0
+    }
+
+    /// Notes the effect of tombstones on a record.
+    fn track(&mut self, record: &Record, written: &WriteOutcome) {
+        match (written, record) {
+            (WriteOutcome::KeptOut, Record::Stored(record)) => drop(self.kept_out.insert(record.id.clone())),
+            (WriteOutcome::Removed(count), _) => self.removed += count,
+            _ => {}
+        }
     }
 
     /// A note for the user; none if tombstones had no effect.
@@ -192,109 +213,129 @@ pub(super) fn narrow(
     Ok(())
 }
 
-/// The outcome of an entry whose records were written; its line is empty unless `echo`, and if all of it was
-/// kept out. Entries come in their order: `forgetting` knows what was kept out before the lines that name it.
-pub(super) fn outcome(
-    entry: Entry,
-    records: &mut [Record],
-    written: &[WriteOutcome],
-    owners: &IdOwners,
-    echo: bool,
-    forgetting: &mut Forgetting,
-) -> IngestedLine {
-    let first = records[entry.records.clone()].first();
-    let scope = first.and_then(Record::stored).map(|record| record.scope.clone());
-    let counts = RecordCounts::default();
-    let mut outcome = IngestedLine {
-        line: Ok(Vec::new()),
-        note: None,
-        place: entry.place.clone(),
-        same_ids: Vec::new(),
-        scope,
-        counts,
-        conflicts: 0,
-    };
-    let counts = &mut outcome.counts;
-    if let Some(error) = entry.refused {
-        counts.refused += 1;
-        outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
-        return outcome;
-    }
-    let mut note = None;
-    // A line without records, such as a request, is passed on as it is.
-    let mut stored = entry.records.is_empty();
-    for at in entry.records.clone() {
-        let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(&**id));
-        match (&written[at], &mut records[at]) {
-            // A memory that a turn recalled may be gone when the turn is stored.
-            (WriteOutcome::KeptOut | WriteOutcome::Refused(_), Record::Stored(record))
-                if entry.passed_on.is_some() && record.kind.subject.is_some() =>
-            {
-                continue;
-            }
-            (WriteOutcome::KeptOut, Record::Stored(record)) => {
-                counts.forgotten += 1;
-                forgetting.kept_out.insert(record.id.clone());
-                continue;
-            }
-            (WriteOutcome::KeptOut, _) => {
-                counts.forgotten += 1;
-                continue;
-            }
-            // The store lacks its record only because that was forgotten, which is no error of the input.
-            (WriteOutcome::Refused(_), _) if hangs_on_kept_out => {
-                counts.forgotten += 1;
-                continue;
-            }
-            (WriteOutcome::New | WriteOutcome::Replaced, _) => counts.new += 1,
-            (WriteOutcome::Removed(count), _) => {
-                counts.new += 1;
-                forgetting.removed += count;
-            }
-            (WriteOutcome::Same(id), Record::Stored(record)) => {
-                counts.same += 1;
-                outcome.same_ids.push(id.clone());
-                // The tools behind find the record only by the id that it has in the store.
-                record.id.clone_from(id);
-            }
-            (WriteOutcome::Same(_), _) => counts.same += 1,
-            (WriteOutcome::Conflict, Record::Stored(record)) => {
-                counts.refused += 1;
-                outcome.conflicts += 1;
-                let error = id_conflict(record, owners.get(&at).and_then(Option::as_ref));
-                outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
-                continue;
-            }
-            // Passed on all the same: its record has a vector of the model, by which it is found.
-            (WriteOutcome::Conflict, _) => {
-                counts.refused += 1;
-                note = Some("another vector of this model is already stored, and is kept");
-            }
-            (WriteOutcome::Refused(why), _) => {
-                counts.refused += 1;
-                let error = Error::new(why.clone());
-                outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
-                return outcome;
-            }
+/// The consequence of a record's outcome for its line.
+enum Fate<'a> {
+    New,
+    /// It was there already, under this id.
+    Same(&'a str),
+    /// It was forgotten, or belongs to a forgotten record.
+    KeptOut,
+    /// The line does without it.
+    Ignored,
+    /// Its id belongs to another record.
+    Conflict(Error),
+    /// Another vector of its model is stored.
+    OtherVector,
+    Refused(Error),
+}
+
+/// A batch that was written.
+pub(super) struct WrittenBatch<'a> {
+    pub(super) records: &'a mut [Record],
+    pub(super) written: &'a [WriteOutcome],
+    pub(super) owners: IdOwners,
+    pub(super) forgetting: &'a mut Forgetting,
+    /// Whether its lines are passed on.
+    pub(super) echo: bool,
+}
+
+impl<'a> WrittenBatch<'a> {
+    /// The outcome of an entry; its line is empty unless `echo`, and if all of it was kept out. Entries come in their
+    /// order: `forgetting` knows what was kept out before the lines that name it.
+    pub(super) fn outcome(&mut self, mut entry: Entry) -> IngestedLine {
+        let first = self.records[entry.records.clone()].first().and_then(Record::stored);
+        let mut line = IngestedLine {
+            line: Ok(Vec::new()),
+            note: None,
+            place: entry.place.clone(),
+            same_ids: Vec::new(),
+            scope: first.map(|record| record.scope.clone()),
+            counts: RecordCounts::default(),
+            conflicts: 0,
+        };
+        match entry.refused.take() {
+            Some(error) => line.refuse(error),
+            None => self.count_records(&entry, &mut line),
         }
-        stored = true;
+        if let Some(error) = entry.without_vector.filter(|_| line.line.is_ok()) {
+            line.line = Err(line.located(error));
+        }
+        // A line without records, such as a request, is passed on as it is; so is a second vector, since its record
+        // has one of the model, by which it is found.
+        let is_stored = line.counts.new + line.counts.same > 0 || line.note.is_some();
+        if self.echo && line.line.is_ok() && (is_stored || entry.records.is_empty()) {
+            line.line = Ok(self.line_to_pass_on(entry.records.start, entry.passed_on.as_ref()));
+        }
+        line
     }
-    if let Some(error) = entry.without_vector.filter(|_| outcome.line.is_ok()) {
-        outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
+
+    /// Counts the records of an entry by their fates, up to one that is refused: the line is bad then.
+    fn count_records(&mut self, entry: &Entry, line: &mut IngestedLine) {
+        for at in entry.records.clone() {
+            match self.fate(at, entry.passed_on.is_some()) {
+                Fate::New => line.counts.new += 1,
+                Fate::Same(id) => {
+                    line.counts.same += 1;
+                    if let Record::Stored(record) = &mut self.records[at] {
+                        line.same_ids.push(id.to_owned());
+                        // The tools behind find the record only by the id that it has in the store.
+                        id.clone_into(&mut record.id);
+                    }
+                }
+                Fate::KeptOut => line.counts.forgotten += 1,
+                Fate::Ignored => continue,
+                Fate::Conflict(error) => {
+                    line.conflicts += 1;
+                    line.refuse(error);
+                }
+                Fate::OtherVector => {
+                    line.counts.refused += 1;
+                    let note = "another vector of this model is already stored, and is kept";
+                    line.note =
+                        Some(line.place.as_ref().map_or(note.to_owned(), |at| format!("{at}: {note}")));
+                }
+                Fate::Refused(error) => return line.refuse(error),
+            }
+            self.forgetting.track(&self.records[at], &self.written[at]);
+        }
     }
-    if echo && stored && outcome.line.is_ok() {
-        let weight = records.get(entry.records.start).map_or(0, Record::weight);
+
+    /// The fate of a record; `is_part` is whether its line is passed on for more than the record.
+    fn fate(&self, at: usize, is_part: bool) -> Fate<'a> {
+        let record = &self.records[at];
+        let is_about_another = || record.stored().is_some_and(|record| record.kind.subject.is_some());
+        let hangs_on_kept_out =
+            || record.references().iter().any(|id| self.forgetting.kept_out.contains(&**id));
+        match (&self.written[at], record) {
+            (WriteOutcome::New | WriteOutcome::Replaced | WriteOutcome::Removed(_), _) => Fate::New,
+            (WriteOutcome::Same(id), _) => Fate::Same(id),
+            // A memory that a turn recalled may be gone when the turn is stored.
+            (WriteOutcome::KeptOut | WriteOutcome::Refused(_), _) if is_part && is_about_another() => {
+                Fate::Ignored
+            }
+            (WriteOutcome::KeptOut, _) => Fate::KeptOut,
+            // The store lacks its record only because that was forgotten, which is no error of the input.
+            (WriteOutcome::Refused(_), _) if hangs_on_kept_out() => Fate::KeptOut,
+            (WriteOutcome::Refused(why), _) => Fate::Refused(Error::new(why.clone())),
+            (WriteOutcome::Conflict, Record::Stored(record)) => {
+                Fate::Conflict(id_conflict(record, self.owners.get(&at).and_then(Option::as_ref)))
+            }
+            (WriteOutcome::Conflict, _) => Fate::OtherVector,
+        }
+    }
+
+    /// The line of an entry whose records begin at `first`, as it is passed on.
+    fn line_to_pass_on(&self, first: usize, passed_on: Option<&Object>) -> Vec<u8> {
+        let weight = self.records.get(first).map_or(0, Record::weight);
         // With room for some escapes, as `quote` has.
         let mut line = Vec::with_capacity(weight + weight / 16);
-        match &entry.passed_on {
+        match passed_on {
             Some(object) => {
                 object.write(&mut line);
                 line.push(b'\n');
             }
-            None => records[entry.records.start].write_line(VectorFormat::Numbers, &mut line),
+            None => self.records[first].write_line(VectorFormat::Numbers, &mut line),
         }
-        outcome.line = Ok(line);
+        line
     }
-    outcome.note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
-    outcome
 }

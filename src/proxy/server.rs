@@ -65,15 +65,10 @@ pub struct Proxy {
     serves_page: bool,
 }
 
-/// The parts of a proxy that serves.
+/// A proxy that serves.
 struct Server {
-    config: Arc<ProxyConfig>,
+    parts: Arc<ProxyParts>,
     router: Arc<Router>,
-    stores: Arc<StorePool>,
-    queue: Arc<StoreQueue>,
-    backfill: Arc<Backfill>,
-    auto_commit: Arc<AutoCommit>,
-    describe_jobs: Arc<DescribeJobs>,
     audit: Arc<AuditQueue>,
     budgets: Arc<Budgets>,
 }
@@ -207,59 +202,21 @@ impl Proxy {
         ))
     }
 
-    /// Puts the parts together. Errors if the system gives no random bytes.
+    /// Starts the work beside requests, and puts the routes together. Errors if the system gives no random bytes.
     fn start(self) -> Result<Server> {
         let Proxy { config, guard, trusted, upstream, scope, forwarder, windows, limits, log_format, .. } =
             self;
         let Proxy { spool, parser, serves_page, provider_permits, .. } = self;
-        let (config, upstream) = (Arc::new(config), Arc::new(upstream));
-        let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
-        let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
-        let embedder = Arc::new(SharedEmbedder::new(&config, &blocking, &stores));
-        let backfill = Backfill::new(&config, &blocking, &foreground, &stores, &embedder);
-        let backfill = Arc::new(backfill);
-        let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
-        let commits = Arc::new(SessionCommits::new(&config, &stores, &embedder));
-        let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
-        let auto_commit = Arc::new(auto_commit);
-        auto_commit.resume();
-        backfill.wake();
-        let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
-        let pipeline = pipeline.committing(&auto_commit);
-        let pipeline = Arc::new(pipeline);
-        let clock = Arc::new(ClockWatch::new(&config));
-        let wake = backfill.clone();
-        let describe_jobs = DescribeJobs::new(&config, &blocking, &foreground, &stores, move || wake.wake());
-        let describe_jobs = Arc::new(describe_jobs);
-        describe_jobs.resume();
-        let (wake, describing) = (backfill.clone(), describe_jobs.clone());
-        let on_stored = move |upload: &Upload| {
-            wake.wake();
-            describing.add(&upload.user_id, &upload.uri);
-        };
-        let jobs = DocumentJobs::new(&config, &blocking, &stores, &spool, parser, on_stored);
-        let jobs = Arc::new(jobs);
-        jobs.resume();
         let idle_timeout = config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT);
-        let parts = ProxyParts {
-            config: config.clone(),
-            blocking: blocking.clone(),
-            stores: stores.clone(),
-            may_read: Arc::new(Semaphore::new(1)),
-            queue: queue.clone(),
-            embedder: embedder.clone(),
-            backfill: backfill.clone(),
-            auto_commit: auto_commit.clone(),
-            document_jobs: jobs.clone(),
-            describe_jobs: describe_jobs.clone(),
-            clock: clock.clone(),
-            limits,
-            provider_permits,
-        };
-        let parts = Arc::new(parts);
-        let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
-        let audit = Arc::new(AuditQueue::new(&config, &blocking, &stores)?);
-        let budgets = Arc::new(Budgets::new(&config, &stores));
+        let upstream = Arc::new(upstream);
+        let parts = Arc::new(start_workers(config, &spool, parser, limits, provider_permits));
+        let ProxyParts { config, blocking, foreground, stores, queue, embedder, commits, .. } = &*parts;
+        let pipeline = TurnPipeline::new(config, blocking, stores, embedder, queue, forwarder, windows);
+        let pipeline = Arc::new(pipeline.committing(&parts.auto_commit));
+        let jobs = &parts.document_jobs;
+        let documents = DocumentsApi::new(config, blocking, stores, &spool, jobs, idle_timeout);
+        let audit = Arc::new(AuditQueue::new(config, blocking, stores)?);
+        let budgets = Arc::new(Budgets::new(config, stores));
         let router = Router {
             audit: audit.clone(),
             guard,
@@ -269,25 +226,74 @@ impl Proxy {
             log: RequestLog::new(log_format, config.diagnostics.clone()),
             max_body: config.settings.max_line(),
             idle_timeout,
-            chat: ChatApi::new(&config, &pipeline),
-            ollama: OllamaApi::new(&config, &upstream, &pipeline),
+            chat: ChatApi::new(config, &pipeline),
+            ollama: OllamaApi::new(config, &upstream, &pipeline),
             passthrough: Passthrough::new(&upstream),
-            embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
-            commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
-            mcp: McpApi::new(&config),
-            models: ModelsApi::new(&config, &upstream),
+            embeddings: Arc::new(EmbeddingsApi::new(blocking, foreground, embedder)),
+            commands: Arc::new(CommandApi::new(config, blocking, foreground, stores, embedder)),
+            mcp: McpApi::new(config),
+            models: ModelsApi::new(config, &upstream),
             health: HealthApi::new(&parts, &upstream),
             metrics: MetricsApi::new(&parts),
             documents: Arc::new(documents),
-            ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
-            sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
-            pages: PagesApi::new(&config, &stores, &queue, &embedder, idle_timeout, serves_page),
+            ai_chat: AiChatApi::new(config, &pipeline, stores, &spool),
+            sessions: SessionsApi::new(config, blocking, stores, queue, commits),
+            pages: PagesApi::new(config, stores, queue, embedder, idle_timeout, serves_page),
             chat_page: ChatPage::new(serves_page, &config.settings),
-            clock,
+            clock: parts.clock.clone(),
             config: config.clone(),
         };
-        let router = Arc::new(router);
-        Ok(Server { config, router, stores, queue, backfill, auto_commit, describe_jobs, audit, budgets })
+        Ok(Server { router: Arc::new(router), audit, budgets, parts })
+    }
+}
+
+/// Starts the work beside requests: unfinished uploads, commits and descriptions of an earlier run continue.
+fn start_workers(
+    config: ProxyConfig,
+    spool: &Spool,
+    parser: Vec<OsString>,
+    limits: ConnectionLimits,
+    provider_permits: Arc<Semaphore>,
+) -> ProxyParts {
+    let config = Arc::new(config);
+    let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
+    let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
+    let embedder = Arc::new(SharedEmbedder::new(&config, &blocking, &stores));
+    let backfill = Arc::new(Backfill::new(&config, &blocking, &foreground, &stores, &embedder));
+    let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
+    let commits = Arc::new(SessionCommits::new(&config, &stores, &embedder));
+    let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
+    let auto_commit = Arc::new(auto_commit);
+    auto_commit.resume();
+    backfill.wake();
+    let wake = backfill.clone();
+    let describe_jobs = DescribeJobs::new(&config, &blocking, &foreground, &stores, move || wake.wake());
+    let describe_jobs = Arc::new(describe_jobs);
+    describe_jobs.resume();
+    let (wake, describing) = (backfill.clone(), describe_jobs.clone());
+    let on_stored = move |upload: &Upload| {
+        wake.wake();
+        describing.add(&upload.user_id, &upload.uri);
+    };
+    let document_jobs = DocumentJobs::new(&config, &blocking, &stores, spool, parser, on_stored);
+    let document_jobs = Arc::new(document_jobs);
+    document_jobs.resume();
+    ProxyParts {
+        clock: Arc::new(ClockWatch::new(&config)),
+        config,
+        blocking,
+        foreground,
+        stores,
+        may_read: Arc::new(Semaphore::new(1)),
+        queue,
+        embedder,
+        backfill,
+        commits,
+        auto_commit,
+        document_jobs,
+        describe_jobs,
+        limits,
+        provider_permits,
     }
 }
 
@@ -295,8 +301,8 @@ impl Server {
     /// Reports a store that cannot be used now: the proxy serves all the same, so that only the lack of memory in its
     /// answers would show it.
     async fn report_store(&self) {
-        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        let examined = self.stores.examine();
+        let ProxyConfig { settings, diagnostics, .. } = &*self.parts.config;
+        let examined = self.parts.stores.examine();
         tokio::pin!(examined);
         let mut result = tokio::time::timeout(STORE_REPORT_DELAY, &mut examined).await;
         if result.is_err() {
@@ -325,16 +331,16 @@ impl Server {
     /// Stores the answered turns, and closes the store: tasks that wait for something hold it open until the
     /// process has ended, which then leaves a log beside the file.
     async fn finish(&self) -> Result<()> {
-        let (lost, (), lost_rows) =
-            tokio::join!(self.queue.finish(), self.describe_jobs.finish(), self.audit.finish());
-        if !self.backfill.finish().await {
-            self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
+        let ProxyParts { config, stores, queue, backfill, auto_commit, describe_jobs, .. } = &*self.parts;
+        let (lost, (), lost_rows) = tokio::join!(queue.finish(), describe_jobs.finish(), self.audit.finish());
+        if !backfill.finish().await {
+            config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
-        self.auto_commit.finish().await;
+        auto_commit.finish().await;
         self.budgets.finish().await;
-        self.queue.close();
+        queue.close();
         self.audit.close();
-        self.stores.close();
+        stores.close();
         match lost {
             0 if lost_rows > 0 => Err(Error::new(format!("the audit lacks {}", counted(lost_rows, "row")))),
             0 => Ok(()),

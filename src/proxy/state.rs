@@ -4,8 +4,8 @@ use super::config::ProxyConfig;
 use super::http::ConnectionLimits;
 use super::visibility::Visibility;
 use super::worker::{
-    AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, FailureReason, QueueCounts,
-    SharedEmbedder, StorePool, StoreQueue, degraded,
+    AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, FailureReason, Foreground,
+    QueueCounts, SessionCommits, SharedEmbedder, StorePool, StoreQueue, degraded,
 };
 use crate::enrich::Degraded;
 use crate::error::{Error, Result};
@@ -17,16 +17,18 @@ use tokio::sync::Semaphore;
 /// The longest time for which a report waits for the store.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The parts of a proxy whose state is reported.
+/// The parts of a proxy that its routes share, whose state is reported.
 pub(super) struct ProxyParts {
     pub(super) config: Arc<ProxyConfig>,
     pub(super) blocking: BlockingPool,
+    pub(super) foreground: Arc<Foreground>,
     pub(super) stores: Arc<StorePool>,
     /// A permit for the one read of the store that reports may have in flight.
     pub(super) may_read: Arc<Semaphore>,
     pub(super) queue: Arc<StoreQueue>,
     pub(super) embedder: Arc<SharedEmbedder>,
     pub(super) backfill: Arc<Backfill>,
+    pub(super) commits: Arc<SessionCommits>,
     pub(super) auto_commit: Arc<AutoCommit>,
     pub(super) document_jobs: Arc<DocumentJobs>,
     pub(super) describe_jobs: Arc<DescribeJobs>,

@@ -18,6 +18,7 @@ mod ollama;
 mod ollama_format;
 mod passthrough;
 mod pipeline;
+mod recall_job;
 mod retry_dedup;
 mod stored_attempts;
 mod streamed;

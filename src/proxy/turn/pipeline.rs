@@ -5,12 +5,12 @@ use super::chat_request::ChatRequest;
 use super::histories::Histories;
 use super::memory_headers::TurnReport;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
+use super::recall_job::{RecallJob, Recaller};
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use super::stored_attempts::StoredAttempts;
 use crate::api::Request;
-use crate::enrich::{
-    self, Begun, CutPart, Degraded, Enriched, Memory, RecallStep, Recalled, RequestIdentity, Schedule, Turn,
-};
+use crate::config::Settings;
+use crate::enrich::{self, CutPart, Degraded, Enriched, RequestIdentity, Schedule};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
@@ -20,13 +20,11 @@ use crate::proxy::config::ProxyConfig;
 use crate::proxy::metrics::{TurnStep, TurnTimer};
 use crate::proxy::worker::{
     AutoCommit, BlockingPool, PendingGuard, Purse, QueuedTurn, SharedEmbedder, StorePool, StoreQueue,
-    degraded,
 };
-use crate::record::{Clock, Object, RequestScope, Scope};
-use crate::search::LinkNewest;
-use crate::store::{QuestionVector, Store};
+use crate::record::{Object, RequestScope, Scope};
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::mem::take;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -60,11 +58,9 @@ pub(in crate::proxy) struct ActiveTurn {
 pub(in crate::proxy) struct TurnPipeline {
     config: Arc<ProxyConfig>,
     blocking: BlockingPool,
-    stores: Arc<StorePool>,
-    embedder: Arc<SharedEmbedder>,
+    recaller: Arc<Recaller>,
     queue: Arc<StoreQueue>,
     forwarder: Forwarder,
-    windows: ServedWindows,
     dedup: RetryDedup,
     stored_attempts: StoredAttempts,
     histories: Histories,
@@ -84,16 +80,20 @@ impl TurnPipeline {
         forwarder: Forwarder,
         windows: ServedWindows,
     ) -> TurnPipeline {
-        let dedup = RetryDedup::default();
-        TurnPipeline {
+        let recaller = Recaller {
             config: config.clone(),
             blocking: blocking.clone(),
             stores: stores.clone(),
             embedder: embedder.clone(),
+            windows,
+        };
+        TurnPipeline {
+            config: config.clone(),
+            blocking: blocking.clone(),
+            recaller: Arc::new(recaller),
             queue: queue.clone(),
             forwarder,
-            windows,
-            dedup,
+            dedup: RetryDedup::default(),
             stored_attempts: StoredAttempts::new(config, stores),
             histories: Histories::default(),
             preparing: Semaphore::new(MAX_PREPARING),
@@ -137,22 +137,15 @@ impl TurnPipeline {
     ) -> std::result::Result<(ActiveTurn, Enriched), Failure> {
         // A client must not choose a scope or an account.
         request.body.take("rsv");
-        let mut body = match request.parsed {
+        let mut body = match request.parsed.take() {
             Some(parsed) => parsed,
-            None => Request::parse(request.api, request.body)?,
+            None => Request::parse(request.api, take(&mut request.body))?,
         };
         body.name_session(request.client_session.take());
         if request.mode != MemoryMode::Off {
             self.histories.mark(&request.scope.scope, &mut body);
         }
-        let ProxyConfig { settings, chat_settings, .. } = &*self.config;
-        let mut settings = Cow::Borrowed(if request.is_session { chat_settings } else { settings });
-        for one in &request.overrides {
-            settings.to_mut().set_override(&one.key, one.source, &one.value)?;
-        }
-        if !request.mode.recalls() {
-            settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
-        }
+        let settings = self.settings_of(&request)?;
         let scope = &request.scope.scope;
         let mut attempt = self.dedup.begin(scope, request.token.as_deref(), &body.attempt_key());
         let retry = &request.retry;
@@ -195,6 +188,19 @@ impl TurnPipeline {
             _pending: pending,
         };
         Ok((turn, enriched))
+    }
+
+    /// The settings for a request, with its own overrides. Fails if one of these is invalid.
+    fn settings_of(&self, request: &ChatRequest) -> Result<Cow<'_, Settings>> {
+        let ProxyConfig { settings, chat_settings, .. } = &*self.config;
+        let mut settings = Cow::Borrowed(if request.is_session { chat_settings } else { settings });
+        for one in &request.overrides {
+            settings.to_mut().set_override(&one.key, one.source, &one.value)?;
+        }
+        if !request.mode.recalls() {
+            settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
+        }
+        Ok(settings)
     }
 
     /// The second step where the answer is streamed: asks the provider. Fails unless it accepts.
@@ -297,7 +303,7 @@ impl TurnPipeline {
         let (since, awaited) = (Instant::now(), Arc::new(()));
         let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let job = RecallJob {
-            pipeline: self.clone(),
+            recaller: self.recaller.clone(),
             scope: scope.clone(),
             first,
             options,
@@ -346,133 +352,3 @@ const BYTES_OF_TOKEN: u64 = 4;
 
 /// The greatest number of requests whose tokens are counted at the same time.
 const MAX_PREPARING: usize = 2;
-
-/// The time after which a vector that is not made yet takes its time.
-const SOON: Duration = Duration::from_millis(300);
-
-/// The recall for one request.
-struct RecallJob {
-    pipeline: Arc<TurnPipeline>,
-    scope: Scope,
-    first: Option<TurnIdentity>,
-    options: enrich::Options,
-    /// The arrival of the request.
-    since: Instant,
-    /// Alive as long as the result is awaited.
-    awaited: Weak<()>,
-}
-
-impl RecallJob {
-    /// Looks up what needs no search, in a time of its own.
-    async fn begin(self: &Arc<RecallJob>, request: Request, limit: Duration) -> Result<Begun> {
-        let (job, clone) = (self.clone(), request.clone());
-        let pipeline = &self.pipeline;
-        let look_up = move |store: &mut dyn Store| job.begin_with(Ok(store), clone);
-        let begun = tokio::time::timeout(limit, pipeline.stores.with_store_since(self.since, look_up)).await;
-        let reason = match degraded::judge_recall(begun, limit) {
-            Ok(begun) => return Ok(begun),
-            Err(reason) => reason,
-        };
-        pipeline.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
-        let job = self.clone();
-        let begun = pipeline.blocking.spawn(move || job.begin_with(Err(reason), request));
-        begun.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))
-    }
-
-    fn begin_with(
-        &self,
-        store: std::result::Result<&mut dyn Store, Degraded>,
-        request: Request,
-    ) -> Result<Begun> {
-        let diagnostics = &self.pipeline.config.diagnostics;
-        self.with_turn(|turn| enrich::begin(store, request, turn, &self.options, diagnostics))
-    }
-
-    /// Recalls, until the end of the schedule: by the question's vector, if it is made in time. While a slow model makes
-    /// it, what the words find is looked up.
-    async fn recall(self: &Arc<RecallJob>, begun: &Arc<Begun>, schedule: Schedule) -> Recalled {
-        let Some(question) = begun.question() else { return self.find(begun, None, schedule, None).await };
-        let TurnPipeline { config, embedder, .. } = &*self.pipeline;
-        let made = embedder.question(question, schedule.end_of_meaning());
-        let made = config.metrics.timed(TurnStep::Embed, made);
-        tokio::pin!(made);
-        if let Ok(vector) = tokio::time::timeout(SOON, &mut made).await {
-            return self.find(begun, Some(vector), schedule, None).await;
-        }
-        let (vector, by_words) = tokio::join!(made, self.find(begun, None, schedule, None));
-        match vector {
-            Ok(_) => self.find(begun, Some(vector), schedule, Some(by_words.by_words())).await,
-            Err(error) => by_words.without_meaning(error),
-        }
-    }
-
-    /// Searches, until the end of the schedule. `vector` is that of the question, if one is made; `known` is used if the
-    /// time does not suffice for more.
-    async fn find(
-        self: &Arc<RecallJob>,
-        begun: &Arc<Begun>,
-        vector: Option<Result<QuestionVector>>,
-        schedule: Schedule,
-        known: Option<Recalled>,
-    ) -> Recalled {
-        let known = Arc::new(Mutex::new(known));
-        let (job, searched, published) = (self.clone(), begun.clone(), known.clone());
-        let search = move |store: &mut dyn Store| {
-            let publish = |recalled: &Recalled| *locked(&published) = Some(recalled.clone());
-            job.search(store, &searched, vector, &schedule, &publish)
-        };
-        let found = self.pipeline.stores.with_store_since(self.since, search);
-        let found = tokio::time::timeout_at(schedule.end().into(), found);
-        let found = self.pipeline.config.metrics.timed(TurnStep::Search, found).await;
-        degraded::judge_recall(found, schedule.limit()).unwrap_or_else(|reason| {
-            let diagnostics = &self.pipeline.config.diagnostics;
-            diagnostics.note(format_args!("{reason}; the request goes on with what was found by then"));
-            let known = locked(&known).take();
-            known.unwrap_or_else(|| begun.known(&self.options)).interrupted(reason)
-        })
-    }
-
-    fn search(
-        &self,
-        store: &mut dyn Store,
-        begun: &Begun,
-        vector: Option<Result<QuestionVector>>,
-        schedule: &Schedule,
-        publish: &dyn Fn(&Recalled),
-    ) -> Result<Recalled> {
-        let ProxyConfig { settings, diagnostics, .. } = &*self.pipeline.config;
-        let (vector, error) = match vector {
-            Some(Ok(vector)) => (Some(vector), None),
-            Some(Err(error)) => (None, Some(error)),
-            None => (None, None),
-        };
-        let degraded = degraded::judge_embedder(error, store, settings)?;
-        let missing = if degraded.is_some() { vec![RecallStep::Meaning] } else { Vec::new() };
-        // Without a model there are no vectors to link.
-        let has_model = vector.is_some() || degraded.is_some();
-        let link_newest = has_model.then_some(LinkNewest { settings, diagnostics });
-        let vector = vector.as_ref();
-        let mut memory = Memory { store, vector, link_newest, diagnostics, degraded, missing };
-        Ok(self.with_turn(|turn| begun.recall(&mut memory, turn, &self.options, schedule, publish)))
-    }
-
-    /// Runs a part of the recall for the turn. A later attempt at a turn has the identity of the first.
-    fn with_turn<T>(&self, part: impl FnOnce(&Turn) -> T) -> T {
-        let (options, pipeline) = (&self.options, &self.pipeline);
-        let served_window = || options.assumed.then(|| pipeline.windows.get(&options.model)).flatten();
-        let clock = self.first.as_ref().map_or(pipeline.config.clock, |first| Clock::fixed(first.timestamp));
-        let trace_id = self.first.as_ref().map(|first| first.trace_id.clone());
-        let is_awaited = || self.awaited.strong_count() > 0;
-        part(&Turn {
-            scope: &self.scope,
-            trace_id,
-            clock: &clock,
-            served_window: &served_window,
-            is_awaited: &is_awaited,
-        })
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

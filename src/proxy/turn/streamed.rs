@@ -83,40 +83,8 @@ impl Relay {
     /// Sends the pieces until they end, or the client leaves, and has the turn stored: after the last piece, or before
     /// it, if the turn is stored first.
     async fn run(mut self) {
-        let mut is_awaited = true;
         let stores_first = self.config.stores_first();
-        // The end of the answer.
-        let mut last = Vec::new();
-        loop {
-            let piece = tokio::select! {
-                piece = self.stream.next() => piece,
-                () = self.sender.closed() => {
-                    is_awaited = false;
-                    break;
-                }
-            };
-            match piece {
-                Some(Ok(piece)) if stores_first && (!last.is_empty() || is_end(&piece)) => {
-                    last.push(Ok(piece.bytes));
-                }
-                Some(Ok(piece)) => {
-                    if self.sender.send(Ok(piece.bytes)).await.is_err() {
-                        is_awaited = false;
-                        break;
-                    }
-                }
-                // An encoded stream cannot be added to, and must not look whole.
-                Some(Err(_)) if self.stream.head().encoded => {
-                    last.push(Err(BrokenStream));
-                    break;
-                }
-                Some(Err(failure)) => {
-                    last.extend(self.stream.failure_event(&failure).map(|event| Ok(event.into())));
-                    break;
-                }
-                None => break,
-            }
-        }
+        let (last, is_awaited) = self.send_pieces(stores_first).await;
         let sender = self.sender;
         let send_last = async move {
             for piece in last {
@@ -142,6 +110,41 @@ impl Relay {
             send_last.await;
             keep.await;
         }
+    }
+
+    /// Sends the pieces as they arrive, until they end or the client leaves. Returns those that are still to be sent, the
+    /// end of the answer or its failure, and whether the client still waits.
+    async fn send_pieces(&mut self, stores_first: bool) -> (Vec<Result<Bytes, BrokenStream>>, bool) {
+        let mut last = Vec::new();
+        loop {
+            let piece = tokio::select! {
+                piece = self.stream.next() => piece,
+                () = self.sender.closed() => {
+                    return (last, false);
+                }
+            };
+            match piece {
+                Some(Ok(piece)) if stores_first && (!last.is_empty() || is_end(&piece)) => {
+                    last.push(Ok(piece.bytes));
+                }
+                Some(Ok(piece)) => {
+                    if self.sender.send(Ok(piece.bytes)).await.is_err() {
+                        return (last, false);
+                    }
+                }
+                // An encoded stream cannot be added to, and must not look whole.
+                Some(Err(_)) if self.stream.head().encoded => {
+                    last.push(Err(BrokenStream));
+                    break;
+                }
+                Some(Err(failure)) => {
+                    last.extend(self.stream.failure_event(&failure).map(|event| Ok(event.into())));
+                    break;
+                }
+                None => break,
+            }
+        }
+        (last, true)
     }
 }
 

@@ -128,6 +128,58 @@ fn has_cue(new: &Clause) -> bool {
     new.tells_change || new.says_never
 }
 
+/// Whether a clause says of what another one says that it was never so.
+fn denies(old: &Clause, new: &Clause, weight: &dyn Fn(&str) -> f64) -> bool {
+    if !new.says_never || old.is_negated || old.asks {
+        return false;
+    }
+    let both: Vec<&String> = new.words.intersection(&old.sentence_words).collect();
+    let (shared, all) = (sum(both.iter().copied(), weight), sum(&new.words, weight));
+    both.len() >= DENIED_WORDS && shared >= DENIAL && shared >= SHARE_OF_DENIAL * all
+}
+
+/// The weight of some words together.
+fn sum<'a>(words: impl IntoIterator<Item = &'a String>, weight: &dyn Fn(&str) -> f64) -> f64 {
+    words.into_iter().map(|word| weight(word)).sum()
+}
+
+/// The weights of the words of an older clause that are near a newer one, without the words of what both count.
+struct Common {
+    /// Of the older clause's sentence, and of the clause itself.
+    of_sentence: f64,
+    shared: f64,
+    /// Their share of the older clause.
+    share: f64,
+    /// The share of the newer clause that the words within it have.
+    inner_share: f64,
+}
+
+impl Common {
+    fn new(
+        old: &Clause,
+        new: &Clause,
+        near: &FxHashSet<&str>,
+        differences: &[Difference],
+        weight: &dyn Fn(&str) -> f64,
+    ) -> Common {
+        let is_unit = |word: &String| differences.iter().any(|one| one.units.contains(word.as_str()));
+        let is_subject = |word: &&String| !is_unit(word);
+        let is_near = |word: &&String| near.contains(word.as_str()) && !is_unit(word);
+        let within = |word: &&String| new.words.contains(*word) && !is_unit(word);
+        let shared = sum(old.words.iter().filter(is_near), weight);
+        let inner = sum(old.words.iter().filter(within), weight);
+        let part = |of: f64, clause: &Clause| {
+            of / sum(clause.words.iter().filter(is_subject), weight).max(f64::MIN_POSITIVE)
+        };
+        Common {
+            of_sentence: sum(old.sentence_words.iter().filter(is_near), weight),
+            shared,
+            share: part(shared, old),
+            inner_share: part(inner, new),
+        }
+    }
+}
+
 /// Why a clause that may supersede others supersedes one.
 fn reason(
     old: &Clause,
@@ -136,16 +188,11 @@ fn reason(
     weight: &dyn Fn(&str) -> f64,
 ) -> Option<&'static str> {
     let common = old.sentence_words.iter().filter(|word| near.contains(word.as_str()));
-    if common.map(|word| weight(word)).sum::<f64>() < LEAST || are_opposed(old, new) {
+    if sum(common, weight) < LEAST || are_opposed(old, new) {
         return None;
     }
-    let sum = |words: &mut dyn Iterator<Item = &String>| -> f64 { words.map(|word| weight(word)).sum() };
-    if new.says_never && !old.is_negated && !old.asks {
-        let both: Vec<&String> = new.words.intersection(&old.sentence_words).collect();
-        let (shared, all) = (sum(&mut both.iter().copied()), sum(&mut new.words.iter()));
-        if both.len() >= DENIED_WORDS && shared >= DENIAL && shared >= SHARE_OF_DENIAL * all {
-            return Some(DENIED);
-        }
+    if denies(old, new, weight) {
+        return Some(DENIED);
     }
     if !old.words.iter().any(|word| near.contains(word.as_str())) && old.values.is_empty() {
         return None;
@@ -159,15 +206,8 @@ fn reason(
     if !replaced.is_empty() && !differences.is_empty() && !replaced.iter().any(names_old) {
         return None;
     }
-    let is_unit = |word: &String| differences.iter().any(|one| one.units.contains(word.as_str()));
-    let is_subject = |word: &&String| !is_unit(word);
-    let is_near = |word: &&String| near.contains(word.as_str()) && !is_unit(word);
-    let of_sentence = sum(&mut old.sentence_words.iter().filter(is_near));
-    let shared = sum(&mut old.words.iter().filter(is_near));
-    let share = shared / sum(&mut old.words.iter().filter(is_subject)).max(f64::MIN_POSITIVE);
-    let within = |word: &&String| new.words.contains(*word) && !is_unit(word);
-    let inner = sum(&mut old.words.iter().filter(within));
-    let inner_share = inner / sum(&mut new.words.iter().filter(is_subject)).max(f64::MIN_POSITIVE);
+    let Common { of_sentence, shared, share, inner_share } =
+        Common::new(old, new, near, &differences, weight);
     let has_inner = old.words.iter().any(|word| new.words.contains(word));
     let has = |kind| differences.iter().any(|one| one.kind == kind);
     if differences.iter().any(|one| one.newer.is_new)

@@ -80,7 +80,11 @@ impl Step {
     pub fn to_object(&self) -> Object {
         let mut line = Object::default();
         line.set_text("kind", "step");
-        let number = |line: &mut Object, name: &str, number: f64| line.set(name, number.to_string());
+        let number = |line: &mut Object, name: &str, number: Option<f64>| {
+            if let Some(number) = number {
+                line.set(name, number.to_string());
+            }
+        };
         match self {
             Step::SearchStart { questions, targets, method, limit, min_score, deduplicate, has_context } => {
                 line.set_text("event", "search_start");
@@ -88,45 +92,37 @@ impl Step {
                 line.set("targets", array(targets.iter().map(Address::as_str)));
                 line.set_text("method", method.name());
                 if *method == Method::Recursive {
-                    number(&mut line, "own_share", OWN_SHARE);
+                    number(&mut line, "own_share", Some(OWN_SHARE));
                     line.set("start_directories", START_DIRECTORIES.to_string());
                     line.set("stable_rounds", STABLE_ROUNDS.to_string());
                 }
                 line.set("limit", limit.to_string());
-                if let Some(least) = min_score {
-                    number(&mut line, "min_score", *least);
-                }
-                if *deduplicate {
-                    line.set("deduplicate", "true");
-                }
-                if *has_context {
-                    line.set("session_context", "true");
+                number(&mut line, "min_score", *min_score);
+                for (name, is_set) in [("deduplicate", deduplicate), ("session_context", has_context)] {
+                    if *is_set {
+                        line.set(name, "true");
+                    }
                 }
             }
             Step::Directory { uri, score, children } => {
                 line.set_text("event", "directory");
                 line.set_text("uri", uri.as_str());
-                number(&mut line, "score", *score);
+                number(&mut line, "score", Some(*score));
                 line.set("children", children.to_string());
             }
             Step::Candidate { uri, own, parent, score } => {
                 line.set_text("event", "candidate");
                 line.set_text("uri", uri.as_str());
-                number(&mut line, "own", *own);
-                if let Some(parent) = parent {
-                    number(&mut line, "parent", *parent);
-                }
-                number(&mut line, "score", *score);
+                number(&mut line, "own", Some(*own));
+                number(&mut line, "parent", *parent);
+                number(&mut line, "score", Some(*score));
             }
             Step::Excluded { uri, reason, own, score, same_as } => {
                 line.set_text("event", "excluded");
                 line.set_text("uri", uri.as_str());
                 line.set_text("reason", reason.name());
-                for (name, score) in [("own", own), ("score", score)] {
-                    if let Some(score) = score {
-                        number(&mut line, name, *score);
-                    }
-                }
+                number(&mut line, "own", *own);
+                number(&mut line, "score", *score);
                 if let Some(other) = same_as {
                     line.set_text("same_as", other.as_str());
                 }
