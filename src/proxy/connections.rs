@@ -1,6 +1,6 @@
 //! Accepts connections, and serves each on one of the event loops.
 
-use super::http::{ClientStream, ErrorBodies, HttpResponse, date};
+use super::http::{ClientStream, ErrorBodies, HttpResponse};
 use super::router::Router;
 use crate::http::EventLoops;
 use hyper::server::conn::http1;
@@ -82,18 +82,13 @@ impl Connections {
             let router = router.clone();
             async move { Ok::<HttpResponse, Infallible>(router.answer(request, peer).await) }
         });
-        let (watcher, clock) = (graceful.watcher(), self.router.clock.clone());
+        let watcher = graceful.watcher();
         let open = self.router.config.metrics.open_connection();
         // A client that is gone already needs no answer.
         let _ = self.loops.spawn(stream, |stream| async move {
             let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
-            if date::is_valid() {
-                let served = server.serve_connection(TokioIo::new(stream), service);
-                date::serve_while_valid(watcher.watch(served)).await;
-            } else {
-                let _ = clock.check();
-                date::refuse(stream, idle_timeout).await;
-            }
+            // It is no error of ours if a client hangs up, or does not speak HTTP.
+            let _ = watcher.watch(server.serve_connection(TokioIo::new(stream), service)).await;
             drop((permit, open));
         });
     }

@@ -16,8 +16,8 @@ use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
-    AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, ClockWatch, DescribeJobs, DocumentJobs,
-    Foreground, SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
+    AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, DescribeJobs, DocumentJobs, Foreground,
+    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -227,7 +227,6 @@ impl Proxy {
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
         let pipeline = pipeline.committing(&auto_commit);
         let pipeline = Arc::new(pipeline);
-        let clock = Arc::new(ClockWatch::new(&config));
         let wake = backfill.clone();
         let describe_jobs = DescribeJobs::new(&config, &blocking, &foreground, &stores, move || wake.wake());
         let describe_jobs = Arc::new(describe_jobs);
@@ -252,7 +251,6 @@ impl Proxy {
             auto_commit: auto_commit.clone(),
             document_jobs: jobs.clone(),
             describe_jobs: describe_jobs.clone(),
-            clock: clock.clone(),
             limits,
             provider_permits,
         };
@@ -283,7 +281,6 @@ impl Proxy {
             sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
             pages: PagesApi::new(&config, &stores, &queue, &embedder, idle_timeout, serves_page),
             chat_page: ChatPage::new(serves_page, &config.settings),
-            clock,
             config: config.clone(),
         };
         let router = Arc::new(router);
