@@ -38,7 +38,6 @@ impl HealthApi {
         let mut report = Object::default();
         report.set_text("status", word);
         report.set_text("store", reason(Part::Store));
-        report.set_text("clock", reason(Part::Clock));
         report.set_text("commits", reason(Part::Commits));
         report.set("embedder", self.parts.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
         report.set_text("embedding", reason(Part::Embedder));

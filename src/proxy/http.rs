@@ -1,6 +1,6 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
-//! `client_stream.rs`, `error_bodies.rs` and `date.rs` stand between a connection and hyper; `descriptors.rs` bounds
+//! `error_bodies.rs` stands between a connection and hyper; `descriptors.rs` bounds
 //! the connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, at a
 //! `public_address.rs` too, and `page_logins.rs` those of people who have given the token to a page; `route.rs`,
 //! `page_route.rs` and `query_parameters.rs` read its address, `route_rights.rs` says which right it needs, and
@@ -11,8 +11,6 @@
 
 mod audited;
 mod client_address;
-mod client_stream;
-pub(super) mod date;
 pub(super) mod descriptors;
 mod error_bodies;
 mod guard;
@@ -35,7 +33,6 @@ pub use request_log::LogFormat;
 
 pub(super) use audited::AuditedRequest;
 pub(super) use client_address::TrustedProxies;
-pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY, REQUEST_KEY_HEADER};
 pub(super) use page_logins::{Login, PageLogins};

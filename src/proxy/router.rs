@@ -16,7 +16,7 @@ use super::turn::{
     ChatApi, ChatRequest, MemoryMode, OllamaApi, OllamaMethod, OllamaRequest, Passthrough, Requester,
 };
 use super::visibility::visible_to;
-use super::worker::{AuditQueue, Budgets, ClockWatch, Exhausted};
+use super::worker::{AuditQueue, Budgets, Exhausted};
 use crate::access::Caller;
 use crate::api::Api;
 use crate::error::Result;
@@ -40,7 +40,6 @@ pub(super) struct Router {
     pub(super) config: Arc<ProxyConfig>,
     pub(super) guard: Guard,
     pub(super) trusted: TrustedProxies,
-    pub(super) clock: Arc<ClockWatch>,
     pub(super) budgets: Arc<Budgets>,
     pub(super) log: RequestLog,
     pub(super) audit: Arc<AuditQueue>,
@@ -85,8 +84,6 @@ impl Router {
     /// Answers a request that came by a connection from `peer`, unless the guard does.
     pub(super) async fn answer(&self, request: Request<Incoming>, peer: Option<IpAddr>) -> HttpResponse {
         let (mut head, body) = request.into_parts();
-        // It reports its errors itself.
-        let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
         let in_path = Route::parse(head.uri.path());
         let is_ollama = match &in_path {

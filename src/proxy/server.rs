@@ -16,8 +16,8 @@ use super::state::ProxyParts;
 use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
-    AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, ClockWatch, DescribeJobs, DocumentJobs,
-    Foreground, SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
+    AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, DescribeJobs, DocumentJobs, Foreground,
+    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -240,7 +240,6 @@ impl Proxy {
             sessions: SessionsApi::new(config, blocking, stores, queue, commits),
             pages: PagesApi::new(config, stores, queue, embedder, idle_timeout, serves_page),
             chat_page: ChatPage::new(serves_page, &config.settings),
-            clock: parts.clock.clone(),
             config: config.clone(),
         };
         Ok(Server { router: Arc::new(router), audit, budgets, parts })
@@ -279,7 +278,6 @@ fn start_workers(
     let document_jobs = Arc::new(document_jobs);
     document_jobs.resume();
     ProxyParts {
-        clock: Arc::new(ClockWatch::new(&config)),
         config,
         blocking,
         foreground,

@@ -4,7 +4,7 @@ use super::config::ProxyConfig;
 use super::http::ConnectionLimits;
 use super::visibility::Visibility;
 use super::worker::{
-    AutoCommit, Backfill, BlockingPool, ClockWatch, DescribeJobs, DocumentJobs, FailureReason, Foreground,
+    AutoCommit, Backfill, BlockingPool, DescribeJobs, DocumentJobs, FailureReason, Foreground,
     QueueCounts, SessionCommits, SharedEmbedder, StorePool, StoreQueue, degraded,
 };
 use crate::enrich::Degraded;
@@ -32,7 +32,6 @@ pub(super) struct ProxyParts {
     pub(super) auto_commit: Arc<AutoCommit>,
     pub(super) document_jobs: Arc<DocumentJobs>,
     pub(super) describe_jobs: Arc<DescribeJobs>,
-    pub(super) clock: Arc<ClockWatch>,
     pub(super) limits: ConnectionLimits,
     /// A permit for each request to a provider that may be in transit.
     pub(super) provider_permits: Arc<Semaphore>,
@@ -47,19 +46,11 @@ pub(super) enum Part {
     Commits,
     Documents,
     Descriptions,
-    Clock,
 }
 
 impl Part {
-    pub(super) const ALL: [Part; 7] = [
-        Part::Store,
-        Part::Embedder,
-        Part::Backfill,
-        Part::Commits,
-        Part::Documents,
-        Part::Descriptions,
-        Part::Clock,
-    ];
+    pub(super) const ALL: [Part; 6] =
+        [Part::Store, Part::Embedder, Part::Backfill, Part::Commits, Part::Documents, Part::Descriptions];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -69,7 +60,6 @@ impl Part {
             Part::Commits => "commits",
             Part::Documents => "documents",
             Part::Descriptions => "descriptions",
-            Part::Clock => "clock",
         }
     }
 }
@@ -200,7 +190,6 @@ impl ProxyParts {
                 Part::Commits => self.auto_commit.failures(visibility),
                 Part::Documents => self.document_jobs.failure(visibility).into_iter().collect(),
                 Part::Descriptions => self.describe_jobs.failure(visibility).into_iter().collect(),
-                Part::Clock => one(self.clock.check().err().map(|error| error.to_string())),
             }
         };
         let degraded = Part::ALL.into_iter().map(|part| DegradedPart { part, reasons: reasons(part) });

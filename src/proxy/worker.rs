@@ -5,14 +5,13 @@
 //! changed what; `backfill.rs` makes vectors and synapses, `auto_commit.rs` commits sessions by `session_commit.rs`, `document_jobs.rs` parses the uploads
 //! of `spool.rs`, and `describe_jobs.rs` has a model describe them, all of which give way to requests
 //! (`foreground.rs`); `stored_line.rs` stores what a model wrote. `budgets.rs` counts the tokens that callers spend. `degraded.rs` says from their
-//! results why memory is degraded, and `clock_watch.rs` whether the clock is valid. Uses no other wing.
+//! results why memory is degraded. Uses no other wing.
 
 mod audit;
 mod auto_commit;
 mod backfill;
 mod blocking_pool;
 mod budgets;
-mod clock_watch;
 pub(super) mod degraded;
 mod describe_jobs;
 pub(super) mod document_jobs;
@@ -29,7 +28,6 @@ pub(super) use auto_commit::AutoCommit;
 pub(super) use backfill::Backfill;
 pub(super) use blocking_pool::BlockingPool;
 pub(super) use budgets::{Budgets, Exhausted, Purse, Sending};
-pub(super) use clock_watch::ClockWatch;
 pub(super) use degraded::{FailureReason, Precedence};
 pub(super) use describe_jobs::DescribeJobs;
 pub(super) use document_jobs::DocumentJobs;

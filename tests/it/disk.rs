@@ -18,15 +18,10 @@ const SECTOR: usize = 512;
 const ROUNDS_OF_A_STORE: u64 = 12;
 const TURNS_AT_ONCE: usize = 40;
 
-/// The library.
+/// The library for LD_PRELOAD, built from its source beside this file.
 pub(crate) fn library() -> PathBuf {
-    built_library("disk")
-}
-
-/// A library for LD_PRELOAD, built from its source beside this file.
-pub(crate) fn built_library(name: &str) -> PathBuf {
-    let directory = made_once(&format!("{name}-library"), |directory| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/{name}.c"));
+    let directory = made_once("disk-library", |directory| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/disk.c");
         let mut cc = Command::new("cc");
         cc.args(["-O1", "-shared", "-fPIC", "-o"]).args([&directory.join("library.so"), &source]).arg("-ldl");
         assert!(cc.status().unwrap().success(), "{cc:?}");

@@ -141,7 +141,6 @@ mod pictures;
 mod projects;
 mod promises;
 mod proxy;
-mod proxy_clock;
 mod proxy_endless;
 mod proxy_forget;
 mod proxy_load;
