@@ -112,7 +112,7 @@ impl Asker {
         let PrintedAnswer { end, printed, is_stopped } = received;
         let has_failed = end.failure.is_some();
         if let Some(failure) = end.failure.filter(|_| !is_stopped) {
-            io.fault(&failure.error());
+            io.fault(&failure.into());
         }
         let answer = end.response.as_ref().map(|response| api::answer(response, false)).transpose()?;
         let said = answer.map(|message| chat::text(&message)).unwrap_or_default();

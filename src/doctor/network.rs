@@ -129,7 +129,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     };
     let wanted = match wanted.transpose() {
         Ok(wanted) => wanted,
-        Err(refusal) => return vec![Finding::trouble("providers", &refusal.into_error())],
+        Err(refusal) => return vec![Finding::trouble("providers", &refusal.into())],
     };
     let client = Client::new(settings);
     let model_of = |target: &Target| {
@@ -165,7 +165,7 @@ fn is_set_up(target: &Target, settings: &Settings) -> bool {
 
 /// Asks a provider for its models; `model` is one that it should have.
 async fn check_provider(client: &Client, target: &Target, model: Option<String>) -> Result<String> {
-    let key = target.own_key().map_err(|refusal| refusal.into_error())?;
+    let key = target.own_key()?;
     let address = target.address();
     let Some(models) = target.sibling("models", None) else {
         return Ok(format!("{address}, not checked"));

@@ -23,3 +23,13 @@ failures! {
         NotPublic ("it leads to an address of this machine or of a private network") => "--private fetches it",
     }
 }
+
+impl HttpError {
+    /// Whether another attempt may help.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            HttpError::Broken { .. } | HttpError::CutShort { .. } | HttpError::Status { status: 500.. }
+        )
+    }
+}

@@ -1,7 +1,6 @@
 //! The faults of models, of the addresses of providers, and of their keys.
 
 use crate::error::failures;
-use crate::http::Address;
 
 failures! {
     /// The reason why no provider can be asked.
@@ -11,9 +10,9 @@ failures! {
         NoAddress { title: &'static str, variable: &'static str } ("model: the {title} provider has no address")
             => "set {variable}",
         /// `but` names the provider to which the caller's key belongs.
-        NoKey { title: String, variable: String, but: String } ("no key for {title}: {variable} is not set{but}")
+        NoKey { title: &'static str, variable: String, but: String } ("no key for {title}: {variable} is not set{but}")
             => "set {variable}; a model of Ollama's needs none: name it as ollama/MODEL",
-        Plaintext { title: String, address: Address, setting: String }
+        Plaintext { title: &'static str, address: String, setting: String }
             ("the key for {title} would be sent to {address} in the clear") => "give an https address: {setting}",
         KeyLine { providers: String } ("expected PROVIDER=KEY") => "the providers are {providers}",
     }

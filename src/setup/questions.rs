@@ -8,7 +8,7 @@ use super::watch_service::WatchService;
 use crate::cli::{self, Io};
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use crate::provider::{Providers, Refusal};
+use crate::provider::{ProviderError, Providers};
 use crate::text::counted;
 
 /// Asks for all that is not set yet; with `force` for the model in any case. Errors if there is nobody to ask, and if
@@ -128,7 +128,7 @@ fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<
         if answer == there {
             return Ok(Some(answer).filter(|answer| !answer.is_empty()));
         }
-        let served = |()| providers.target(&answer).map_err(Refusal::into_error);
+        let served = |()| providers.target(&answer).map_err(Error::from);
         match model_name::check(&answer).and_then(served) {
             Ok(_) => return Ok(Some(answer)),
             Err(error) => io.diagnostics().fault(&error),
@@ -140,7 +140,8 @@ fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<
 /// was set before may have no provider yet.
 fn ask_for_key(providers: &Providers, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(Ok(target)) = model.map(|model| providers.target(model)) else { return Ok(None) };
-    let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
+    let (true, Some(variable)) =
+        (matches!(target.own_key(), Err(ProviderError::NoKey { .. })), target.key_variable())
     else {
         return Ok(None);
     };
