@@ -14,12 +14,9 @@ failures! {
         UnnamedScope { member: &'static str } ("{member}: is empty") => "give it a name, or leave it out",
         Unexpected { member: String, expected: String, found: String }
             ("{member}: expected {expected}, found {found}"),
-        Unknown { member: &'static str, name: String } ("{member}: {name} is not known"),
         Text { member: String, error: serde_json::Error } ("{member}: {}", words(.error)),
-        Invalid { member: &'static str, fault: &'static str } ("{member}: {fault}"),
-        BlankMemory { member: &'static str, what: &'static str } ("{member}: memory {what} cannot be empty"),
-        Dimension { dim: i64, found: usize } ("dim: is {dim}, but the vector has {found} numbers"),
-        UnnamedModel { dim: usize } ("embedding_model: is missing beside an embedding of {dim} numbers"),
+        Invalid { member: &'static str, fault: String } ("{member}: {fault}"),
+        Archived { id: String } ("{id} is archived already"),
         UnknownShape ("kind: is missing, and no known kind has this shape")
             => "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds",
         ForeignShape { program: &'static str } ("kind: is missing, and no known kind has this shape")

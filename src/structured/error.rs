@@ -1,7 +1,7 @@
 //! The faults of a model's answers.
 
 use crate::error::{Error, Result, failures};
-use crate::record::LINE_ENDS;
+use crate::record::{LINE_ENDS, empty, invalid};
 
 failures! {
     /// The reason why an answer is of no use.
@@ -16,13 +16,7 @@ failures! {
         Twice { label: &'static str } ("the answer has {label} twice"),
         TooMany { count: usize, most: usize } ("the answer has {count} memories, more than {most}"),
         Language { found: String, expected: String } ("it is in {found}, and the document is in {expected}"),
-        Member { member: &'static str, fault: String } ("{member}: {fault}"),
     }
-}
-
-/// The error of a member of an answer.
-pub fn invalid(member: &'static str, fault: impl Into<String>) -> Error {
-    AnswerError::Member { member, fault: fault.into() }.into()
 }
 
 /// Errors if a text has more than `most` characters.
@@ -35,7 +29,7 @@ pub fn check_length(member: &'static str, text: &str, most: usize) -> Result<()>
 
 /// Errors if a text is empty, or has more than `most` characters.
 pub fn check_text(member: &'static str, text: &str, most: usize) -> Result<()> {
-    if text.is_empty() { Err(invalid(member, "is empty")) } else { check_length(member, text, most) }
+    if text.is_empty() { Err(empty(member)) } else { check_length(member, text, most) }
 }
 
 /// Errors if a text has more than one line.

@@ -6,7 +6,7 @@ use crate::store::damage::Damage;
 use crate::store::error::{ErrorKind, Result, StoreError, StoreRequestError};
 use crate::store::select::Walk;
 use crate::store::sqlite::database::{Sqlite, address_of};
-use crate::store::sqlite::error::{Stopped, describe, is_damage};
+use crate::store::sqlite::error::{Stopped, as_store_error, is_damage};
 use crate::store::sqlite::recovery::recover::{self, Failure};
 use crate::store::sqlite::walk;
 use rusqlite::Connection;
@@ -106,9 +106,8 @@ fn read(path: &Path) -> Result<(Connection, Damage)> {
             StoreError::new(ErrorKind::ReadOnly, format!("cannot read store {address}"), cause.to_string())
         }
         Failure::Sqlite(cause) => {
-            let (kind, cause) = describe(&cause);
             let attempt = format!("cannot copy what can be read of store {address} into a temporary file");
-            StoreError::new(kind, attempt, cause)
+            as_store_error(attempt, &cause)
         }
     })
 }
