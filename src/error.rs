@@ -112,11 +112,6 @@ impl Error {
         if self.hint.is_some() { self } else { self.hint(hint) }
     }
 
-    /// Leaves the hint out, where another place has one that fits better.
-    pub(crate) fn without_hint(self) -> Error {
-        Error { hint: None, ..self }
-    }
-
     /// Adds the cause: `text: cause`.
     pub fn because(self, cause: impl fmt::Display) -> Error {
         Error { hint: self.hint.clone(), ..Error::attempt(self.to_string(), cause.to_string()) }

@@ -1,9 +1,10 @@
 //! The lines of a batch, and the outcome of each.
 
+use super::error::IngestError;
 use crate::error::{Error, Result};
 use crate::lines::SourceLocation;
 use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
-use crate::store::{Among, Store, WriteOutcome};
+use crate::store::{Among, Store, StoreRequestError, WriteOutcome};
 use crate::text::counted_verb;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -102,11 +103,8 @@ pub(super) fn id_owners(records: &[Record], written: &[WriteOutcome], store: &mu
 fn id_conflict(record: &StoredRecord, owner: Option<&Scope>) -> Error {
     let owner = owner.map(|scope| format!(" of {scope}")).unwrap_or_default();
     let StoredRecord { kind, id, scope, .. } = record;
-    Error::new(format!(
-        "id: {id} belongs to another record{owner}, which is kept; this {} of {scope} is not stored",
-        kind.name
-    ))
-    .hint("give it another id, or none")
+    let (id, scope) = (id.clone(), scope.clone());
+    IngestError::OtherRecord { id, owner, kind: kind.name, scope }.into()
 }
 
 /// The effect of tombstones so far.
@@ -267,7 +265,7 @@ pub(super) fn outcome(
             }
             (WriteOutcome::Refused(why), _) => {
                 counts.refused += 1;
-                let error = Error::new(why.clone());
+                let error = StoreRequestError::Refused { why: why.clone() }.into();
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
                 return outcome;
             }

@@ -98,6 +98,18 @@ failures! {
             => "leave out --new-since once; an import of the whole export changes nothing that is there",
         OtherCursor { fault: &'static str } ("{fault}")
             => "leave out --new-since once; an import of the whole export changes nothing that is there",
+        /// The store, or another line of the input, refuses a record.
+        Refused { why: String } ("{why}"),
+        NoImport { id: String, last: String } ("the store knows no import {id}") => "{last}",
+        ManyImports { id: String, count: usize, last: String } ("{count} imports have ids that begin with {id}")
+            => "{last}",
+        Leftovers ("the records are removed, but their text is still in the store's log")
+            => "another program is reading the store; the next one that writes clears the log",
+        NoRetention { of: String } ("no retention is set{of}")
+            => "set one with 'rsv-config set retention 365d', or of one partition partitions.NAME.retention",
+        NoQuestion ("there is nothing to search for") => "give a word",
+        NotEmpty { path: PathBuf } ("{path} is not empty")
+            => "name a directory that is empty, or does not exist yet",
         /// A walk ends early: its visitor has what it needs.
         Enough ("the walk has ended"),
     }
