@@ -1,17 +1,12 @@
-//! Errors: kinds with causes for programs, and for people one line (the attempt, the cause after a colon) and a hint.
+//! Errors: kinds with causes for programs, and for people one line (the attempt, the cause after a colon) and a
+//! hint.
 //!
-//! A module that fails in ways of its own has a table of them, made by `failures!`: a row has the kind with its data, the
-//! words, in lower case without a full stop, and the hint. `?` makes a kind the `Error` that tools see:
-//!
-//! | part | of `a.jsonl:3: cannot read x: is a directory` | from |
-//! |---|---|---|
-//! | place | `a.jsonl:3` | `at`; the outermost is added last |
-//! | failure, the `source` | `cannot read x` | the row; `context` for an attempt without one; `Error::new` for usage |
-//! | cause, its `source` | `is a directory` | the member `source` of a row; `context` |
-//! | hint | none | the row; `hint` if only the caller knows it |
-//!
-//! A failure has its own words only, and `Error` writes the cause behind them: no words are twice in a chain of sources.
-//! Callers ask for kinds, never for words: `error.find::<RequestError>()` looks through the chain.
+//! A module that fails in ways of its own has a table of them, made by `failures!`: a row has the kind with its
+//! data, the words, in lower case without a full stop, and the hint. `?` makes a kind the `Error` that tools see. In
+//! `a.jsonl:3: cannot read x: is a directory`, the place `a.jsonl:3` is added by `at`, `cannot read x` are the
+//! words of the failure, and the rest is its cause: the member `source` of its row. `context` names an attempt that has
+//! no row; `Error::new` is for mistakes of usage. A failure has its own words only, and `Error` writes the cause behind
+//! them: a chain of sources repeats none. Callers ask for kinds, never for words: `error.find::<RequestError>()`.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -39,7 +34,7 @@ pub trait Failure: StdError + Send + Sync + 'static {
     }
 }
 
-/// Makes the enum of a module's failures of a table: `Kind { data } ("words") => "hint"`, with the data in both texts.
+/// Makes the enum of a module's failures of rows `Kind { data } ("words") => "hint"`, with the data in both texts.
 macro_rules! failures {
     ($(#[$doc:meta])* $vis:vis enum $name:ident {
         $($(#[$note:meta])* $kind:ident $({ $($field:ident: $type:ty),+ })? ($($words:tt)+) $(=> $hint:literal)?,)+

@@ -22,12 +22,8 @@ failures! {
             => "rsv-proxy --check",
         PortTaken { at: String, by: String } ("{at} is taken by {by}")
             => "stop that program, or choose another port: rsv-config set reservoir_port PORT",
-        Listen { address: SocketAddr, cause: String } ("cannot listen on {address}: {cause}")
-            => "choose another address with --listen, or another port with --port",
-        InUse { address: SocketAddr, cause: String } ("cannot listen on {address}: {cause}")
-            => "stop that program, or choose another port with --port",
-        InUseBySome { address: SocketAddr, port: u16, cause: String } ("cannot listen on {address}: {cause}")
-            => "'sudo lsof -nP -iTCP:{port} -sTCP:LISTEN' names the program that uses it; or choose another port with --port",
+        Listen { address: SocketAddr, cause: String, help: String } ("cannot listen on {address}: {cause}")
+            => "{help}",
         NoProvider ("no provider is set up; only asking a model needs one")
             => "start Ollama, or give the key of a provider: rsv-config set openai_api_key -",
         Key { address: String, status: u16, variable: String } ("{address} refused the key ({status})")
@@ -45,12 +41,9 @@ failures! {
             ("cannot write to store sqlite:{path}: {nearest} {fault}")
             => "check the permissions of {nearest}, or name another store: rsv-config set store PATH",
         Public { path: PathBuf, quoted: String } ("others can read or change {path}") => "chmod go= {quoted}",
-        FullDisk { text: String } ("{text}") => "free some space",
-        Unused { text: String } ("{text}") => "rsv-config doctor --compact",
-        OldWords { text: String, help: &'static str } ("{text}") => "{help}",
+        Wanted { text: String, help: &'static str } ("{text}") => "{help}",
         OtherModel { stored: String, set: String } ("the store uses {stored}, but the model is set to {set}")
             => "rsv-embed --replay",
-        NoVectors { text: String } ("{text}") => "rsv-embed --pending",
         Panicked ("reading the store panicked"),
     }
 }

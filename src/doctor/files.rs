@@ -192,22 +192,29 @@ fn check_disk(path: &Path) -> Result<String> {
     let disk = disk.context(format_args!("cannot determine the free space at {}", nearest.display()))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MB are free at {}", free / 1_000_000, nearest.display());
-    if free < MIN_FREE_BYTES { Err(DoctorError::FullDisk { text }.into()) } else { Ok(text) }
+    if free < MIN_FREE_BYTES {
+        Err(DoctorError::Wanted { text, help: "free some space" }.into())
+    } else {
+        Ok(text)
+    }
 }
+
+/// The command that returns unused space.
+const COMPACT: &str = "rsv-config doctor --compact";
 
 /// The unused space of a store's file, and whether removed text is still in it.
 fn check_unused(store: &mut dyn Store, path: &Path) -> Result<Vec<Finding>> {
     let (unused, all) = (store.examine(0)?.unused_bytes, file_bytes(path));
     let text = format!("{} of {} of the store are unused", megabytes(unused), megabytes(all));
     let mut found = vec![if unused >= MIN_UNUSED_BYTES && unused >= all / MIN_UNUSED_SHARE {
-        Finding::advice("unused", DoctorError::Unused { text })
+        Finding::advice("unused", DoctorError::Wanted { text, help: COMPACT })
     } else {
         Finding::ok("unused", text)
     }];
     if store.fact(ERASE_PENDING)?.is_some() {
         let text = "the store's files still hold text that was removed; the next program that stores something \
                     clears it, unless another is reading the store then";
-        found.push(Finding::advice("removed", DoctorError::Unused { text: text.to_owned() }));
+        found.push(Finding::advice("removed", DoctorError::Wanted { text: text.to_owned(), help: COMPACT }));
     }
     Ok(found)
 }
@@ -218,7 +225,7 @@ fn check_words(store: &mut dyn Store) -> Option<Finding> {
         Ok(0) => None,
         Ok(records) => {
             let text = store::outdated_text(records);
-            Some(Finding::advice("words", DoctorError::OldWords { text, help: store::UPDATE_WORDS }))
+            Some(Finding::advice("words", DoctorError::Wanted { text, help: store::UPDATE_WORDS }))
         }
         Err(error) => Some(Finding::trouble("words", error)),
     }
@@ -327,7 +334,7 @@ fn check_vectors(
     let text = format!("{} no vector", counted_verb(unembedded, "message", ["has", "have"]));
     // The next search embeds up to this number.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
-        Finding::trouble("vectors", DoctorError::NoVectors { text })
+        Finding::trouble("vectors", DoctorError::Wanted { text, help: "rsv-embed --pending" })
     } else {
         Finding::ok("vectors", text)
     }))

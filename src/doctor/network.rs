@@ -74,15 +74,23 @@ pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
 /// The error of listening on an address, which names the program that uses the port.
 pub fn cannot_listen(address: SocketAddr, why: &io::Error) -> Error {
     let (port, cause) = (address.port(), plain(&why.to_string()));
-    if why.kind() != io::ErrorKind::AddrInUse {
-        return DoctorError::Listen { address, cause }.into();
-    }
-    match listening_process(port) {
-        Some(owner) => {
-            DoctorError::InUse { address, cause: format!("address already in use by {owner}") }.into()
+    let owner = listening_process(port);
+    let (cause, help) = match owner {
+        _ if why.kind() != io::ErrorKind::AddrInUse => {
+            (cause, "choose another address with --listen, or another port with --port".to_owned())
         }
-        None => DoctorError::InUseBySome { address, port, cause }.into(),
-    }
+        Some(owner) => {
+            let help = "stop that program, or choose another port with --port";
+            (format!("address already in use by {owner}"), help.to_owned())
+        }
+        None => (
+            cause,
+            format!(
+                "'sudo lsof -nP -iTCP:{port} -sTCP:LISTEN' names the program that uses it; or choose another port with --port"
+            ),
+        ),
+    };
+    DoctorError::Listen { address, cause, help }.into()
 }
 
 /// The process that listens on a port, if the system shows it.

@@ -48,7 +48,7 @@ impl Client {
         loop {
             match part.resume(&client, address, report).await {
                 Ok(()) => break,
-                Err(error) if !error.find().is_some_and(HttpError::is_transient) => return Err(error),
+                Err(error) if !is_transient(&error) => return Err(error),
                 Err(error) if attempt == MAX_ATTEMPTS => {
                     return Err(error.hint("run it again to continue the download"));
                 }
@@ -57,6 +57,12 @@ impl Client {
         }
         part.finish(to)
     }
+}
+
+/// Whether another attempt may help.
+fn is_transient(error: &Error) -> bool {
+    use HttpError::{Broken, CutShort, Status};
+    matches!(error.find(), Some(Broken { .. } | CutShort { .. } | Status { status: 500.. }))
 }
 
 /// A file on its way, and the server's tag of it.

@@ -195,8 +195,10 @@ fn checked_segment(name: &str) -> Result<String> {
     match name {
         "" => Err(AddressError::EmptySegment.into()),
         "." | ".." => Err(AddressError::Relative { segment: name.to_owned() }.into()),
-        _ if name.contains('/') => Err(AddressError::Slash.into()),
-        _ if name.chars().any(char::is_control) => Err(AddressError::ControlCharacter.into()),
+        _ if name.contains('/') => Err(AddressError::Character { fault: "the segment has a slash" }.into()),
+        _ if name.chars().any(char::is_control) => {
+            Err(AddressError::Character { fault: "the address has a control character" }.into())
+        }
         _ => Ok(shortened(name, MAX_SEGMENT_BYTES)),
     }
 }

@@ -33,8 +33,7 @@ failures! {
             => "give -p {owner}, or another address than that of a partition",
         EmptySegment ("the address has an empty segment") => "leave out the slash that is too many",
         Relative { segment: String } ("the address has the segment {segment}"),
-        Slash ("the segment has a slash"),
-        ControlCharacter ("the address has a control character"),
+        Character { fault: &'static str } ("{fault}"),
     }
 }
 

@@ -10,12 +10,10 @@ pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
 /// A failed attempt, with its cause.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}", joined(.attempt, .cause))]
+#[error("{text}")]
 pub struct StoreError {
     pub kind: ErrorKind,
-    /// Such as `cannot open store sqlite:/x`; empty if the cause is the whole message.
-    attempt: String,
-    cause: String,
+    text: String,
 }
 
 failures! {
@@ -116,9 +114,12 @@ failures! {
 }
 
 impl StoreError {
-    /// A failure of a kind: `attempt` is the failed action, `cause` the reason.
+    /// A failure of a kind: `attempt` is the failed action, such as `cannot open store sqlite:/x`; if it is empty, the
+    /// cause is the whole message.
     pub(super) fn new(kind: ErrorKind, attempt: impl Into<String>, cause: impl Into<String>) -> StoreError {
-        StoreError { kind, attempt: attempt.into(), cause: cause.into() }
+        let (attempt, cause) = (attempt.into(), cause.into());
+        let text = if attempt.is_empty() { cause } else { format!("{attempt}: {}", plain(&cause)) };
+        StoreError { kind, text }
     }
 
     /// The error of a question's vector with another dimension than those of its model.
@@ -131,11 +132,6 @@ impl StoreError {
     pub(super) fn invalid(cause: impl Into<String>) -> StoreError {
         StoreError::new(ErrorKind::Invalid, "", cause)
     }
-}
-
-/// The attempt and the cause, or the cause alone as it is.
-fn joined(attempt: &str, cause: &str) -> String {
-    if attempt.is_empty() { cause.to_owned() } else { format!("{attempt}: {}", plain(cause)) }
 }
 
 /// The error with which a visitor ends a walk.
