@@ -6,7 +6,7 @@ pub use retention::{check_retention, expired};
 
 use crate::error::Result;
 use crate::record::{ACTION, EXTRACTED_FROM, MESSAGE, Record, RecordKind, Scope, Scopes, kinds, title_id};
-use crate::store::{Except, Leftovers, Select, Store, StoreRequestError, StoredImport, Walk};
+use crate::store::{Except, Leftovers, Select, Store, StoreFault, StoredImport, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of ids in one query.
@@ -104,11 +104,10 @@ fn add_about(
 /// The import that has an id or, if no other has it, a beginning of one. The error names candidates.
 pub fn import_named<'a>(all: &'a [StoredImport], id: &str) -> Result<&'a StoredImport> {
     let found: Vec<&StoredImport> = all.iter().filter(|import| import.id.starts_with(id)).collect();
-    let candidates = match &found[..] {
-        [import] => return Ok(import),
-        [] => all.iter().collect(),
-        _ => found.clone(),
-    };
+    if let [import] = found[..] {
+        return Ok(import);
+    }
+    let candidates = if found.is_empty() { all.iter().collect() } else { found.clone() };
     let last: Vec<&str> = candidates.iter().rev().take(CANDIDATES).map(|import| import.id.as_str()).collect();
     let last = match &last[..] {
         [] => "it knows none; imports of earlier releases cannot be undone".to_owned(),
@@ -116,8 +115,8 @@ pub fn import_named<'a>(all: &'a [StoredImport], id: &str) -> Result<&'a StoredI
     };
     let id = id.to_owned();
     Err(match found.len() {
-        0 => StoreRequestError::NoImport { id, last }.into(),
-        count => StoreRequestError::ManyImports { id, count, last }.into(),
+        0 => StoreFault::NoImport { id, last }.into(),
+        count => StoreFault::ManyImports { id, count, last }.into(),
     })
 }
 
@@ -275,7 +274,7 @@ pub fn erase(store: &mut dyn Store) -> Result<()> {
     if store.erase(Leftovers::Texts)? {
         return Ok(());
     }
-    Err(StoreRequestError::Leftovers.into())
+    Err(StoreFault::Leftovers.into())
 }
 
 /// Visits records with their embeddings and links, in the order of an export.

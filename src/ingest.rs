@@ -27,9 +27,7 @@ use crate::record::{
     CORRECTS, Clock, Commit, Content, DOCUMENT, Draft, Line, Link, MEMORY, Object, Record, Role, Scopes,
     TITLE, quote,
 };
-use crate::store::{
-    self, RefusedIds, Select, Store, StoreRequestError, WriteOutcome, WriteRules, WriteSource,
-};
+use crate::store::{self, RefusedIds, Select, Store, StoreFault, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 use error::IngestError;
@@ -253,7 +251,7 @@ impl Ingest {
     /// batch.
     fn add_reference(&mut self, place: SourceLocation, record: Record) -> Result<()> {
         if let Some(why) = self.refused.refusal(&record) {
-            return Err(StoreRequestError::Refused { why }.into());
+            return Err(StoreFault::Refused { why }.into());
         }
         self.add(Some(place), vec![record], None, false);
         Ok(())
@@ -266,7 +264,7 @@ impl Ingest {
         let ordered = draft.seq.is_some() || !pair;
         let holds_from_now = draft.kind == &TITLE && draft.timestamp.is_none();
         let without_vector = match (&draft.vector_fault, &self.completion.options.import) {
-            (Some(fault), None) => return Err(StoreRequestError::Refused { why: fault.clone() }.into()),
+            (Some(fault), None) => return Err(StoreFault::Refused { why: fault.clone() }.into()),
             (Some(fault), Some(_)) => {
                 Some(IngestError::NoVector { why: fault.clone(), kind: draft.kind.name }.into())
             }

@@ -207,15 +207,13 @@ impl Asker {
     }
 }
 
-failures! {
-    /// The reason why nothing is asked, or answered.
-    pub(super) enum AskError {
-        NoStore ("the last conversation cannot be read, since the store cannot be opened")
-            => "leave out --continue to ask without it",
-        /// The answer came to its end.
-        NoText ("the model gave no text")
-            => "nothing is stored; ask again, or give --model MODEL for another one",
-        Command { fault: String } ("{fault}")
-            => "/help lists the commands; a question may begin with a slash after a space",
-    }
-}
+// The reason why nothing is asked, or answered.
+failures! { pub(super) enum AskError {
+    NoStore ("the last conversation cannot be read, since the store cannot be opened")
+        => "leave out --continue to ask without it",
+    /// The answer came to its end.
+    NoText ("the model gave no text")
+        => "nothing is stored; ask again, or give --model MODEL for another one",
+    Command { fault: String } ("{fault}")
+        => "/help lists the commands; a question may begin with a slash after a space",
+} }

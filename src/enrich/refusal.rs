@@ -4,14 +4,12 @@ use super::budget::{Overlong, OverlongPart, Plan};
 use crate::error::failures;
 use crate::record::{Clock, Object, quote};
 
-failures! {
-    /// The reason why a request is not enriched.
-    pub(super) enum EnrichError {
-        TooLong { text: String } ("{text}"),
-        NoSession { api: &'static str } ("a request for {api} cannot continue a session of rsv")
-            => "leave out --session, or send a request for chat completions",
-    }
-}
+// The reason why a request is not enriched.
+failures! { pub(super) enum EnrichError {
+    TooLong { text: String } ("{text}"),
+    NoSession { api: &'static str } ("a request for {api} cannot continue a session of rsv")
+        => "leave out --session, or send a request for chat completions",
+} }
 
 /// The text of the answer.
 pub(super) fn text(overlong: &Overlong) -> String {

@@ -4,7 +4,7 @@ use crate::error::{Context, Result};
 use crate::file_name::FileNames;
 use crate::record::Scope;
 use crate::staging::StagingDir;
-use crate::store::StoreRequestError;
+use crate::store::StoreFault;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -27,7 +27,7 @@ impl Transcripts {
         make(directory)?;
         let is_empty = directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
         if !is_empty {
-            return Err(StoreRequestError::NotEmpty { path: directory.to_owned() }.into());
+            return Err(StoreFault::NotEmpty { path: directory.to_owned() }.into());
         }
         let context = format!("cannot make {}", directory.display());
         let directory = directory.canonicalize().context(context)?;

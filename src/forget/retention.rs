@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use crate::error::Result;
 use crate::record::Scopes;
-use crate::store::{Select, Store, StoreRequestError};
+use crate::store::{Select, Store, StoreFault};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub fn check_retention(settings: &Settings, scopes: &Scopes) -> Result<()> {
         return Ok(());
     }
     let of = scopes.partition().map(|name| format!(" for the partition {name}")).unwrap_or_default();
-    Err(StoreRequestError::NoRetention { of }.into())
+    Err(StoreFault::NoRetention { of }.into())
 }
 
 /// The parts of a selection that are older than their partitions keep them at a time, in milliseconds since 1970: one

@@ -4,7 +4,7 @@ use super::error::IngestError;
 use crate::error::{Error, Result};
 use crate::lines::SourceLocation;
 use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
-use crate::store::{Among, Store, StoreRequestError, WriteOutcome};
+use crate::store::{Among, Store, StoreFault, WriteOutcome};
 use crate::text::counted_verb;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -265,7 +265,7 @@ pub(super) fn outcome(
             }
             (WriteOutcome::Refused(why), _) => {
                 counts.refused += 1;
-                let error = StoreRequestError::Refused { why: why.clone() }.into();
+                let error = StoreFault::Refused { why: why.clone() }.into();
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
                 return outcome;
             }

@@ -18,12 +18,10 @@ pub(super) enum Reason {
     Failed(String),
 }
 
-failures! {
-    /// A file or a directory that is not read.
-    pub(super) enum ParseError {
-        Unread { place: String, reason: Reason } ("cannot read {place}: {reason}"),
-    }
-}
+// A file or a directory that is not read.
+failures! { pub(super) enum ParseError {
+    Unread { place: String, reason: Reason } ("cannot read {place}: {reason}"),
+} }
 
 /// A kind of files that are not read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

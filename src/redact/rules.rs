@@ -269,17 +269,15 @@ fn built_in(pattern: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
 }
 
-failures! {
-    /// The reason why the rules of secrets cannot be used.
-    enum RuleError {
-        Unreadable { source: std::io::Error } ("cannot be read"),
-        Shape ("expected a kind, a colon and a pattern, as in 'badge: \\bBADGE-[0-9]{{6}}\\b'"),
-        Kind { kind: String } ("a kind has lower-case letters, digits and dashes, not {kind:?}"),
-        /// The last line of an error of a pattern has the cause; those before show the place.
-        Pattern { error: regex::Error } ("the pattern: {}", last_line(.error)),
-        Keywords { source: aho_corasick::BuildError } ("the rules of secrets"),
-    }
-}
+// The reason why the rules of secrets cannot be used.
+failures! { enum RuleError {
+    Unreadable { source: std::io::Error } ("cannot be read"),
+    Shape ("expected a kind, a colon and a pattern, as in 'badge: \\bBADGE-[0-9]{{6}}\\b'"),
+    Kind { kind: String } ("a kind has lower-case letters, digits and dashes, not {kind:?}"),
+    /// The last line of an error of a pattern has the cause; those before show the place.
+    Pattern { error: regex::Error } ("the pattern: {}", last_line(.error)),
+    Keywords { source: aho_corasick::BuildError } ("the rules of secrets"),
+} }
 
 fn last_line(error: &regex::Error) -> String {
     let text = error.to_string();

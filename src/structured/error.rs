@@ -3,21 +3,18 @@
 use crate::error::{Error, Result, failures};
 use crate::record::{LINE_ENDS, empty, invalid};
 
-failures! {
-    /// The reason why an answer is of no use.
-    pub enum AnswerError {
-        Invalid { source: Error } ("the answer is invalid"),
-        Refusal { words: String } ("the model refuses: {words}"),
-        CutOff ("the answer was cut off at its maximum length"),
-        Withheld ("the answer was withheld by a content filter"),
-        Empty ("the answer is empty"),
-        NotJson { found: String } ("the answer is not JSON: {found}"),
-        OtherJson { source: serde_json::Error } ("the answer is not the JSON that was asked for"),
-        Twice { label: &'static str } ("the answer has {label} twice"),
-        TooMany { count: usize, most: usize } ("the answer has {count} memories, more than {most}"),
-        Language { found: String, expected: String } ("it is in {found}, and the document is in {expected}"),
-    }
-}
+failures! { pub enum AnswerError {
+    Invalid { source: Error } ("the answer is invalid"),
+    Refusal { words: String } ("the model refuses: {words}"),
+    CutOff ("the answer was cut off at its maximum length"),
+    Withheld ("the answer was withheld by a content filter"),
+    Empty ("the answer is empty"),
+    NotJson { found: String } ("the answer is not JSON: {found}"),
+    OtherJson { source: serde_json::Error } ("the answer is not the JSON that was asked for"),
+    Twice { label: &'static str } ("the answer has {label} twice"),
+    TooMany { count: usize, most: usize } ("the answer has {count} memories, more than {most}"),
+    Language { found: String, expected: String } ("it is in {found}, and the document is in {expected}"),
+} }
 
 /// Errors if a text has more than `most` characters.
 pub fn check_length(member: &'static str, text: &str, most: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 use crate::record::Record;
 use crate::store::api::{OpenMode, Visit};
 use crate::store::damage::Damage;
-use crate::store::error::{ErrorKind, Result, StoreError, StoreRequestError};
+use crate::store::error::{ErrorKind, Result, StoreError, StoreFault};
 use crate::store::select::Walk;
 use crate::store::sqlite::database::{Sqlite, address_of};
 use crate::store::sqlite::error::{Stopped, as_store_error, is_damage};
@@ -45,7 +45,7 @@ impl Sqlite {
         let walked = walk::walk_snapshot(&snapshot, what, &mut |record| {
             if self.origin.is_some() && is_doubtful(&record) {
                 has_doubt = true;
-                return Err(StoreRequestError::Enough.into());
+                return Err(StoreFault::Enough.into());
             }
             visited += 1;
             visit(record)
@@ -78,7 +78,7 @@ fn first_of(snapshot: &Connection, what: &Walk, count: usize) -> HashSet<Vec<Str
     let mut left = count;
     // It ends by the damage, if not before.
     let _ = walk::walk_snapshot(snapshot, what, &mut |record| {
-        left = left.checked_sub(1).ok_or(StoreRequestError::Enough)?;
+        left = left.checked_sub(1).ok_or(StoreFault::Enough)?;
         names.insert(name(&record));
         Ok(())
     });
