@@ -6,7 +6,6 @@
 
 mod caller;
 pub mod commands;
-mod error;
 mod listing;
 mod live;
 mod rights;
@@ -14,11 +13,10 @@ mod token;
 mod token_file;
 
 pub use caller::Caller;
-pub use error::TokenError;
 pub use live::LiveTokens;
 pub use rights::Right;
 pub use token::{AccessToken, State};
-pub use token_file::{NewToken, TokenFile};
+pub use token_file::{NewToken, TokenError, TokenFile};
 
 use crate::error::{Context, Result};
 use crate::record::hexadecimal;

@@ -9,7 +9,7 @@ pub use growing_text::GrowingText;
 
 use crate::error::{Error, Result};
 use crate::record::{
-    ACCOUNT, Content, DraftDefaults, Object, Reach, RecordError, RequestScope, Role, StoredRecord, missing,
+    ACCOUNT, Content, DraftDefaults, Object, Reach, RequestScope, Role, StoredRecord, empty, missing,
     unexpected,
 };
 
@@ -31,11 +31,7 @@ impl Request {
     pub fn parse(mut body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
-            Some(_) => {
-                return Err(
-                    Error::from(RecordError::Empty { member: "messages".to_owned() }).hint(REQUEST_HINT)
-                );
-            }
+            Some(_) => return Err(empty("messages").hint(REQUEST_HINT)),
             None => return Err(missing("messages").hint(REQUEST_HINT)),
         };
         for (at, message) in messages.iter().enumerate() {
@@ -161,8 +157,7 @@ pub fn text(message: &Object) -> String {
 /// The message in the first choice of a response. Errors if there is none.
 pub fn answer(response: &Object) -> Result<Object> {
     let choices = response.objects("choices")?.unwrap_or_default();
-    let first =
-        choices.into_iter().next().ok_or_else(|| RecordError::Empty { member: "choices".to_owned() })?;
+    let first = choices.into_iter().next().ok_or_else(|| empty("choices"))?;
     let message = first.object("message").map_err(|e| e.at("choices[0]"))?;
     message.ok_or_else(|| missing("choices[0].message"))
 }

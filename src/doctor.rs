@@ -2,6 +2,7 @@
 
 pub mod commands;
 mod damaged;
+mod error;
 mod files;
 mod finding;
 mod installed;
@@ -22,7 +23,7 @@ pub use worth::Worth;
 
 use crate::cli::{Common, Diagnostics, Io, Outcome};
 use crate::config::{self, Settings};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use timeout::CHECK_TIMEOUT;
 
 /// Runs every check in parallel. If the settings cannot be read, that is the first finding, and the checks that depend
@@ -30,7 +31,7 @@ use timeout::CHECK_TIMEOUT;
 pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &Diagnostics) -> Vec<Finding> {
     let settings = match settings {
         Ok(settings) => settings,
-        Err(error) => return [vec![Finding::trouble("settings", &error)], installed::examine()].concat(),
+        Err(error) => return [vec![Finding::trouble("settings", error)], installed::examine()].concat(),
     };
     let programs = spawn_blocking(&settings, |_| installed::examine());
     let (memory, proxy, providers, programs) = tokio::join!(
@@ -51,7 +52,7 @@ pub async fn status(common: &Common, settings: &Settings) -> Status {
         spawn_blocking(settings, |settings| Some(store_summary::StoreSummary::read(settings))),
         network::check_proxy(settings)
     );
-    let summary = store.unwrap_or_else(|| Err(Error::new("reading the store panicked")));
+    let summary = store.unwrap_or_else(|| Err(error::DoctorError::Panicked.into()));
     Status::new(settings, settings_file, summary, proxy)
 }
 
@@ -89,7 +90,7 @@ pub async fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Findi
     let diagnostics = diagnostics.clone();
     spawn_blocking(settings, move |settings| match with_check_timeout(settings) {
         Ok(settings) => files::memory(&settings, &diagnostics),
-        Err(error) => vec![Finding::trouble("settings", &error)],
+        Err(error) => vec![Finding::trouble("settings", error)],
     })
     .await
 }

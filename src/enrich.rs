@@ -315,7 +315,7 @@ impl Begun {
             Some(overlong) => {
                 let mut answer = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
                 answer.set("rsv", rsv.answered_here().to_object().to_json());
-                let error = Error::new(refusal::text(overlong));
+                let error = refusal::EnrichError::TooLong { text: refusal::text(overlong) }.into();
                 (PreparedLine::TooLong { answer, error }, Vec::new())
             }
         };

@@ -1,17 +1,12 @@
-//! Errors: kinds with causes for programs, and for people one line (the attempt, the cause after a colon) and a hint.
+//! Errors: kinds with causes for programs, and for people one line (attempt, cause after a colon) and a hint.
 //!
-//! A module that fails in ways of its own has a table of them, made by `failures!`: a row has the kind with its data, the
-//! words, in lower case without a full stop, and the hint. `?` makes a kind the `Error` that tools see:
-//!
-//! | part | of `a.jsonl:3: cannot read x: is a directory` | from |
-//! |---|---|---|
-//! | place | `a.jsonl:3` | `at`; the outermost is added last |
-//! | failure, the `source` | `cannot read x` | the row; `context` for an attempt without one; `Error::new` for usage |
-//! | cause, its `source` | `is a directory` | the member `source` of a row; `context` |
-//! | hint | none | the row; `hint` if only the caller knows it |
-//!
-//! A failure has its own words only, and `Error` writes the cause behind them: no words are twice in a chain of sources.
-//! Callers ask for kinds, never for words: `error.find::<RequestError>()` looks through the chain.
+//! A module that fails in ways of its own has a table of them, made by `failures!`: a row has the kind with
+//! its data, the words in lower case without a full stop, and the hint. `?` makes a kind the `Error` that
+//! tools see. In `a.jsonl:3: cannot read x: is a directory`, `at` adds the place `a.jsonl:3`, `cannot read x`
+//! are the words of the failure, and its cause is the rest: the member `source` of its row. `context` names
+//! an attempt that has no row, and `Error::new` a mistake of usage. A failure has its own words only, and
+//! `Error` writes the cause behind them: a chain of sources repeats none. Callers ask for kinds, such as
+//! `error.find::<RequestError>()`, never for words.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -39,7 +34,7 @@ pub trait Failure: StdError + Send + Sync + 'static {
     }
 }
 
-/// Makes the enum of a module's failures of a table: `Kind { data } ("words") => "hint"`, with the data in both texts.
+/// Makes the enum of a module's failures: rows `Kind { data } ("words") => "hint"`; the data may be in both.
 macro_rules! failures {
     ($(#[$doc:meta])* $vis:vis enum $name:ident {
         $($(#[$note:meta])* $kind:ident $({ $($field:ident: $type:ty),+ })? ($($words:tt)+) $(=> $hint:literal)?,)+
@@ -73,17 +68,15 @@ pub struct Error {
     hint: Option<String>,
 }
 
-failures! {
-    /// The failures of no module.
-    pub(crate) enum Untyped {
-        /// It is no failure, but the tool can do nothing more.
-        Closed ("standard output is closed"),
-        /// A mistake of usage.
-        Usage { words: String } ("{words}"),
-        /// An attempt that failed for a reason of the system, or of another library.
-        Attempt { attempt: String, source: BoxedError } ("{attempt}"),
-    }
-}
+// The failures of no module.
+failures! { pub(crate) enum Untyped {
+    /// It is no failure, but the tool can do nothing more.
+    Closed ("standard output is closed"),
+    /// A mistake of usage.
+    Usage { words: String } ("{words}"),
+    /// An attempt that failed for a reason of the system, or of another library.
+    Attempt { attempt: String, source: BoxedError } ("{attempt}"),
+} }
 
 impl Error {
     /// Makes an error of a text such as `--limit: expected a number from 1`.
@@ -110,11 +103,6 @@ impl Error {
     /// Adds a hint unless the kind has one.
     pub(crate) fn or_hint(self, hint: &str) -> Error {
         if self.hint.is_some() { self } else { self.hint(hint) }
-    }
-
-    /// Leaves the hint out, where another place has one that fits better.
-    pub(crate) fn without_hint(self) -> Error {
-        Error { hint: None, ..self }
     }
 
     /// Adds the cause: `text: cause`.
@@ -197,8 +185,8 @@ impl<T, E: Into<BoxedError>> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// A cause as the end of an error message: without the number of the operating system (`Permission denied (os error
-/// 13)`), and in lower case except names.
+/// A cause as the end of an error message: without the number of the operating system (`Permission denied (os
+/// error 13)`), and in lower case except names.
 pub(crate) fn plain(cause: &str) -> String {
     let cause = cause.split(" (os error").next().unwrap_or(cause).replace('\n', " ");
     let mut chars = cause.chars();

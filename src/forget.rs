@@ -8,9 +8,9 @@ pub use forgetter::{ForgetOptions, Forgetter};
 pub use named::named_in_lines;
 pub use retention::{check_retention, expired};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{ACTION, EXTRACTED_FROM, MESSAGE, Record, RecordKind, Scope, Scopes, kinds, title_id};
-use crate::store::{Except, Leftovers, Select, Store, StoredImport, Walk};
+use crate::store::{Except, Leftovers, Select, Store, StoreFault, StoredImport, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of ids in one query.
@@ -108,16 +108,20 @@ fn add_about(
 /// The import that has an id or, if no other has it, a beginning of one. The error names candidates.
 pub fn import_named<'a>(all: &'a [StoredImport], id: &str) -> Result<&'a StoredImport> {
     let found: Vec<&StoredImport> = all.iter().filter(|import| import.id.starts_with(id)).collect();
-    let (error, candidates) = match &found[..] {
-        [import] => return Ok(import),
-        [] => (Error::new(format!("the store knows no import {id}")), all.iter().collect()),
-        _ => (Error::new(format!("{} imports have ids that begin with {id}", found.len())), found),
-    };
+    if let [import] = found[..] {
+        return Ok(import);
+    }
+    let candidates = if found.is_empty() { all.iter().collect() } else { found.clone() };
     let last: Vec<&str> = candidates.iter().rev().take(CANDIDATES).map(|import| import.id.as_str()).collect();
-    Err(error.hint(match &last[..] {
+    let last = match &last[..] {
         [] => "it knows none; imports of earlier releases cannot be undone".to_owned(),
         last => format!("the last ones are {}; 'rsv-import --history' lists all", last.join(", ")),
-    }))
+    };
+    let id = id.to_owned();
+    Err(match found.len() {
+        0 => StoreFault::NoImport { id, last }.into(),
+        count => StoreFault::ManyImports { id, count, last }.into(),
+    })
 }
 
 /// The ids of other records with the words of these in another form, and of the records about them. They go
@@ -274,8 +278,7 @@ pub fn erase(store: &mut dyn Store) -> Result<()> {
     if store.erase(Leftovers::Texts)? {
         return Ok(());
     }
-    Err(Error::new("the records are removed, but their text is still in the store's log")
-        .hint("another program is reading the store; the next one that writes clears the log"))
+    Err(StoreFault::Leftovers.into())
 }
 
 /// Visits records with their embeddings and links, in the order of an export. Fails if the store or `visit`

@@ -6,6 +6,7 @@ mod completion;
 mod copied_actions;
 mod duplicates;
 mod entry;
+mod error;
 mod known_keys;
 mod mirror;
 mod misfits;
@@ -20,15 +21,16 @@ pub use options::Options;
 pub use report::ImportReport;
 
 use crate::embed;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lines::{Feed, FeedEvent, LineContent, LocatedLine, LocatedObject, SourceLocation};
 use crate::record::{
     CORRECTS, Clock, Commit, Content, DOCUMENT, Draft, Line, Link, MEMORY, Object, Record, Role, Scopes,
     TITLE, quote,
 };
-use crate::store::{self, RefusedIds, Select, Store, WriteOutcome, WriteRules, WriteSource};
+use crate::store::{self, RefusedIds, Select, Store, StoreFault, WriteOutcome, WriteRules, WriteSource};
 use completion::Completion;
 use entry::{Entry, Forgetting, WrittenBatch};
+use error::IngestError;
 use known_keys::KnownKeys;
 use mirror::Mirror;
 use std::borrow::Cow;
@@ -135,10 +137,10 @@ impl Ingest {
     pub fn add_text(&mut self, role: Role, text: &str) -> Result<()> {
         let text = text.trim_end();
         if text.trim_start().is_empty() {
-            return Err(Error::new("there is no text").hint("give it as an argument or on standard input"));
+            return Err(IngestError::NoText.into());
         }
         if role == Role::System && !self.completion.options.keep_system {
-            return Err(Error::new("system messages are not stored").hint("store it with --keep-system"));
+            return Err(IngestError::System.into());
         }
         let redactor = self.completion.options.redactor.as_ref();
         let text = redactor.map_or(Cow::Borrowed(text), |redactor| redactor.redact(text));
@@ -177,8 +179,8 @@ impl Ingest {
         let scopes = Scopes::Partition(last.scope.partition.clone());
         let corrected = store::full_id(store, id, &scopes)?;
         if store.get(&[&corrected], &Select::messages(scopes))?.is_empty() {
-            let error = format!("corrects: the partition {} has no message {id}", last.scope.partition);
-            return Err(Error::new(error).hint("rsv-search prints the ids of messages"));
+            let (partition, id) = (last.scope.partition.clone(), id.to_owned());
+            return Err(IngestError::NoMessage { partition, id }.into());
         }
         let link = Link::plain(CORRECTS, &last.id, &corrected, self.completion.clock.now());
         self.add(None, vec![Record::Link(link)], None, false);
@@ -249,7 +251,7 @@ impl Ingest {
     /// batch.
     fn add_reference(&mut self, place: SourceLocation, record: Record) -> Result<()> {
         if let Some(why) = self.refused.refusal(&record) {
-            return Err(Error::new(why));
+            return Err(StoreFault::Refused { why }.into());
         }
         self.add(Some(place), vec![record], None, false);
         Ok(())
@@ -262,8 +264,10 @@ impl Ingest {
         let ordered = draft.seq.is_some() || !pair;
         let holds_from_now = draft.kind == &TITLE && draft.timestamp.is_none();
         let without_vector = match (&draft.vector_fault, &self.completion.options.import) {
-            (Some(fault), None) => return Err(Error::new(fault)),
-            (Some(fault), Some(_)) => Some(misfits::error(fault, draft.kind)),
+            (Some(fault), None) => return Err(StoreFault::Refused { why: fault.clone() }.into()),
+            (Some(fault), Some(_)) => {
+                Some(IngestError::NoVector { why: fault.clone(), kind: draft.kind.name }.into())
+            }
             (None, _) => None,
         };
         let record = self.completion.complete(draft)?;

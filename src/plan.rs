@@ -1,7 +1,7 @@
 //! The questions to search for, by a model: a message as people write it may ask for several things, or for nothing.
 
-use crate::error::{Error, Result};
-use crate::record::{LINE_ENDS, Object};
+use crate::error::Result;
+use crate::record::{LINE_ENDS, Object, invalid};
 use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
@@ -57,18 +57,18 @@ pub fn questions(message: &str, session: &str, model: &Model) -> Result<Vec<Stri
 /// The questions in an answer, each once.
 fn checked(answer: &str) -> Result<Vec<String>> {
     let Answer { questions: given } = parse_json(answer)?;
-    let invalid = |what: String| Err(Error::new(format!("the answer is invalid: questions: {what}")));
+    let refuse = |what: String| Err(invalid("questions", what).at("the answer is invalid"));
     if given.len() > MAX_QUESTIONS {
-        return invalid(format!("are more than {MAX_QUESTIONS}"));
+        return refuse(format!("are more than {MAX_QUESTIONS}"));
     }
     let mut questions: Vec<String> = Vec::new();
     for question in given {
         let question = question.trim();
         if question.is_empty() {
-            return invalid("one is empty".to_owned());
+            return refuse("one is empty".to_owned());
         }
         if question.contains(LINE_ENDS) || question.chars().nth(MAX_QUESTION_CHARS).is_some() {
-            return invalid(format!("one has several lines, or more than {MAX_QUESTION_CHARS} characters"));
+            return refuse(format!("one has several lines, or more than {MAX_QUESTION_CHARS} characters"));
         }
         if !questions.iter().any(|other| other == question) {
             questions.push(question.to_owned());

@@ -9,7 +9,7 @@ mod target;
 pub use caller_keys::CallerKeys;
 pub use error::ProviderError;
 pub use served_window::ServedWindows;
-pub use target::{Refusal, Target};
+pub use target::Target;
 
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Providers {
     /// The provider of a model: the most specific route, else the provider that is named before a slash, else
     /// the one that serves models of such a name, else Ollama. Fails if the model's name is empty, or its
     /// provider has no address.
-    pub fn target(&self, model: &str) -> std::result::Result<Target, Refusal> {
+    pub fn target(&self, model: &str) -> std::result::Result<Target, ProviderError> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))
         {
@@ -73,17 +73,17 @@ impl Providers {
         let served = || PROVIDERS.iter().position(|row| (row.serves)(&folded)).unwrap_or(PROVIDERS.len() - 1);
         let (at, model) = named.unwrap_or_else(|| (served(), model));
         match model {
-            "" => Err(Refusal::Model(ProviderError::NoModel.into())),
+            "" => Err(ProviderError::NoModel),
             model => self.at(at, model),
         }
     }
 
     /// The provider of this name in the table, ignoring routes, for requests without a model. Errors if there
     /// is none.
-    pub fn by_name(&self, name: &str) -> std::result::Result<Target, Refusal> {
+    pub fn by_name(&self, name: &str) -> std::result::Result<Target, ProviderError> {
         match PROVIDERS.iter().position(|row| row.name == name) {
             Some(at) => self.at(at, ""),
-            None => Err(Refusal::Model(ProviderError::Unknown { name: name.to_owned() }.into())),
+            None => Err(ProviderError::Unknown { name: name.to_owned() }),
         }
     }
 
@@ -104,12 +104,12 @@ impl Providers {
         all
     }
 
-    fn at(&self, at: usize, model: &str) -> std::result::Result<Target, Refusal> {
+    fn at(&self, at: usize, model: &str) -> std::result::Result<Target, ProviderError> {
         match &self.endpoints[at] {
             Some(endpoint) => Ok(Target { endpoint: endpoint.clone(), model: model.to_owned() }),
             None => {
                 let ProviderRow { title, address_variable: variable, .. } = PROVIDERS[at];
-                Err(Refusal::Model(ProviderError::NoAddress { title, variable }.into()))
+                Err(ProviderError::NoAddress { title, variable })
             }
         }
     }
@@ -187,8 +187,7 @@ mod tests {
     fn served(providers: &Providers, model: &str) -> String {
         match providers.target(model) {
             Ok(target) => format!("{} {}", target.name(), target.model),
-            Err(Refusal::Model(error)) => error.to_string(),
-            Err(refusal) => panic!("{refusal:?}"),
+            Err(error) => error.to_string(),
         }
     }
 
@@ -310,9 +309,9 @@ mod tests {
             let caller = CallerKeys::new(Some(Secret::new(bearer)), None);
             match target.key(&caller) {
                 Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "callers" }),
-                Err(Refusal::Key(_)) => "missing",
-                Err(Refusal::Plaintext(_)) => "plain",
-                Err(Refusal::Model(_)) => "model",
+                Err(ProviderError::NoKey { .. }) => "missing",
+                Err(ProviderError::Plaintext { .. }) => "plain",
+                Err(_) => "model",
             }
         };
         let (openai, anthropic) = ("sk-proj-1", "sk-ant-1");
@@ -339,7 +338,7 @@ mod tests {
         let caller = CallerKeys::new(Some(Secret::new("house")), None);
         let key = |model| match providers.target(model).unwrap().key(&caller) {
             Ok(key) => key.map_or("none".to_owned(), |key| key.expose().to_owned()),
-            Err(refusal) => refusal.into_error().to_string(),
+            Err(error) => error.to_string(),
         };
         assert_eq!((key("gpt-4"), key("mistral-small")), ("house".to_owned(), "house".to_owned()));
         assert_eq!(

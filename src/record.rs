@@ -65,7 +65,9 @@ pub use link::{CONSOLIDATED_INTO, CORRECTS, EXTRACTED_FROM, Link, RESPONDED_WITH
 pub use members::{texts, time_member, timestamp};
 pub use memory::{ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
-pub use object::{Object, invalid_utf8, missing, quote, string_length, unexpected, utf8, word};
+pub use object::{
+    Object, empty, invalid, invalid_utf8, missing, quote, string_length, unexpected, utf8, word,
+};
 pub use partition_filter::{PartitionFilter, matches_pattern};
 pub use query::Query;
 pub use recall_rule::{RECALL, RULE, RecallRule};

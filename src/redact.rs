@@ -8,7 +8,6 @@ mod address;
 mod base64;
 mod card;
 mod dotted;
-mod error;
 mod finding;
 mod json;
 mod name;

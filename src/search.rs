@@ -46,7 +46,7 @@ use crate::embed::Embedder;
 use crate::error::{Error, Result};
 use crate::link::synapse;
 use crate::record::Hit;
-use crate::store::{Evidence, Question, QuestionVector, Select, Store};
+use crate::store::{Evidence, Question, QuestionVector, Select, Store, StoreFault};
 use crate::text::{Occur, Term};
 use expand::Surroundings;
 use hybrid::Wanted;
@@ -214,5 +214,5 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
 }
 
 fn nothing() -> Error {
-    Error::new("there is nothing to search for").hint("give a word")
+    StoreFault::NoQuestion.into()
 }

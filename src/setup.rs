@@ -8,6 +8,7 @@
 mod apply;
 mod client;
 mod client_file;
+mod error;
 mod find;
 mod model_name;
 mod past;

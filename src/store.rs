@@ -48,7 +48,7 @@ pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
 pub use copy::copy;
 pub use cursor::Cursor;
 pub use damage::Damage;
-pub use error::{ErrorKind, StoreError, StoreRequestError};
+pub use error::{ErrorKind, StoreError, StoreFault};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use follow::Follower;
 pub use forgetting::{Forgotten, WriteRules, WriteSource};

@@ -10,7 +10,7 @@ mod request;
 mod schema;
 
 pub use answer::{parse_json, without_code_fence};
-pub use error::{AnswerError, check_length, check_line, check_tags, check_text, invalid};
+pub use error::{AnswerError, check_length, check_line, check_tags, check_text};
 pub use method::Method;
 pub use model::{CountedAnswer, Model};
 pub use recipient::Recipient;

@@ -1,6 +1,5 @@
 //! The rights of a token.
 
-use super::error::TokenError;
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +34,7 @@ impl Right {
     pub fn list(text: &str) -> Result<Vec<Right>> {
         let named = |word: &str| {
             let right = Right::ALL.into_iter().find(|right| right.name() == word);
-            right.ok_or_else(|| TokenError::Right { word: word.to_owned() }.into())
+            right.ok_or_else(|| super::token_file::TokenError::Right { word: word.to_owned() }.into())
         };
         let mut rights: Vec<Right> = text.split(',').map(|word| named(word.trim())).collect::<Result<_>>()?;
         rights.sort();

@@ -40,7 +40,7 @@ pub(super) async fn receive(
         }
         stream = forwarder.stream(request, &caller, &clock) => stream,
     };
-    let mut stream = stream.map_err(|failure| failure.error())?;
+    let mut stream = stream?;
     let (mut printed, mut ends_line, mut answer) = (Ok(()), true, GrowingText::default());
     let is_stopped = loop {
         let piece = tokio::select! {

@@ -10,7 +10,7 @@ use crate::chat;
 use crate::cli::{Interrupts, Io};
 use crate::config::Settings;
 use crate::enrich::{Enriched, LineEnricher};
-use crate::error::{Error, Result};
+use crate::error::{Result, failures};
 use crate::http;
 use crate::record::Scope;
 use crate::redact::Redactor;
@@ -66,8 +66,7 @@ impl Asker {
     pub fn go_on(&mut self, io: &Io) -> Result<()> {
         let scope = self.enricher.scope().clone();
         let Some(store) = self.enricher.store() else {
-            return Err(Error::new("the last conversation cannot be read, since the store cannot be opened")
-                .hint("leave out --continue to ask without it"));
+            return Err(AskError::NoStore.into());
         };
         self.conversation = Conversation::last_of(store, &scope, self.trace_id.as_ref(), &self.settings)?;
         let place = view::place(&scope, EXCERPT_COLUMNS);
@@ -112,7 +111,7 @@ impl Asker {
         let PrintedAnswer { end, printed, is_stopped } = received;
         let has_failed = end.failure.is_some();
         if let Some(failure) = end.failure.filter(|_| !is_stopped) {
-            io.fault(&failure.error());
+            io.fault(&failure.into());
         }
         let answer = end.response.as_ref().map(|response| api::answer(response, false)).transpose()?;
         let said = answer.map(|message| chat::text(&message)).unwrap_or_default();
@@ -121,7 +120,7 @@ impl Asker {
             if is_stopped {
                 io.aside("stopped before there was an answer; nothing is stored", false);
             } else if !has_failed {
-                io.fault(&no_text());
+                io.fault(&AskError::NoText.into());
             }
             return printed;
         };
@@ -208,8 +207,13 @@ impl Asker {
     }
 }
 
-/// The error of an answer that came to its end without any text.
-fn no_text() -> Error {
-    Error::new("the model gave no text")
-        .hint("nothing is stored; ask again, or give --model MODEL for another one")
-}
+// The reason why nothing is asked, or answered.
+failures! { pub(super) enum AskError {
+    NoStore ("the last conversation cannot be read, since the store cannot be opened")
+        => "leave out --continue to ask without it",
+    /// The answer came to its end.
+    NoText ("the model gave no text")
+        => "nothing is stored; ask again, or give --model MODEL for another one",
+    Command { fault: String } ("{fault}")
+        => "/help lists the commands; a question may begin with a slash after a space",
+} }

@@ -1,6 +1,6 @@
 //! The prompt: questions that are typed, one after the other, and the commands between them.
 
-use super::asker::Asker;
+use super::asker::{AskError, Asker};
 use super::history::History;
 use crate::cli::{Interrupts, Io, yes_or_no};
 use crate::error::{Error, Result};
@@ -43,13 +43,12 @@ impl Command {
             return Ok(None);
         }
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let error = match COMMANDS.iter().find(|(name, ..)| *name == word) {
+        let fault = match COMMANDS.iter().find(|(name, ..)| *name == word) {
             Some((.., command)) if rest.trim().is_empty() => return Ok(Some(*command)),
             Some((name, ..)) => format!("{name} takes no words"),
             None => format!("there is no command {}", view::excerpt(word, EXCERPT_COLUMNS)),
         };
-        Err(Error::new(error)
-            .hint("/help lists the commands; a question may begin with a slash after a space"))
+        Err(AskError::Command { fault }.into())
     }
 }
 
@@ -190,5 +189,5 @@ impl Prompt {
 }
 
 fn terminal_error(error: ReadlineError) -> Error {
-    Error::new("cannot read the terminal").because(error)
+    Error::attempt("cannot read the terminal", error)
 }

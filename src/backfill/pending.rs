@@ -5,7 +5,7 @@ use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Record, RecordKind, Scopes, StoredRecord, kinds};
-use crate::store::{MODEL_FACT, Select, Store, Unembedded, WriteOutcome, WriteRules};
+use crate::store::{MODEL_FACT, Select, Store, StoreFault, Unembedded, WriteOutcome, WriteRules};
 use crate::text;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -265,7 +265,9 @@ fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embeddin
         match written {
             WriteOutcome::KeptOut => outcome.gone += 1,
             WriteOutcome::Refused(_) if store.scope_of(&embedding.of)?.is_none() => outcome.gone += 1,
-            WriteOutcome::Refused(why) => outcome.refused.push((embedding.of.clone(), Error::new(why))),
+            WriteOutcome::Refused(why) => {
+                outcome.refused.push((embedding.of.clone(), StoreFault::Refused { why }.into()))
+            }
             _ => outcome.stored += 1,
         }
     }

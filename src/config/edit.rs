@@ -74,7 +74,8 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
     let path = &key.path;
     if let Some((_, item)) = lookup(document.as_table(), path) {
         let span = item.span().filter(|_| item.is_value());
-        let span = span.ok_or_else(|| ConfigError::Section { key: key.to_string() })?;
+        let span = span
+            .ok_or_else(|| ConfigError::Invalid { of: key.to_string(), fault: "is a section of the file" })?;
         return Ok(splice(text, span, value));
     }
     let (parents, name) = path.split_at(path.len() - 1);
@@ -107,7 +108,9 @@ fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
             new.set_dotted(dotted);
             Item::Value(new.into())
         });
-        table = item.as_table_like_mut().ok_or_else(|| ConfigError::NotATable { key: parent.clone() })?;
+        table = item
+            .as_table_like_mut()
+            .ok_or_else(|| ConfigError::Invalid { of: parent.clone(), fault: "is not a table" })?;
     }
     table.insert(&name[0], Item::Value(value));
     Ok(document.to_string())
@@ -192,7 +195,7 @@ fn resolve_links(path: &Path) -> Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(ConfigError::Links { path }.into())
+    Err(ConfigError::Invalid { of: path.display().to_string(), fault: "too many symbolic links" }.into())
 }
 
 fn directory(path: &Path) -> &Path {

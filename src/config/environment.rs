@@ -12,7 +12,7 @@ pub(super) fn variable(name: &str) -> Result<Option<String>> {
         Some(value) => value
             .into_string()
             .map(Some)
-            .map_err(|_| ConfigError::NotUnicode { variable: name.to_owned() }.into()),
+            .map_err(|_| ConfigError::Invalid { of: name.to_owned(), fault: "is not valid UTF-8" }.into()),
     }
 }
 

@@ -124,7 +124,7 @@ impl Settings {
     /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key calls this.
     pub fn check(&self, key: &str) -> Result<()> {
         match self.foreign.iter().find(|(name, _)| *name == key) {
-            Some((_, error)) => Err(error.clone().without_hint()),
+            Some((_, error)) => Err(error.clone()),
             None => Ok(()),
         }
     }

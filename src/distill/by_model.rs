@@ -3,9 +3,9 @@
 use super::line::{NewMemory, line};
 use super::session::{Session, unique_tags};
 use crate::error::{Error, Result};
-use crate::record::{FAILURE, Object, SUCCESS, quote};
+use crate::record::{FAILURE, Object, SUCCESS, invalid, quote};
 use crate::structured::{
-    AnswerError, Model, Request, Schema, check_line, check_tags, check_text, invalid, parse_json,
+    AnswerError, Model, Request, Schema, check_line, check_tags, check_text, parse_json,
 };
 use serde::Deserialize;
 

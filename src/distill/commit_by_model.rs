@@ -5,8 +5,8 @@ use super::conversation::cut;
 use super::patterns::CATEGORIES;
 use super::uncommitted::{SessionMessage, UncommittedSession};
 use crate::error::Result;
-use crate::record::Object;
-use crate::structured::{Model, Request, Schema, check_line, check_text, invalid, parse_json};
+use crate::record::{Object, invalid};
+use crate::structured::{Model, Request, Schema, check_line, check_text, parse_json};
 use serde::Deserialize;
 
 /// The greatest number of memories.

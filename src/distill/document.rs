@@ -3,8 +3,8 @@
 
 use super::error::DistillError;
 use crate::error::{Context, Result};
-use crate::record::{BY_RULE, DOCUMENT, Line, Object, URI};
-use crate::structured::{AnswerError, Model, Request, Schema, check_line, check_text, invalid, parse_json};
+use crate::record::{BY_RULE, DOCUMENT, Line, Object, URI, invalid};
+use crate::structured::{AnswerError, Model, Request, Schema, check_line, check_text, parse_json};
 use serde::Deserialize;
 use whatlang::Info;
 

@@ -3,17 +3,14 @@
 use crate::error::failures;
 use crate::record::Scope;
 
-failures! {
-    /// The reason why a session is not distilled.
-    pub(super) enum DistillError {
-        NoSession { name: String, missing: &'static str } ("--session {name}: {missing} here")
-            => "name the partition with -p; 'rsv-view --sessions' lists all sessions",
-        OtherSession { scope: Scope, before: Scope } ("this message is of {scope}, and those before of {before}")
-            => "commit one session at a time: rsv-view --uncommitted -p PARTITION -i INSTANCE",
-        Outcome { found: String } ("outcome: unknown session outcome: {found:?}")
-            => "it is success, failure or partial",
-        PatternShape ("expected a category, a colon and a pattern, as in 'entity: my ... is ...'"),
-        Pattern { gap: &'static str } ("the pattern has no words, or no {gap}"),
-        NoWords ("it has no words to describe"),
-    }
-}
+failures! { pub(super) enum DistillError {
+    NoSession { name: String, missing: &'static str } ("--session {name}: {missing} here")
+        => "name the partition with -p; 'rsv-view --sessions' lists all sessions",
+    OtherSession { scope: Scope, before: Scope } ("this message is of {scope}, and those before of {before}")
+        => "commit one session at a time: rsv-view --uncommitted -p PARTITION -i INSTANCE",
+    Outcome { found: String } ("outcome: unknown session outcome: {found:?}")
+        => "it is success, failure or partial",
+    PatternShape ("expected a category, a colon and a pattern, as in 'entity: my ... is ...'"),
+    Pattern { gap: &'static str } ("the pattern has no words, or no {gap}"),
+    NoWords ("it has no words to describe"),
+} }

@@ -2,7 +2,7 @@
 
 use super::error::DistillError;
 use crate::error::{Error, Result};
-use crate::record::{Object, RecordError, missing, texts, time_member, unexpected};
+use crate::record::{Object, invalid, missing, texts, time_member, unexpected};
 use std::time::Duration;
 
 /// How a session ended.
@@ -68,7 +68,7 @@ impl Session {
     pub fn parse(line: &Object) -> Result<Session> {
         let text = |member: &str| Ok::<_, Error>(line.text(member)?.unwrap_or_default().trim().to_owned());
         let name = |member, fault| match line.text(member)? {
-            Some(name) if name.is_empty() => Err(Error::from(RecordError::Invalid { member, fault })),
+            Some(name) if name.is_empty() => Err(invalid(member, fault)),
             name => Ok(name),
         };
         let partition = match name("partition", "project ID cannot be empty")? {

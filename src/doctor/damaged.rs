@@ -1,5 +1,6 @@
 //! The commands that save what can be read of a damaged store.
 
+use super::error::DoctorError;
 use crate::cli::quoted;
 use crate::config::StoreLocation;
 use crate::error::Error;
@@ -10,14 +11,19 @@ use std::path::PathBuf;
 /// The error of a store; of a damaged one with the commands that save what can be read.
 pub(super) fn with_commands(place: &StoreLocation, error: StoreError) -> Error {
     match error.kind {
-        ErrorKind::Corrupt => damaged(place, &error.into()),
+        ErrorKind::Corrupt => salvaged(place, error.into()),
         _ => error.into(),
     }
 }
 
+/// The error of a store that a check has found to be damaged; `fault` follows that word.
+pub(super) fn damaged(place: &StoreLocation, fault: String) -> Error {
+    salvaged(place, DoctorError::Damaged { address: place.address.clone(), fault }.into())
+}
+
 /// The error of a damaged store, with the commands that save what can be read and replace the file.
-pub(super) fn damaged(place: &StoreLocation, error: &Error) -> Error {
-    let Some(path) = place.path() else { return error.clone() };
+fn salvaged(place: &StoreLocation, error: Error) -> Error {
+    let Some(path) = place.path() else { return error };
     // A link stays, and names the new file.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let beside = |suffix: &str| {
@@ -31,14 +37,12 @@ pub(super) fn damaged(place: &StoreLocation, error: &Error) -> Error {
     let files: Vec<String> = files.map(|file| quoted(&file)).collect();
     let (store, lines, files) = (quoted(&path), quoted(&aside.join("records.jsonl")), files.join(" "));
     let aside = quoted(&aside);
-    Error::new(format!(
-        "{error}; restore a backup, or stop the programs that use it and save what can be read"
-    ))
-    .hint(format!(
+    let commands = format!(
         "mkdir -m 700 {aside}\n\
          rsv-export --recover --vectors base64 --store {store} > {lines}\n\
          mv {files} {aside}\n\
          rsv-import --store {store} {lines}\n\
          rsv-config doctor --store {store}"
-    ))
+    );
+    DoctorError::Unreadable { error: error.to_string(), commands }.into()
 }

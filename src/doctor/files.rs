@@ -1,13 +1,14 @@
 //! The checks of this machine: the settings' file, the store, the embedding model.
 
 use super::damaged::{damaged, with_commands};
+use super::error::DoctorError;
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::backfill;
 use crate::cli::{Common, Diagnostics, quoted};
 use crate::config::{self, ReservoirFile, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::http::RequestError;
 use crate::record::Scopes;
 use crate::store::{self, Derived, ERASE_PENDING, Leftovers, OpenMode, Store};
@@ -32,7 +33,7 @@ const MIN_UNUSED_SHARE: u64 = 4;
 /// Whether every key is known, and every value can be: a finding for each that is not.
 pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
     let trouble =
-        |error: &Error| Finding::trouble("settings", &error.clone().or_hint("see 'rsv-config list'"));
+        |error: &Error| Finding::trouble("settings", error.clone().or_hint("see 'rsv-config list'"));
     let found: Vec<Finding> = settings.foreign_errors().chain(settings.unknown()).map(trouble).collect();
     if found.is_empty() { vec![Finding::ok("settings", "every key is known")] } else { found }
 }
@@ -45,7 +46,7 @@ pub(super) fn reservoir(settings: &Settings) -> Vec<Finding> {
         let error = error.clone().at(file.path.display());
         Finding::advice(
             "reservoir",
-            &error.hint("it is ignored; set what is meant with: rsv-config set KEY VALUE"),
+            error.hint("it is ignored; set what is meant with: rsv-config set KEY VALUE"),
         )
     });
     [used].into_iter().chain(ignored).collect()
@@ -70,11 +71,7 @@ pub(super) fn variables(common: &Common, settings: &Settings) -> Vec<Finding> {
     let files = directories.into_iter().map(|directory| directory.join(".env"));
     let advice = |path: PathBuf| {
         let load = format!("set -a; . {}; set +a", quoted(&path));
-        let error = Error::new(format!("{} is not read", path.display()));
-        Finding::advice(
-            "env",
-            &error.hint(format!("rsv-config set KEY VALUE, or load it in the shell: {load}")),
-        )
+        Finding::advice("env", DoctorError::NotRead { path, load })
     };
     files.filter(|path| path.is_file()).map(advice).collect()
 }
@@ -92,7 +89,7 @@ pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
 pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,
-        Err(error) => return vec![Finding::trouble("store", &error)],
+        Err(error) => return vec![Finding::trouble("store", error)],
     };
     // Opening the store makes an empty log.
     let log = place.path().map_or(0, log_bytes);
@@ -115,13 +112,13 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
     let mut store = store;
     if let (Some(store), Some(path)) = (&mut store, place.path()) {
         let unused = check_unused(&mut **store, path);
-        found.extend(unused.unwrap_or_else(|error| vec![Finding::trouble("unused", &error)]));
+        found.extend(unused.unwrap_or_else(|error| vec![Finding::trouble("unused", error)]));
     }
     found.extend(store.as_mut().and_then(|store| check_words(&mut **store)));
     found.push(model(settings, diagnostics));
     if let Some(mut store) = store {
         let text = check_vectors(&mut *store, settings, diagnostics);
-        found.extend(text.unwrap_or_else(|error| Some(Finding::trouble("vectors", &error))));
+        found.extend(text.unwrap_or_else(|error| Some(Finding::trouble("vectors", error))));
     }
     found
 }
@@ -154,9 +151,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
             // The files that it leaves beside the store are moved too.
             drop(store);
             Err(match failed {
-                Ok((faults, _)) => {
-                    damaged(&place, &Error::new(format!("{} is damaged: {}", place.address, faults[0])))
-                }
+                Ok((faults, _)) => damaged(&place, format!(": {}", faults[0])),
                 Err(error) => with_commands(&place, error),
             })
         }
@@ -177,53 +172,49 @@ fn check_writable(path: &Path) -> Result<()> {
         Ok(()) => "is not a directory",
         Err(_) => "cannot be written",
     };
-    Err(Error::new(format!(
-        "cannot write to store sqlite:{}: {} {at_fault}",
-        path.display(),
-        nearest.display()
-    ))
-    .hint(format!(
-        "check the permissions of {}, or name another store: rsv-config set store PATH",
-        nearest.display()
-    )))
+    let nearest = nearest.display().to_string();
+    Err(DoctorError::NotWritable { path: path.to_owned(), nearest, fault: at_fault }.into())
 }
 
 /// Errors if others than its owner can read or change a file.
 fn check_private(path: &Path) -> Result<()> {
-    let metadata =
-        fs::metadata(path).map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?;
+    let metadata = fs::metadata(path).context(format_args!("cannot read {}", path.display()))?;
     match metadata.permissions().mode() & 0o077 {
         0 => Ok(()),
-        _ => Err(Error::new(format!("others can read or change {}", path.display()))
-            .hint(format!("chmod go= {}", quoted(path)))),
+        _ => Err(DoctorError::Public { path: path.to_owned(), quoted: quoted(path) }.into()),
     }
 }
 
 /// The free space on the disk.
 fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
-    let disk = statvfs(nearest).map_err(|e| {
-        Error::new(format!("cannot determine the free space at {}", nearest.display()))
-            .because(std::io::Error::from(e))
-    })?;
+    let disk = statvfs(nearest).map_err(std::io::Error::from);
+    let disk = disk.context(format_args!("cannot determine the free space at {}", nearest.display()))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MB are free at {}", free / 1_000_000, nearest.display());
-    if free < MIN_FREE_BYTES { Err(Error::new(text).hint("free some space")) } else { Ok(text) }
+    if free < MIN_FREE_BYTES {
+        Err(DoctorError::Wanted { text, help: "free some space" }.into())
+    } else {
+        Ok(text)
+    }
 }
+
+/// The command that returns unused space.
+const COMPACT: &str = "rsv-config doctor --compact";
 
 /// The unused space of a store's file, and whether removed text is still in it.
 fn check_unused(store: &mut dyn Store, path: &Path) -> Result<Vec<Finding>> {
     let (unused, all) = (store.examine(0)?.unused_bytes, file_bytes(path));
     let text = format!("{} of {} of the store are unused", megabytes(unused), megabytes(all));
     let mut found = vec![if unused >= MIN_UNUSED_BYTES && unused >= all / MIN_UNUSED_SHARE {
-        Finding::advice("unused", &Error::new(text).hint(COMPACT_HINT))
+        Finding::advice("unused", DoctorError::Wanted { text, help: COMPACT })
     } else {
         Finding::ok("unused", text)
     }];
     if store.fact(ERASE_PENDING)?.is_some() {
         let text = "the store's files still hold text that was removed; the next program that stores something \
                     clears it, unless another is reading the store then";
-        found.push(Finding::advice("removed", &Error::new(text).hint(COMPACT_HINT)));
+        found.push(Finding::advice("removed", DoctorError::Wanted { text: text.to_owned(), help: COMPACT }));
     }
     Ok(found)
 }
@@ -232,16 +223,13 @@ fn check_unused(store: &mut dyn Store, path: &Path) -> Result<Vec<Finding>> {
 fn check_words(store: &mut dyn Store) -> Option<Finding> {
     match store.outdated_words() {
         Ok(0) => None,
-        Ok(records) => Some(Finding::advice(
-            "words",
-            &Error::new(store::outdated_text(records)).hint(store::UPDATE_WORDS),
-        )),
-        Err(error) => Some(Finding::trouble("words", &error.into())),
+        Ok(records) => {
+            let text = store::outdated_text(records);
+            Some(Finding::advice("words", DoctorError::Wanted { text, help: store::UPDATE_WORDS }))
+        }
+        Err(error) => Some(Finding::trouble("words", error)),
     }
 }
-
-/// The command that returns unused space.
-const COMPACT_HINT: &str = "rsv-config doctor --compact";
 
 /// Returns the unused space of the store to the disk. Fails if the store cannot be opened or erased.
 pub(super) fn compact(settings: &Settings) -> Result<Finding> {
@@ -266,7 +254,7 @@ pub(super) fn compact(settings: &Settings) -> Result<Finding> {
 pub(super) fn repair(settings: &Settings) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,
-        Err(error) => return vec![Finding::trouble("store", &error)],
+        Err(error) => return vec![Finding::trouble("store", error)],
     };
     if place.path().is_some_and(|path| !path.exists()) {
         return vec![Finding::ok("repair", format!("there is no {} yet", place.address))];
@@ -280,12 +268,11 @@ pub(super) fn repair(settings: &Settings) -> Vec<Finding> {
         Ok((done, left)) => {
             let mut found: Vec<Finding> = done.into_iter().map(|text| Finding::ok("repair", text)).collect();
             found.extend(left.first().map(|fault| {
-                let text = format!("{} is damaged where records are: {fault}", place.address);
-                Finding::trouble("store", &damaged(&place, &Error::new(text)))
+                Finding::trouble("store", damaged(&place, format!(" where records are: {fault}")))
             }));
             found
         }
-        Err(error) => vec![Finding::trouble("store", &with_commands(&place, error))],
+        Err(error) => vec![Finding::trouble("store", with_commands(&place, error))],
     }
 }
 
@@ -317,11 +304,11 @@ fn model(settings: &Settings, diagnostics: &Diagnostics) -> Finding {
     });
     let named = settings.is_set("embed.model") || settings.is_set("embed.via");
     match made {
-        Err(error) if !named && !is_installed(settings) => Finding::advice("model", &error),
+        Err(error) if !named && !is_installed(settings) => Finding::advice("model", error),
         // The limit is the doctor's own, and no setting.
         Err(error) if error.find().is_some_and(RequestError::is_timeout) => Finding::trouble(
             "model",
-            &error.hint("check that the server runs; its address: rsv-config get embed.via"),
+            error.hint("check that the server runs; its address: rsv-config get embed.via"),
         ),
         made => Finding::from_result("model", made),
     }
@@ -340,14 +327,14 @@ fn check_vectors(
     let Ok(wanted) = Embedder::from_settings(settings, Workload::Few, diagnostics) else { return Ok(None) };
     let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
-        let text = format!("the store uses {stored}, but the model is set to {}", wanted.model());
-        return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
+        let set = wanted.model().to_owned();
+        return Ok(Some(Finding::advice("vectors", DoctorError::OtherModel { stored, set })));
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
     let text = format!("{} no vector", counted_verb(unembedded, "message", ["has", "have"]));
     // The next search embeds up to this number.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
-        Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))
+        Finding::trouble("vectors", DoctorError::Wanted { text, help: "rsv-embed --pending" })
     } else {
         Finding::ok("vectors", text)
     }))

@@ -31,19 +31,20 @@ impl Finding {
     }
 
     /// A suggestion: the tools work without it.
-    pub fn advice(check: &'static str, error: &Error) -> Finding {
+    pub fn advice(check: &'static str, error: impl Into<Error>) -> Finding {
         Finding { state: State::Advice, ..Finding::trouble(check, error) }
     }
 
     /// Something must be fixed; the hint of the error says how.
-    pub fn trouble(check: &'static str, error: &Error) -> Finding {
+    pub fn trouble(check: &'static str, error: impl Into<Error>) -> Finding {
+        let error = error.into();
         let remedy = error.remedy().map(str::to_owned);
         Finding { check, state: State::Trouble, text: error.to_string(), remedy }
     }
 
     /// `ok` or `trouble`, by the result of a check.
     pub fn from_result(check: &'static str, found: Result<String>) -> Finding {
-        found.map_or_else(|error| Finding::trouble(check, &error), |text| Finding::ok(check, text))
+        found.map_or_else(|error| Finding::trouble(check, error), |text| Finding::ok(check, text))
     }
 
     /// Whether nothing needs doing.

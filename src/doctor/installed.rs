@@ -1,9 +1,10 @@
 //! The tools themselves: which of them the shell finds, their manual and their completions.
 
+use super::error::DoctorError;
 use super::finding::Finding;
 use crate::cli::quoted;
 use crate::config::EnvironmentPaths;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,10 +32,6 @@ pub const TOOLS: [&str; 19] = [
     "rsv-view",
 ];
 
-/// The hint for a missing part of the installation.
-const INSTALL_HINT: &str =
-    "install them with scripts/install, from the source of rsv or the archive of a release";
-
 /// Looks for all of it.
 pub(super) fn examine() -> Vec<Finding> {
     let places = EnvironmentPaths::find();
@@ -48,10 +45,10 @@ pub(super) fn examine() -> Vec<Finding> {
     found
 }
 
-fn installed_file(check: &'static str, missing: &str, found: Option<PathBuf>) -> Finding {
+fn installed_file(check: &'static str, missing: &'static str, found: Option<PathBuf>) -> Finding {
     match found {
         Some(path) => Finding::ok(check, path.display().to_string()),
-        None => Finding::advice(check, &Error::new(missing).hint(INSTALL_HINT)),
+        None => Finding::advice(check, DoctorError::NotInstalled { missing }),
     }
 }
 
@@ -63,14 +60,14 @@ fn tools(places: &EnvironmentPaths) -> Result<String> {
     for tool in TOOLS {
         let named = places.programs.iter().map(|directory| directory.join(tool));
         let Some(path) = { named }.find(|path| path.is_file()) else {
-            return Err(Error::new(format!("the shell cannot find {tool}"))
-                .hint(format!("put {here} into PATH: export PATH={here}:\"$PATH\"")));
+            return Err(DoctorError::NoTool { tool, here }.into());
         };
         if version(&path).as_deref() != Some(own) {
             let other =
                 version(&path).map_or("another program".to_owned(), |version| format!("version {version}"));
-            return Err(Error::new(format!("{} is {other}, but this is {own}", path.display()))
-                .hint(format!("remove it, or put {here} before it: export PATH={here}:\"$PATH\"")));
+            return Err(
+                DoctorError::OtherTool { path, is: format!("{other}, but this is {own}"), here }.into()
+            );
         }
         directories.insert(path.parent().unwrap_or(Path::new("")).display().to_string());
     }

@@ -1,9 +1,10 @@
 //! The checks over the network: the proxy's port, and the providers.
 
+use super::error::DoctorError;
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::config::{Secret, Settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, plain};
 use crate::http::{Address, Client, Headers, RelayRequest};
 use crate::provider::{Providers, Target};
 use futures_util::future::join_all;
@@ -46,12 +47,10 @@ pub(super) async fn proxy(settings: &Settings) -> Finding {
 pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
-    let bound = TcpListener::bind((host.as_str(), port)).await;
-    let Err(why) = bound else { return Ok(format!("not running; {host}:{port} is free")) };
+    let (bound, at) = (TcpListener::bind((host.as_str(), port)).await, format!("{host}:{port}"));
+    let Err(why) = bound else { return Ok(format!("not running; {at} is free")) };
     if why.kind() != io::ErrorKind::AddrInUse {
-        return Err(Error::new(format!("rsv-proxy cannot listen on {host}:{port}"))
-            .because(why)
-            .hint("rsv-config set reservoir_host 127.0.0.1"));
+        return Err(DoctorError::ProxyAddress { at, source: why }.into());
     }
     // A server on all addresses also listens on this one.
     let name = if ["0.0.0.0", "::"].contains(&host.as_str()) { "127.0.0.1" } else { &host };
@@ -63,35 +62,36 @@ pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     let health = answered.ok().and_then(|(_, body)| body);
     let Health { version, store } = health.unwrap_or(Health { version: None, store: None });
     match (version, store.filter(|store| store != "ok")) {
-        (Some(version), _) if version != env!("CARGO_PKG_VERSION") => Err(Error::new(format!(
-            "rsv-proxy {version} runs at {host}:{port}, but this is {}",
-            env!("CARGO_PKG_VERSION")
-        ))
-        .hint("restart it")),
-        (Some(_), Some(trouble)) => {
-            Err(Error::new(format!("rsv-proxy at {host}:{port} has trouble: {trouble}"))
-                .hint("rsv-proxy --check"))
+        (Some(version), _) if version != env!("CARGO_PKG_VERSION") => {
+            let is = format!("{version} runs at {at}, but this is {}", env!("CARGO_PKG_VERSION"));
+            Err(DoctorError::OtherProxy { is }.into())
         }
-        (Some(version), None) => Ok(format!("rsv-proxy {version} runs at {host}:{port}")),
-        (None, _) => Err(Error::new(format!("{host}:{port} is taken by {}", port_owner(port)))
-            .hint("stop that program, or choose another port: rsv-config set reservoir_port PORT")),
+        (Some(_), Some(trouble)) => Err(DoctorError::ProxyTrouble { at, trouble }.into()),
+        (Some(version), None) => Ok(format!("rsv-proxy {version} runs at {at}")),
+        (None, _) => Err(DoctorError::PortTaken { at, by: port_owner(port) }.into()),
     }
 }
 
 /// The error of listening on an address, which names the program that uses the port.
 pub fn cannot_listen(address: SocketAddr, why: &io::Error) -> Error {
-    let (error, port) = (Error::new(format!("cannot listen on {address}")), address.port());
-    if why.kind() != io::ErrorKind::AddrInUse {
-        return error.because(why).hint("choose another address with --listen, or another port with --port");
-    }
-    match listening_process(port) {
-        Some(owner) => error
-            .because(format_args!("address already in use by {owner}"))
-            .hint("stop that program, or choose another port with --port"),
-        None => error.because(why).hint(format!(
-            "'sudo lsof -nP -iTCP:{port} -sTCP:LISTEN' names the program that uses it; or choose another port with --port"
-        )),
-    }
+    let (port, cause) = (address.port(), plain(&why.to_string()));
+    let owner = listening_process(port);
+    let (cause, help) = match owner {
+        _ if why.kind() != io::ErrorKind::AddrInUse => {
+            (cause, "choose another address with --listen, or another port with --port".to_owned())
+        }
+        Some(owner) => {
+            let help = "stop that program, or choose another port with --port";
+            (format!("address already in use by {owner}"), help.to_owned())
+        }
+        None => (
+            cause,
+            format!(
+                "'sudo lsof -nP -iTCP:{port} -sTCP:LISTEN' names the program that uses it; or choose another port with --port"
+            ),
+        ),
+    };
+    DoctorError::Listen { address, cause, help }.into()
 }
 
 /// The process that listens on a port, if the system shows it.
@@ -126,11 +126,11 @@ fn listening_process(port: u16) -> Option<String> {
 pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     let (all, wanted) = match Providers::new(settings) {
         Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.target(&model))),
-        Err(error) => return vec![Finding::trouble("providers", &error)],
+        Err(error) => return vec![Finding::trouble("providers", error)],
     };
     let wanted = match wanted.transpose() {
         Ok(wanted) => wanted,
-        Err(refusal) => return vec![Finding::trouble("providers", &refusal.into_error())],
+        Err(refusal) => return vec![Finding::trouble("providers", refusal)],
     };
     let client = Client::new(settings);
     let model_of = |target: &Target| {
@@ -147,11 +147,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
         .map(|(target, state)| Finding::from_result(target.name(), state))
         .collect();
     if !reached && found.iter().all(Finding::is_good) {
-        let error = Error::new("no provider is set up; only asking a model needs one");
-        found.push(Finding::advice(
-            "providers",
-            &error.hint("start Ollama, or give the key of a provider: rsv-config set openai_api_key -"),
-        ));
+        found.push(Finding::advice("providers", DoctorError::NoProvider));
     }
     found
 }
@@ -166,7 +162,7 @@ fn is_set_up(target: &Target, settings: &Settings) -> bool {
 
 /// Asks a provider for its models; `model` is one that it should have.
 async fn check_provider(client: &Client, target: &Target, model: Option<String>) -> Result<String> {
-    let key = target.own_key().map_err(|refusal| refusal.into_error())?;
+    let key = target.own_key()?;
     let address = target.address();
     let Some(models) = target.sibling("models", None) else {
         return Ok(format!("{address}, not checked"));
@@ -179,18 +175,15 @@ async fn check_provider(client: &Client, target: &Target, model: Option<String>)
     })?;
     match (status, target.key_variable()) {
         (401 | 403, Some(variable)) => {
-            return Err(
-                Error::new(format!("{address} refused the key ({status})")).hint(format!("check {variable}"))
-            );
+            let (address, variable) = (address.to_string(), variable.to_owned());
+            return Err(DoctorError::Key { address, status, variable }.into());
         }
-        (500.., _) => return Err(Error::new(format!("{address} answers {status}")).hint("try again later")),
+        (500.., _) => return Err(DoctorError::Status { address: address.to_string(), status }.into()),
         _ => {}
     }
     let is_missing = |model: &String| body.is_some_and(|list: ModelList| !list.has(model));
     match model.filter(|model| target.name() == "ollama" && is_missing(model)) {
-        Some(model) => {
-            Err(Error::new(format!("{address} has no {model}")).hint(format!("ollama pull {model}")))
-        }
+        Some(model) => Err(DoctorError::NoModel { address: address.to_string(), model }.into()),
         None => Ok(address.to_string()),
     }
 }
@@ -211,14 +204,10 @@ fn get_json<'a, T: DeserializeOwned>(
     headers: &'a Headers,
 ) -> impl Future<Output = Result<(u16, Option<T>)>> + 'a {
     let exchange = async move {
-        let answer = client.relay(address, key, headers, RelayRequest::get()).await;
-        let answer = answer.map_err(|failed| Error::new(failed.cause))?;
+        let answer = client.relay(address, key, headers, RelayRequest::get()).await?;
         let status = answer.status().as_u16();
         let body = Limited::new(answer.into_body(), MAX_LIST_BYTES).collect().await.ok();
         Ok((status, body.and_then(|body| serde_json::from_slice(&body.to_bytes()).ok())))
     };
-    async {
-        let late = |_| Error::new(format!("no answer within {CHECK_TIMEOUT:?}"));
-        tokio::time::timeout(CHECK_TIMEOUT, exchange).await.map_err(late)?
-    }
+    async { tokio::time::timeout(CHECK_TIMEOUT, exchange).await.map_err(|_| DoctorError::Late)? }
 }

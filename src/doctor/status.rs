@@ -97,9 +97,7 @@ fn model(settings: &Settings) -> (String, Option<String>) {
     let Some(model) = settings.text("model") else {
         return ("not set".to_owned(), None);
     };
-    let target =
-        Providers::new(settings).and_then(|all| all.target(&model).map_err(|refusal| refusal.into_error()));
-    let target = match target {
+    let target = match Providers::new(settings).and_then(|all| Ok(all.target(&model)?)) {
         Ok(target) => target,
         Err(error) => return (format!("{model}: {error}"), Some("rsv-config doctor".to_owned())),
     };

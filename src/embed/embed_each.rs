@@ -22,9 +22,7 @@ impl Embedder {
 
     /// Embeds one text: a vector of length 1. Errors as `embed`.
     pub fn embed_one(&mut self, text: &str, input_type: InputType) -> Result<Vec<f32>> {
-        Ok(self
-            .embed(&[text], input_type)?
-            .pop()
-            .ok_or(EmbedError::Model { fault: "the model returned no vector" })?)
+        let vector = self.embed(&[text], input_type)?.pop();
+        Ok(vector.ok_or(EmbedError::Model { fault: "the model returned no vector" })?)
     }
 }

@@ -259,10 +259,8 @@ impl Encoder {
         }
         let length: f32 = vector.iter().map(|x| x * x).sum();
         if !length.is_finite() || (length - 1.0).abs() > 1e-3 {
-            return Err(EmbedError::Model {
-                fault: "the model returned a vector that is not finite or is zero",
-            }
-            .into());
+            let fault = "the model returned a vector that is not finite or is zero";
+            return Err(EmbedError::Model { fault }.into());
         }
         Ok(vector)
     }

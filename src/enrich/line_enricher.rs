@@ -1,5 +1,6 @@
 //! Requests one after the other, each enriched from one store with one embedder.
 
+use super::refusal::EnrichError;
 use super::{Begun, ClientProject, Degraded, Enriched, Memory, Options, RecallStep, Schedule, Turn};
 use crate::api::{Api, Request};
 use crate::backfill;
@@ -123,8 +124,7 @@ impl LineEnricher {
         let api = self.api.unwrap_or_else(|| Api::of_request(&line));
         let request = Request::parse(api, line)?;
         if self.continues_session && !request.is_chat() {
-            let error = Error::new(format!("a request for {} cannot continue a session of rsv", api.name()));
-            return Err(error.hint("leave out --session, or send a request for chat completions"));
+            return Err(EnrichError::NoSession { api: api.name() }.into());
         }
         self.reopen_memory();
         let own = if self.is_scope_named { None } else { request.turns.scope()? };

@@ -1,7 +1,15 @@
 //! The answer to a request that is too long for its model, in the words of Reservoir's documents.
 
 use super::budget::{Overlong, OverlongPart, Plan};
+use crate::error::failures;
 use crate::record::{Clock, Object, quote};
+
+// The reason why a request is not enriched.
+failures! { pub(super) enum EnrichError {
+    TooLong { text: String } ("{text}"),
+    NoSession { api: &'static str } ("a request for {api} cannot continue a session of rsv")
+        => "leave out --session, or send a request for chat completions",
+} }
 
 /// The text of the answer.
 pub(super) fn text(overlong: &Overlong) -> String {

@@ -1,9 +1,10 @@
 //! Texts of conversations in a directory: a folder for each partition, and a file for each instance.
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::file_name::FileNames;
 use crate::record::Scope;
 use crate::staging::StagingDir;
+use crate::store::StoreFault;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -26,8 +27,7 @@ impl Transcripts {
         make(directory)?;
         let is_empty = directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
         if !is_empty {
-            let error = Error::new(format!("{} is not empty", directory.display()));
-            return Err(error.hint("name a directory that is empty, or does not exist yet"));
+            return Err(StoreFault::NotEmpty { path: directory.to_owned() }.into());
         }
         let context = format!("cannot make {}", directory.display());
         let directory = directory.canonicalize().context(context)?;

@@ -1,9 +1,9 @@
 //! Retention: which records are older than their partition keeps them.
 
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::Scopes;
-use crate::store::{Select, Store};
+use crate::store::{Select, Store, StoreFault};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ pub fn check_retention(settings: &Settings, scopes: &Scopes) -> Result<()> {
         return Ok(());
     }
     let of = scopes.partition().map(|name| format!(" for the partition {name}")).unwrap_or_default();
-    Err(Error::new(format!("no retention is set{of}"))
-        .hint("set one with 'rsv-config set retention 365d', or of one partition partitions.NAME.retention"))
+    Err(StoreFault::NoRetention { of }.into())
 }
 
 /// The parts of a selection that are older than their partitions keep them at a time, in milliseconds since

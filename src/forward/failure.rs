@@ -2,18 +2,19 @@
 
 use crate::api;
 use crate::config::Secret;
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::http::{
     Address, HeaderMap, RequestError, RequestErrorKind, error_message, reason_phrase, redact_key,
 };
-use crate::provider::{Refusal, Target};
+use crate::provider::{ProviderError, Target};
 use crate::record::{Object, error_line, quote};
 
 /// The greatest length of a provider's body in an error, in bytes.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
 /// A failed request. No text in it holds a key.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     /// The provider's status, or the one that a server would answer with.
     pub status: u16,
@@ -43,18 +44,18 @@ impl Failure {
         Failure::new(400, "context_length_exceeded", error.to_string())
     }
 
-    pub(super) fn hint(mut self, hint: &str) -> Failure {
+    pub(super) fn with_hint(mut self, hint: &str) -> Failure {
         self.hint = Some(hint.to_owned());
         self
     }
 
     fn hint_limit(self, setting: &str) -> Failure {
-        self.hint(&format!("raise the limit with: rsv-config set {setting} 20m"))
+        self.with_hint(&format!("raise the limit with: rsv-config set {setting} 20m"))
     }
 
     fn hint_key(self, target: &Target) -> Failure {
         match target.key_variable() {
-            Some(variable) => self.hint(&format!("check {variable}")),
+            Some(variable) => self.with_hint(&format!("check {variable}")),
             None => self,
         }
     }
@@ -81,7 +82,7 @@ impl Failure {
             RequestErrorKind::Setup | RequestErrorKind::Connect => {
                 let message = format!("Failed to connect to {title} API: {failed}. {using}");
                 let unreachable = Failure::new(502, "provider_unreachable", message);
-                unreachable.hint(&if failed.kind == RequestErrorKind::Setup {
+                unreachable.with_hint(&if failed.kind == RequestErrorKind::Setup {
                     "install the certificates of the system: package ca-certificates".to_owned()
                 } else if target.name() == "ollama" {
                     format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
@@ -107,11 +108,12 @@ impl Failure {
         let message = format!("{}{detail}", head.trim_end());
         let failure = Failure::new(status, "provider_error", message).body(body, key);
         match status {
-            300..=399 => {
-                failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
-            }
+            300..=399 => failure
+                .with_hint(&format!("redirects are not followed: correct {}", target.address_setting())),
             401 | 403 => failure.hint_key(target),
-            404 if target.name() == "ollama" => failure.hint("list the installed models with: ollama list"),
+            404 if target.name() == "ollama" => {
+                failure.with_hint("list the installed models with: ollama list")
+            }
             _ => failure,
         }
     }
@@ -121,7 +123,7 @@ impl Failure {
         let message = format!("the answer of {} {fault}", target.title());
         Failure::new(502, "invalid_answer", message)
             .body(body, key)
-            .hint(&format!("does {} give the address of chat completions?", target.address_setting()))
+            .with_hint(&format!("does {} give the address of chat completions?", target.address_setting()))
     }
 
     /// The error for an answer that broke off.
@@ -144,7 +146,7 @@ impl Failure {
         let mib = bytes as f64 / f64::from(1 << 20);
         let message = format!("the answer of {} is longer than the limit of {mib} MiB", target.title());
         Failure::new(502, "invalid_answer", message)
-            .hint("raise it with: rsv-config set max_line_bytes BYTES")
+            .with_hint("raise it with: rsv-config set max_line_bytes BYTES")
     }
 
     /// The error for a stream without an end.
@@ -188,14 +190,11 @@ impl Failure {
         }
         error_line(self.code, &self.message, &members)
     }
+}
 
-    /// The error for the person at the shell, without the body.
-    pub fn error(&self) -> Error {
-        let error = Error::new(&self.message);
-        match &self.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+impl error::Failure for Failure {
+    fn hint(&self) -> Option<String> {
+        self.hint.clone()
     }
 }
 
@@ -206,14 +205,14 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
-        let (status, code, error) = match refusal {
-            Refusal::Model(error) => (400, "invalid_request", error),
-            Refusal::Key(error) => (401, "missing_api_key", error),
-            Refusal::Plaintext(error) => (502, "insecure_address", error),
+impl From<ProviderError> for Failure {
+    fn from(error: ProviderError) -> Failure {
+        let (status, code) = match error {
+            ProviderError::NoKey { .. } => (401, "missing_api_key"),
+            ProviderError::Plaintext { .. } => (502, "insecure_address"),
+            _ => (400, "invalid_request"),
         };
-        Failure { status, code, ..Failure::from(error) }
+        Failure { status, code, ..Failure::from(Error::from(error)) }
     }
 }
 

@@ -160,7 +160,7 @@ impl Forwarder {
         let named = request.text("model")?;
         let Some(model) = named.as_ref().or(self.model.as_ref()) else {
             return Err(Failure::request("model: is missing")
-                .hint("name one in the request, or: rsv-config set model MODEL"));
+                .with_hint("name one in the request, or: rsv-config set model MODEL"));
         };
         let target = self.providers.target(model)?;
         // An unchanged name is not rewritten, so that it keeps its spelling.

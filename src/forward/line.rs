@@ -77,7 +77,7 @@ impl Forwarder {
             to.send(output_line(&response)).await?;
         }
         if let Some(failure) = failure {
-            to.send(LineOutput::Fault(failure.error().at(place))).await?;
+            to.send(LineOutput::Fault(Error::from(failure.clone()).at(place))).await?;
             if format != AnswerFormat::Text {
                 to.send(LineOutput::Line(failure.to_line(rsv.as_deref()))).await?;
             }

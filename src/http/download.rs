@@ -49,28 +49,21 @@ impl Client {
         loop {
             match part.resume(&client, address, report).await {
                 Ok(()) => break,
-                Err(DownloadError::Final(error)) => return Err(error),
-                Err(DownloadError::Retryable(error)) if attempt == MAX_ATTEMPTS => {
+                Err(error) if !is_transient(&error) => return Err(error),
+                Err(error) if attempt == MAX_ATTEMPTS => {
                     return Err(error.hint("run it again to continue the download"));
                 }
-                Err(DownloadError::Retryable(_)) => attempt += 1,
+                Err(_) => attempt += 1,
             }
         }
         part.finish(to)
     }
 }
 
-/// The reason why a download failed.
-enum DownloadError {
-    /// Another attempt may help.
-    Retryable(Error),
-    Final(Error),
-}
-
-impl From<Error> for DownloadError {
-    fn from(error: Error) -> DownloadError {
-        DownloadError::Final(error)
-    }
+/// Whether another attempt may help.
+fn is_transient(error: &Error) -> bool {
+    use HttpError::{Broken, CutShort, Status};
+    matches!(error.find(), Some(Broken { .. } | CutShort { .. } | Status { status: 500.. }))
 }
 
 /// A file on its way, and the server's tag of it.
@@ -94,28 +87,22 @@ impl PartialFile {
         client: &reqwest::Client,
         address: &Address,
         report: &mut dyn FnMut(u64, Option<u64>),
-    ) -> std::result::Result<(), DownloadError> {
+    ) -> Result<()> {
         let failed = |error: HttpError| Error::from(error).at(address);
-        let retryable =
-            |e: &reqwest::Error| DownloadError::Retryable(failed(HttpError::Broken { cause: cause(e) }));
+        let broken = |e: reqwest::Error| failed(HttpError::Broken { cause: cause(&e) });
         let there = fs::metadata(&self.file).map_or(0, |file| file.len());
         let tag = fs::read_to_string(&self.tag).ok().filter(|_| there > 0);
         let mut request = client.get(address.url().clone());
         if let Some(tag) = &tag {
             request = request.header(RANGE, format!("bytes={there}-")).header(IF_RANGE, tag);
         }
-        let mut response = request.send().await.map_err(|e| retryable(&e))?;
+        let mut response = request.send().await.map_err(broken)?;
         let status = response.status();
         let resumes = status == StatusCode::PARTIAL_CONTENT && range_start(response.headers()) == Some(there);
         if !resumes && status != StatusCode::OK {
-            let error = failed(HttpError::Status { status: status.as_u16() });
             // The partial file is of no use for resuming.
             let _ = fs::remove_file(&self.file);
-            return Err(if status.is_server_error() {
-                DownloadError::Retryable(error)
-            } else {
-                DownloadError::Final(error)
-            });
+            return Err(failed(HttpError::Status { status: status.as_u16() }));
         }
         let mut bytes = if resumes { there } else { 0 };
         let total = response.content_length().map(|rest| rest + bytes);
@@ -135,13 +122,13 @@ impl PartialFile {
             .open(&self.file)
             .context(what())?;
         report(bytes, total);
-        while let Some(chunk) = response.chunk().await.map_err(|e| retryable(&e))? {
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
             file.write_all(&chunk).context(what())?;
             bytes += chunk.len() as u64;
             report(bytes, total);
         }
         if total.is_some_and(|total| bytes < total) {
-            return Err(DownloadError::Retryable(failed(HttpError::CutShort { bytes })));
+            return Err(failed(HttpError::CutShort { bytes }));
         }
         file.sync_all().context(what())?;
         Ok(())

@@ -1,7 +1,7 @@
 //! Headers that a user adds to requests.
 
 use super::error::HttpError;
-use crate::error::Result;
+use crate::error::{Context, Result};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Headers that are refused here: secrets are configured elsewhere, and the client sets the others itself.
@@ -27,12 +27,11 @@ pub struct Headers(HeaderMap);
 impl Headers {
     /// Adds a header, or replaces that of the same name. Errors do not repeat the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let name =
-            HeaderName::from_bytes(name.as_bytes()).map_err(|source| HttpError::HeaderName { source })?;
+        let name = HeaderName::from_bytes(name.as_bytes()).context("is not the name of a header")?;
         if REFUSED_HEADERS.contains(&name.as_str()) {
             return Err(HttpError::RefusedHeader.into());
         }
-        let value = HeaderValue::from_str(value).map_err(|source| HttpError::HeaderValue { source })?;
+        let value = HeaderValue::from_str(value).context("is not allowed in a header")?;
         self.0.insert(name, value);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The errors of requests that got no answer.
 
+use crate::error::Failure;
 use std::error::Error as _;
 use std::io;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub enum RequestErrorKind {
     /// The connection broke before all had arrived.
     Broken,
 }
+
+impl Failure for RequestError {}
 
 impl RequestError {
     /// Whether a time limit was reached.

@@ -2,6 +2,7 @@
 
 use super::completion::Completion;
 use super::entry::{Entry, PendingCommit};
+use super::error::IngestError;
 use crate::error::{Error, Result};
 use crate::record::{
     CONSOLIDATED_INTO, Commit, DOCUMENT, EXTRACTED_FROM, EXTRACTED_FROM_MEMBER, Link, MEMORY, NEAR, Object,
@@ -61,7 +62,7 @@ pub(super) fn claim(entries: &[Entry], records: &[Record], store: &mut dyn Store
             return Ok(Some(claim));
         }
         if begin.elapsed() > CLAIM_TIMEOUT {
-            return Err(Error::new("another process has been storing commits for a minute").hint("try again"));
+            return Err(IngestError::Busy.into());
         }
         std::thread::sleep(POLL_INTERVAL);
     }
@@ -114,7 +115,7 @@ impl KnownCommits {
             let covers = |archive: &StoredRecord| archive.member_texts("covers");
             let is_same = there.version() == archive.version() && covers(&there) == covers(archive);
             let why = "the session is committed up to its last message already";
-            return Ok((!is_same).then(|| refused(archive, why)));
+            return Ok((!is_same).then(|| refused(archive, why.to_owned())));
         }
         let scope = &archive.scope;
         if !self.last.contains_key(scope) {
@@ -135,7 +136,7 @@ impl KnownCommits {
             self.last.insert(scope.clone(), Some(archive.id.clone()));
             self.replaced.extend(commit.replaced.iter().cloned());
         }
-        Ok(why.map(|why| refused(archive, &why)))
+        Ok(why.map(|why| refused(archive, why)))
     }
 
     /// A memory whose place cannot be taken.
@@ -158,10 +159,9 @@ impl KnownCommits {
     }
 }
 
-fn refused(archive: &StoredRecord, why: &str) -> Error {
-    let Scope { partition, instance } = &archive.scope;
-    Error::new(format!("the commit is not stored: {why}"))
-        .hint(format!("make it again: rsv-commit -p {partition} -i {instance}"))
+fn refused(archive: &StoredRecord, why: String) -> Error {
+    let Scope { partition, instance } = archive.scope.clone();
+    IngestError::Commit { why, partition, instance }.into()
 }
 
 /// The records to which the links of a commit lead and that are neither there nor in the commit.

@@ -2,8 +2,8 @@
 
 use super::options::Options;
 use crate::chat::fence;
-use crate::error::{Error, Result};
-use crate::record::{Clock, Draft, DraftDefaults, Role, Scope, StoredRecord, derived_trace, id};
+use crate::error::Result;
+use crate::record::{Clock, Draft, DraftDefaults, Role, Scope, StoredRecord, derived_trace, empty, id};
 use crate::store::Forgotten;
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl Completion {
                 draft.set_content(fence::strip(content));
             }
             if !draft.has_content() {
-                return Err(Error::new("content: is empty"));
+                return Err(empty("content"));
             }
         }
         // A version is dated when it is taken in.

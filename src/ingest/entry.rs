@@ -1,9 +1,10 @@
 //! The lines of a batch, and the outcome of each.
 
+use super::error::IngestError;
 use crate::error::{Error, Result};
 use crate::lines::SourceLocation;
 use crate::record::{Object, Record, Scope, Scopes, StoredRecord, VectorFormat};
-use crate::store::{Among, Store, WriteOutcome};
+use crate::store::{Among, Store, StoreFault, WriteOutcome};
 use crate::text::counted_verb;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -114,11 +115,8 @@ pub(super) fn id_owners(records: &[Record], written: &[WriteOutcome], store: &mu
 fn id_conflict(record: &StoredRecord, owner: Option<&Scope>) -> Error {
     let owner = owner.map(|scope| format!(" of {scope}")).unwrap_or_default();
     let StoredRecord { kind, id, scope, .. } = record;
-    Error::new(format!(
-        "id: {id} belongs to another record{owner}, which is kept; this {} of {scope} is not stored",
-        kind.name
-    ))
-    .hint("give it another id, or none")
+    let (id, scope) = (id.clone(), scope.clone());
+    IngestError::OtherRecord { id, owner, kind: kind.name, scope }.into()
 }
 
 /// The effect of tombstones so far.
@@ -316,7 +314,7 @@ impl<'a> WrittenBatch<'a> {
             (WriteOutcome::KeptOut, _) => Fate::KeptOut,
             // The store lacks its record only because that was forgotten, which is no error of the input.
             (WriteOutcome::Refused(_), _) if hangs_on_kept_out() => Fate::KeptOut,
-            (WriteOutcome::Refused(why), _) => Fate::Refused(Error::new(why.clone())),
+            (WriteOutcome::Refused(why), _) => Fate::Refused(StoreFault::Refused { why: why.clone() }.into()),
             (WriteOutcome::Conflict, Record::Stored(record)) => {
                 Fate::Conflict(id_conflict(record, self.owners.get(&at).and_then(Option::as_ref)))
             }

@@ -1,10 +1,11 @@
 //! Mirrors of trees: removes the documents that a complete tree does not have.
 
+use super::error::IngestError;
 use super::options::Options;
 use crate::error::{Error, Result};
 use crate::record::{
     Address, DOCUMENT, ORIGIN, Object, Record, Scope, Scopes, StoredRecord, TombstoneState, URI, is_origin,
-    texts,
+    missing, texts,
 };
 use crate::store::{Below, Removal, Select, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -61,7 +62,7 @@ pub fn no_tree() -> Error {
 }
 
 fn nothing_is_taken(why: &str) -> Error {
-    Error::new(format!("nothing is taken away: {why}"))
+    IngestError::NotMirrored { why: why.to_owned() }.into()
 }
 
 impl Mirror {
@@ -89,7 +90,7 @@ impl Mirror {
         let address = |member: &str, uri: &str| {
             Address::resolve(uri, &partition).map_err(|error| error.at(member.to_owned()))
         };
-        let uri = line.text("uri")?.ok_or_else(|| Error::new("uri: is missing"))?;
+        let uri = line.text("uri")?.ok_or_else(|| missing("uri"))?;
         let uri = address("uri", &uri)?;
         let addresses = |member: &str| -> Result<Vec<Address>> {
             texts(line, member)?.unwrap_or_default().iter().map(|uri| address(member, uri)).collect()
@@ -115,11 +116,7 @@ impl Mirror {
                 came.iter().filter(|(_, uris)| uris.iter().any(is_within)).map(|(name, _)| name);
             tree.has_documents = came.get(&tree.partition).is_some_and(|uris| uris.iter().any(is_within));
             if let Some(other) = partitions.next().filter(|_| !tree.has_documents) {
-                let error = format!(
-                    "partition: no document of this tree is in {}, but in {other} there are some",
-                    tree.partition
-                );
-                return Err(Error::new(error).hint("give rsv-parse the partition of the documents: -p NAME"));
+                return Err(IngestError::OtherPartition { of: tree.partition, other: other.clone() }.into());
             }
             self.ends.push(tree);
         } else {

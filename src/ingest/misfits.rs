@@ -1,8 +1,9 @@
 //! Takes from imported records the vectors that do not fit their model, so that the records are stored without them.
 
 use super::entry::Entry;
-use crate::error::{Error, Result};
-use crate::record::{Record, RecordKind};
+use super::error::IngestError;
+use crate::error::Result;
+use crate::record::Record;
 use crate::store::{Store, dimension_mismatch};
 use std::collections::HashMap;
 
@@ -21,16 +22,10 @@ pub(super) fn take(entries: &mut [Entry], records: &mut [Record], store: &mut dy
             let Some(vector) = &record.vector else { continue };
             let dim = *dims.entry(vector.model.clone()).or_insert(vector.numbers.len());
             if let Some(why) = dimension_mismatch(&vector.model, vector.numbers.len(), dim) {
-                entry.without_vector = Some(error(&why, record.kind));
+                entry.without_vector = Some(IngestError::NoVector { why, kind: record.kind.name }.into());
                 record.vector = None;
             }
         }
     }
     Ok(())
-}
-
-/// The error for a record of a kind that is stored without its vector.
-pub(super) fn error(why: &str, kind: &RecordKind) -> Error {
-    Error::new(format!("{why}; the {} is stored without it", kind.name))
-        .hint("embed it with the model in use: rsv-embed --pending")
 }

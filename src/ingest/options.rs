@@ -1,8 +1,9 @@
 //! The defaults from the command line or the request, and the filter of stored records.
 
-use crate::error::{Error, Result};
+use super::error::IngestError;
+use crate::error::Result;
 use crate::lines::too_long;
-use crate::record::{ACTION, Draft, Line, Object, Record, Scope, Scopes, StoredRecord, TITLE};
+use crate::record::{ACTION, Draft, Line, Object, Record, Scope, Scopes, StoredRecord, TITLE, missing};
 use crate::redact::Redactor;
 use crate::store::Import;
 
@@ -68,13 +69,10 @@ impl Options {
         }
         match line {
             Line::Record(draft) => match self.missing_member(draft) {
-                Some(missing) => Err(Error::new(format!("{missing}: is missing"))),
+                Some(member) => Err(missing(member)),
                 None => Ok(()),
             },
-            Line::Request(_) | Line::Response(_) | Line::Other(_) => Err(Error::new(
-                "kind: cannot be imported",
-            )
-            .hint("rsv-import reads messages, accounts, embeddings, links and tombstones; give other kinds to rsv-ingest")),
+            Line::Request(_) | Line::Response(_) | Line::Other(_) => Err(IngestError::NotImported.into()),
             Line::Link(_) | Line::Embedding(_) | Line::Tombstone(_) => Ok(()),
         }
     }

@@ -1,10 +1,10 @@
 //! Clusters of similar memories, for consolidation: memories of one partition, category and outcome, each of which is
 //! similar to each other one (complete link).
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::{self, PriorRule, is_active};
 use crate::record::{
-    MEMORY, Object, Origin, Record, STRATEGY, Scopes, StoredRecord, VectorFormat, write_vector,
+    MEMORY, Object, Origin, Record, STRATEGY, Scopes, StoredRecord, VectorFormat, unexpected, write_vector,
 };
 use crate::store::{Select, Store, Walk};
 use crate::text;
@@ -118,10 +118,7 @@ pub fn clusters(
     on_cluster: &mut dyn FnMut(Cluster) -> Result<()>,
 ) -> Result<ClusterSums> {
     if !(0.0..=1.0).contains(&rule.threshold) {
-        return Err(Error::new(format!(
-            "--threshold: expected a cosine from 0 to 1, found {}",
-            rule.threshold
-        )));
+        return Err(unexpected("--threshold", "a cosine from 0 to 1", &rule.threshold.to_string()));
     }
     let mut sums = ClusterSums::default();
     for scopes in areas(store, scopes)? {

@@ -8,8 +8,8 @@ use crate::backfill;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed;
-use crate::error::{Error, Result};
-use crate::record::{Link, Reach, SYNAPSE, Scopes};
+use crate::error::Result;
+use crate::record::{Link, Reach, SYNAPSE, Scopes, unexpected};
 use crate::store::{Changes, Compare, Compared, Rule, Store};
 use std::collections::{HashMap, HashSet};
 
@@ -71,9 +71,7 @@ pub fn reach(settings: &Settings) -> Option<Reach> {
 fn checked_threshold(settings: &Settings, threshold: Option<f64>) -> Result<Option<f64>> {
     let set = threshold.or_else(|| settings.real("link.threshold"));
     match set.filter(|set| !(*set > 0.0 && *set <= 1.0)) {
-        Some(wrong) => {
-            Err(Error::new(format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}")))
-        }
+        Some(wrong) => Err(unexpected("link.threshold", "a cosine above 0, at most 1", &wrong.to_string())),
         None => Ok(set),
     }
 }

@@ -2,9 +2,8 @@
 
 use super::cluster::MAX_CONTENT_CHARS;
 use crate::error::Result;
-use crate::structured::{
-    AnswerError, check_length, check_line, check_tags, invalid, parse_json, without_code_fence,
-};
+use crate::record::invalid;
+use crate::structured::{AnswerError, check_length, check_line, check_tags, parse_json, without_code_fence};
 use serde::Deserialize;
 
 /// The greatest lengths of a title and of a tag, in characters.

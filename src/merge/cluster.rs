@@ -1,10 +1,10 @@
 //! A cluster as rsv-link prints it, and the memory that takes the place of its members.
 
 use super::prior::consolidated_prior;
-use crate::error::{Result, failures};
+use crate::error::Result;
 use crate::memory::{confidence_of, decimal, is_active};
 use crate::record::{
-    DraftDefaults, MEMORY, Object, Origin, RecordError, StoredRecord, missing, quote, unexpected,
+    DraftDefaults, MEMORY, Object, Origin, RecordError, StoredRecord, invalid, missing, quote, unexpected,
 };
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ impl Cluster {
         }
         let mut ids = HashSet::new();
         if let Some(twice) = members.iter().find(|member| !ids.insert(&member.id)) {
-            return Err(MergeError::Twice { id: twice.id.clone() }.into());
+            return Err(invalid("members", format!("{} is given twice", twice.id)));
         }
         for (what, of) in [
             ("partition", (|member| member.scope.partition.clone()) as fn(&StoredRecord) -> String),
@@ -164,14 +164,6 @@ impl Cluster {
     }
 }
 
-failures! {
-    /// The reason why memories are not merged.
-    pub(super) enum MergeError {
-        Twice { id: String } ("members: {id} is given twice"),
-        Archived { id: String } ("{id} is archived already"),
-    }
-}
-
 /// Reads a member, with its confidence and uses, as they were derived. Fails if a member is missing or
 /// invalid, or the memory is archived.
 pub(super) fn member(line: Object) -> Result<StoredRecord> {
@@ -181,9 +173,7 @@ pub(super) fn member(line: Object) -> Result<StoredRecord> {
         }
     }
     if line.number("confidence")?.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
-        return Err(
-            RecordError::Invalid { member: "confidence", fault: "must be between 0.0 and 1.0" }.into()
-        );
+        return Err(invalid("confidence", "must be between 0.0 and 1.0"));
     }
     line.integer("usage_count")?;
     let derived =
@@ -199,7 +189,7 @@ pub(super) fn member(line: Object) -> Result<StoredRecord> {
         member.members.set(name, json);
     }
     if !is_active(&member) {
-        return Err(MergeError::Archived { id: member.id }.into());
+        return Err(RecordError::Archived { id: member.id }.into());
     }
     Ok(member)
 }

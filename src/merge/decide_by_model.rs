@@ -4,8 +4,8 @@ use super::answer::MAX_TITLE_CHARS;
 use super::cluster::MAX_CONTENT_CHARS;
 use super::decision::{Candidate, Decision};
 use crate::error::Result;
-use crate::record::{Commit, LINE_ENDS, Object};
-use crate::structured::{Model, Request, Schema, invalid, parse_json};
+use crate::record::{Commit, LINE_ENDS, Object, invalid};
+use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
 /// Low: the decision is to follow from the memories.

@@ -1,6 +1,6 @@
 //! Why a file is not read.
 
-use crate::error::Failure;
+use crate::error::failures;
 
 /// Why a PDF of pictures is not read.
 pub(super) const NO_WORDS: &str = "no words on its pages, which are pictures or scanned";
@@ -18,20 +18,10 @@ pub(super) enum Reason {
     Failed(String),
 }
 
-/// A file or a directory that is not read; `help` gives the tool that may read it.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read {place}: {reason}")]
-pub(super) struct ParseError {
-    pub(super) place: String,
-    pub(super) reason: Reason,
-    pub(super) help: Option<String>,
-}
-
-impl Failure for ParseError {
-    fn hint(&self) -> Option<String> {
-        self.help.clone()
-    }
-}
+// A file or a directory that is not read.
+failures! { pub(super) enum ParseError {
+    Unread { place: String, reason: Reason } ("cannot read {place}: {reason}"),
+} }
 
 /// A kind of files that are not read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -286,7 +286,8 @@ impl<'a> Tree<'a> {
     /// Reports what is not read. In a directory or an archive there may be files of any kind.
     fn report(&mut self, source: &str, reason: &Reason, is_inside: bool) -> Result<()> {
         let help = hint_for_missing(Path::new(source)).filter(|_| !is_inside && !source.contains("://"));
-        let error = ParseError { place: source.to_owned(), reason: reason.clone(), help }.into();
+        let error = Error::from(ParseError::Unread { place: source.to_owned(), reason: reason.clone() });
+        let error = help.into_iter().fold(error, Error::hint);
         (self.sink)(match reason {
             Reason::Kind(kind, _) if is_inside && !self.parser.options.strict => {
                 Output::Skipped(*kind, error)
@@ -311,7 +312,7 @@ impl<'a> Tree<'a> {
                 };
                 directory.unread = true;
                 let shown = directory.path.display().to_string();
-                let error = ParseError { place: shown, reason: failed, help: None };
+                let error = ParseError::Unread { place: shown, reason: failed };
                 (self.sink)(Output::Unread(error.into()))
             }
         }

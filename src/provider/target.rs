@@ -5,7 +5,6 @@ use super::error::ProviderError;
 use super::table::{KeyPolicy, PROVIDERS};
 use crate::api::Api;
 use crate::config::Secret;
-use crate::error::Error;
 use crate::http::{Address, HeaderMap, HeaderValue, Headers};
 use std::sync::Arc;
 
@@ -41,26 +40,6 @@ pub struct Target {
     pub(super) endpoint: Arc<Endpoint>,
     /// The model by the name that the provider knows; empty for a request without a model.
     pub model: String,
-}
-
-/// The reason why a request cannot be sent.
-#[derive(Debug)]
-pub enum Refusal {
-    /// No provider serves the model.
-    Model(Error),
-    /// There is no key.
-    Key(Error),
-    /// The key would go over the network in the clear.
-    Plaintext(Error),
-}
-
-impl Refusal {
-    /// The error and its hint.
-    pub fn into_error(self) -> Error {
-        match self {
-            Refusal::Model(error) | Refusal::Key(error) | Refusal::Plaintext(error) => error,
-        }
-    }
 }
 
 impl Target {
@@ -152,7 +131,7 @@ impl Target {
     }
 
     /// The key of the settings; an error if one is needed and there is none.
-    pub fn own_key(&self) -> std::result::Result<Option<&Secret>, Refusal> {
+    pub fn own_key(&self) -> Result<Option<&Secret>, ProviderError> {
         self.key(CallerKeys::none())
     }
 
@@ -163,7 +142,7 @@ impl Target {
 
     /// The key to send: the caller's only to the provider that it is for, and none to another machine
     /// unencrypted. Fails if a key is needed and missing, or would be sent unencrypted.
-    pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> std::result::Result<Option<&'k Secret>, Refusal> {
+    pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> Result<Option<&'k Secret>, ProviderError> {
         let policy = self.endpoint.key_policy;
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();
         let own = self.kept_key(caller);
@@ -175,8 +154,12 @@ impl Target {
             KeyPolicy::Own | KeyPolicy::OwnIfAny => own,
         };
         match key {
-            None if policy.is_key_needed() => Err(Refusal::Key(self.missing_key_error(caller))),
-            Some(_) if exposed => Err(Refusal::Plaintext(self.plaintext_error())),
+            None if policy.is_key_needed() => Err(self.missing_key(caller)),
+            Some(_) if exposed => Err(ProviderError::Plaintext {
+                title: self.title(),
+                address: self.address().to_string(),
+                setting: self.endpoint.address_setting.clone(),
+            }),
             key => Ok(key),
         }
     }
@@ -205,16 +188,10 @@ impl Target {
         PROVIDERS.iter().find(|row| row.name == owner).map(|row| row.title)
     }
 
-    fn missing_key_error(&self, caller: &CallerKeys) -> Error {
-        let (title, variable) = (self.title(), &self.endpoint.key_variable);
+    fn missing_key(&self, caller: &CallerKeys) -> ProviderError {
+        let (title, variable) = (self.title(), self.endpoint.key_variable.clone());
         let foreign = caller.offered_to(self.name()).find_map(|key| self.foreign_title(key));
         let but = foreign.map_or_else(String::new, |owner| format!(", and the caller's key is for {owner}"));
-        ProviderError::NoKey { title: title.to_owned(), variable: variable.clone(), but }.into()
-    }
-
-    fn plaintext_error(&self) -> Error {
-        let (title, address) = (self.title(), self.address());
-        let setting = self.endpoint.address_setting.to_string();
-        ProviderError::Plaintext { title: title.to_owned(), address: address.clone(), setting }.into()
+        ProviderError::NoKey { title, variable, but }
     }
 }

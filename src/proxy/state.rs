@@ -4,8 +4,8 @@ use super::config::ProxyConfig;
 use super::http::ConnectionLimits;
 use super::visibility::Visibility;
 use super::worker::{
-    AutoCommit, Backfill, BlockingPool, DescribeJobs, DocumentJobs, FailureReason, Foreground,
-    QueueCounts, SessionCommits, SharedEmbedder, StorePool, StoreQueue, degraded,
+    AutoCommit, Backfill, BlockingPool, DescribeJobs, DocumentJobs, FailureReason, Foreground, QueueCounts,
+    SessionCommits, SharedEmbedder, StorePool, StoreQueue, degraded,
 };
 use crate::enrich::Degraded;
 use crate::error::{Error, Result};

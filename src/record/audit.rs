@@ -1,8 +1,7 @@
 //! A row of the audit: which token read or changed which records, when, and from where. It has names, addresses and
 //! ids, and never a text.
 
-use super::error::RecordError;
-use super::object::{Object, quote};
+use super::object::{Object, invalid, quote};
 use super::scope::Scope;
 use super::time;
 use crate::error::{Error, Result};
@@ -43,7 +42,7 @@ impl FromStr for AuditAction {
 
     fn from_str(word: &str) -> Result<AuditAction> {
         let known = AuditAction::ALL.into_iter().find(|action| action.name() == word);
-        Ok(known.ok_or_else(|| RecordError::Unknown { member: "action", name: word.to_owned() })?)
+        known.ok_or_else(|| invalid("action", format!("{word} is not known")))
     }
 }
 

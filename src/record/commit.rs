@@ -3,11 +3,10 @@
 use super::address::Address;
 use super::digest;
 use super::document::DOCUMENT;
-use super::error::RecordError;
 use super::kinds::kind_named;
 use super::members::texts;
 use super::memory::MEMORY;
-use super::object::{Object, missing, unexpected};
+use super::object::{Object, empty, missing, unexpected};
 use super::scope::Scope;
 use super::stored::{DraftDefaults, StoredRecord};
 use crate::error::Result;
@@ -96,7 +95,7 @@ impl Commit {
         };
         let archive = draft.complete(&fill)?;
         if archive.member_texts("covers").is_empty() {
-            return Err(RecordError::Empty { member: "covers".to_owned() }.into());
+            return Err(empty("covers"));
         }
         let history = history(&self.scope)?;
         if archive.address()?.parent().as_ref() != Some(&history) {

@@ -1,6 +1,5 @@
 //! The vector of a record.
 
-use super::error::RecordError;
 use super::members::required;
 use super::object::{Object, invalid, missing, unexpected, write_text};
 use crate::error::Result;
@@ -43,7 +42,7 @@ impl Embedding {
         let vector = read_vector(line.get("vector").ok_or_else(|| missing("vector"))?)?;
         match line.integer("dim")? {
             Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
-                Err(RecordError::Dimension { dim, found: vector.len() }.into())
+                Err(invalid("dim", format!("is {dim}, but the vector has {} numbers", vector.len())))
             }
             _ => {
                 let (of, model) = (required(&line, "of")?, required(&line, "model")?);
@@ -97,8 +96,7 @@ pub fn read_vector(json: &str) -> Result<Vec<f32>> {
         return Err(unexpected("vector", &format!("1 to {MAX_DIM} numbers"), &vector.len().to_string()));
     }
     if vector.iter().any(|x| !x.is_finite()) {
-        let fault = "holds a number that is not finite as a 32-bit float";
-        return Err(invalid("vector", fault));
+        return Err(invalid("vector", "holds a number that is not finite as a 32-bit float"));
     }
     Ok(vector)
 }

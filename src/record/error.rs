@@ -3,52 +3,42 @@
 use crate::error::failures;
 use serde_json::error::Category;
 
-failures! {
-    /// The reason why a line is no record; the words begin with the member at fault.
-    pub enum RecordError {
-        Json { error: serde_json::Error } ("{}", describe(.error)),
-        InvalidUtf8 { place: String } ("invalid UTF-8{place}")
-            => "if it is Latin-1, pipe it through: iconv -f latin1 -t utf8",
-        Missing { member: String } ("{member}: is missing"),
-        Empty { member: String } ("{member}: is empty"),
-        UnnamedScope { member: &'static str } ("{member}: is empty") => "give it a name, or leave it out",
-        Unexpected { member: String, expected: String, found: String }
-            ("{member}: expected {expected}, found {found}"),
-        Unknown { member: &'static str, name: String } ("{member}: {name} is not known"),
-        Text { member: String, error: serde_json::Error } ("{member}: {}", words(.error)),
-        Invalid { member: &'static str, fault: &'static str } ("{member}: {fault}"),
-        BlankMemory { member: &'static str, what: &'static str } ("{member}: memory {what} cannot be empty"),
-        Dimension { dim: i64, found: usize } ("dim: is {dim}, but the vector has {found} numbers"),
-        UnnamedModel { dim: usize } ("embedding_model: is missing beside an embedding of {dim} numbers"),
-        UnknownShape ("kind: is missing, and no known kind has this shape")
-            => "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds",
-        ForeignShape { program: &'static str } ("kind: is missing, and no known kind has this shape")
-            => "this looks like an export of {program}; read it with rsv-import",
-    }
-}
+// The reason why a line is no record; the words begin with the member at fault.
+failures! { pub enum RecordError {
+    Json { error: serde_json::Error } ("{}", describe(.error)),
+    InvalidUtf8 { place: String } ("invalid UTF-8{place}")
+        => "if it is Latin-1, pipe it through: iconv -f latin1 -t utf8",
+    Missing { member: String } ("{member}: is missing"),
+    Empty { member: String } ("{member}: is empty"),
+    UnnamedScope { member: &'static str } ("{member}: is empty") => "give it a name, or leave it out",
+    Unexpected { member: String, expected: String, found: String }
+        ("{member}: expected {expected}, found {found}"),
+    Text { member: String, error: serde_json::Error } ("{member}: {}", words(.error)),
+    Invalid { member: &'static str, fault: String } ("{member}: {fault}"),
+    Archived { id: String } ("{id} is archived already"),
+    UnknownShape ("kind: is missing, and no known kind has this shape")
+        => "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds",
+    ForeignShape { program: &'static str } ("kind: is missing, and no known kind has this shape")
+        => "this looks like an export of {program}; read it with rsv-import",
+} }
 
-failures! {
-    /// The reason why a text is no address, or one that another partition owns.
-    pub enum AddressError {
-        NotAnAddress { scheme: &'static str } ("expected an address such as {scheme}resources/notes"),
-        TooLong { most: usize } ("the address is longer than {most} bytes"),
-        OfAnother { address: String, owner: String } ("{address} belongs to the partition {owner}")
-            => "give -p {owner}, or another address than that of a partition",
-        EmptySegment ("the address has an empty segment") => "leave out the slash that is too many",
-        Relative { segment: String } ("the address has the segment {segment}"),
-        Slash ("the segment has a slash"),
-        ControlCharacter ("the address has a control character"),
-    }
-}
+// The reason why a text is no address, or one that another partition owns.
+failures! { pub enum AddressError {
+    NotAnAddress { scheme: &'static str } ("expected an address such as {scheme}resources/notes"),
+    TooLong { most: usize } ("the address is longer than {most} bytes"),
+    OfAnother { address: String, owner: String } ("{address} belongs to the partition {owner}")
+        => "give -p {owner}, or another address than that of a partition",
+    EmptySegment ("the address has an empty segment") => "leave out the slash that is too many",
+    Relative { segment: String } ("the address has the segment {segment}"),
+    Character { fault: &'static str } ("{fault}"),
+} }
 
-failures! {
-    /// The reason why a text or a number is no time.
-    pub enum TimeError {
-        NotATime { such_as: &'static str, found: String } ("expected a time such as {such_as}, found {found:?}"),
-        OutOfRange { ms: i64 } ("expected milliseconds between the years 1 and 9999, found {ms}"),
-        Clock { used: String } ("the clock is not between the years 1970 and 9999; {used} is used"),
-    }
-}
+// The reason why a text or a number is no time.
+failures! { pub enum TimeError {
+    NotATime { such_as: &'static str, found: String } ("expected a time such as {such_as}, found {found:?}"),
+    OutOfRange { ms: i64 } ("expected milliseconds between the years 1 and 9999, found {ms}"),
+    Clock { used: String } ("the clock is not between the years 1970 and 9999; {used} is used"),
+} }
 
 /// The words of a JSON error without its place.
 fn words(error: &serde_json::Error) -> String {

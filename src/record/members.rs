@@ -1,14 +1,13 @@
 //! Members that several kinds of lines have: names, times, and lists of texts.
 
-use super::error::RecordError;
-use super::object::{Object, missing, unexpected};
+use super::object::{Object, empty, missing, unexpected};
 use super::time;
 use crate::error::Result;
 
 /// An optional name. Fails if it is empty or no text.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
-        Some(text) if text.is_empty() => Err(RecordError::Empty { member: member.to_owned() }.into()),
+        Some(text) if text.is_empty() => Err(empty(member)),
         text => Ok(text),
     }
 }

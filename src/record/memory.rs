@@ -1,6 +1,5 @@
 //! Memories: strategies, warnings and facts, whose confidence follows from signals.
 
-use super::error::RecordError;
 use super::fold::fold;
 use super::link::CONSOLIDATED_INTO;
 use super::members::{name, texts, time_member, timestamp};
@@ -8,7 +7,7 @@ use super::message::seq;
 use super::object::{Object, invalid, quote, unexpected, write_member, write_text};
 use super::signal::SignalType;
 use super::stored::{Draft, RecordKind, Replaces, SameWords, StoredRecord, TextSource, write_time};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The kind of memories: something that was learnt, in a title and a text.
 pub static MEMORY: RecordKind = RecordKind {
@@ -138,18 +137,16 @@ const HEAD: [&str; 9] =
 /// Reads a memory line, also as ReasoningBank writes it: with `project_id`, and with its confidence in place
 /// of `prior`. Errors begin with the member at fault.
 fn parse(line: Object) -> Result<Draft> {
-    let text = |member, what| match line.text(member)? {
+    let text = |member, what: &str| match line.text(member)? {
         Some(text) if !text.trim().is_empty() => Ok(text),
-        _ => Err(Error::from(RecordError::BlankMemory { member, what })),
+        _ => Err(invalid(member, format!("memory {what} cannot be empty"))),
     };
     text("title", "title")?;
     let content = text("content", "content")?;
     let partition = match (line.text("partition")?, line.text("project_id")?) {
         (None, None) => None,
         (Some(name), _) | (None, Some(name)) if !name.is_empty() => Some(name),
-        _ => {
-            return Err(invalid("partition", "project ID cannot be empty"));
-        }
+        _ => return Err(invalid("partition", "project ID cannot be empty")),
     };
     let outcome = line.text("outcome")?;
     let category = chosen(&line, "category", &CATEGORIES)?;
@@ -157,9 +154,7 @@ fn parse(line: Object) -> Result<Draft> {
     match outcome.as_deref() {
         None | Some("") if !is_strategy => {}
         Some(outcome) if OUTCOMES.contains(&outcome) => {}
-        _ => {
-            return Err(invalid("outcome", "must be 'success' or 'failure'"));
-        }
+        _ => return Err(invalid("outcome", "must be 'success' or 'failure'")),
     }
     chosen(&line, "consolidation_type", &CONSOLIDATION_TYPES)?;
     let (sources, tags) = (texts(&line, "source_ids")?, texts(&line, "tags")?);

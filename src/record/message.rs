@@ -1,10 +1,9 @@
 //! Messages: the turns of a conversation.
 
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
-use super::error::RecordError;
 use super::fold::fold;
 use super::members::{name, timestamp};
-use super::object::{Object, missing, quote, unexpected, write_text};
+use super::object::{Object, empty, invalid, missing, quote, unexpected, write_text};
 use super::stored::{Draft, RecordKind, SameWords, StoredRecord, TextSource, write_time};
 use super::{Content, Role, Scope, id};
 use crate::error::Result;
@@ -123,7 +122,7 @@ impl Draft {
             return Err(missing("content"));
         }
         if !calls && matches!(&content, Content::Text(text) if text.is_empty()) {
-            return Err(RecordError::Empty { member: "content".to_owned() }.into());
+            return Err(empty("content"));
         }
         let (vector, vector_fault) = vector(&line);
         let mut draft = Draft {
@@ -249,6 +248,6 @@ pub fn reservoir_model(dim: usize) -> Result<&'static str> {
     match dim {
         1024 => Ok("bge-large-en-v1.5"),
         1536 => Ok("text-embedding-ada-002"),
-        _ => Err(RecordError::UnnamedModel { dim }.into()),
+        _ => Err(invalid("embedding_model", format!("is missing beside an embedding of {dim} numbers"))),
     }
 }

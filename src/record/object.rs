@@ -374,9 +374,14 @@ pub fn missing(member: &str) -> Error {
     RecordError::Missing { member: member.to_owned() }.into()
 }
 
-/// The error of a member that no kind of its own has.
-pub(super) fn invalid(member: &'static str, fault: &'static str) -> Error {
-    RecordError::Invalid { member, fault }.into()
+/// The error of a name, a text or a list that must not be empty.
+pub fn empty(member: &str) -> Error {
+    RecordError::Empty { member: member.to_owned() }.into()
+}
+
+/// The error of a member whose value is of its type, and cannot be.
+pub fn invalid(member: &'static str, fault: impl Into<String>) -> Error {
+    RecordError::Invalid { member, fault: fault.into() }.into()
 }
 
 /// Appends a JSON string.

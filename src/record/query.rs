@@ -1,8 +1,7 @@
 //! One of many questions in one run.
 
-use super::error::RecordError;
 use super::members::{name, time_member};
-use super::object::{Object, missing, unexpected};
+use super::object::{Object, invalid, missing, unexpected};
 use super::{Role, Scopes};
 use crate::error::Result;
 
@@ -30,12 +29,7 @@ impl Query {
     /// Reads a query, which stands on the line `number`. Errors name the member.
     pub fn parse(line: Object, number: u64) -> Result<Query> {
         if let Some(kind) = line.text("kind")?.filter(|kind| kind != "query") {
-            return Err(RecordError::Unexpected {
-                member: "kind".to_owned(),
-                expected: "query".to_owned(),
-                found: format!("{kind:?}"),
-            }
-            .into());
+            return Err(invalid("kind", format!("expected query, found {kind:?}")));
         }
         let text = name(&line, "query")?.ok_or_else(|| missing("query"))?;
         let (partition, instance) = (name(&line, "partition")?, name(&line, "instance")?);

@@ -1,9 +1,8 @@
 //! Signals: pieces of evidence about memories.
 
-use super::error::RecordError;
 use super::id;
 use super::members::{name, texts, timestamp};
-use super::object::{Object, missing, unexpected, write_member};
+use super::object::{Object, invalid, missing, unexpected, write_member};
 use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;
 use crate::error::Result;
@@ -103,7 +102,7 @@ fn parse(line: Object) -> Result<Draft> {
         None => line.text("memory_id")?,
         of => of,
     };
-    let of = of.filter(|of| !of.is_empty()).ok_or(RecordError::BlankMemory { member: "of", what: "ID" })?;
+    let of = of.filter(|of| !of.is_empty()).ok_or_else(|| invalid("of", "memory ID cannot be empty"))?;
     let type_name = line.text("type")?.ok_or_else(|| missing("type"))?;
     let signal_type = SignalType::named(&type_name)
         .ok_or_else(|| unexpected("type", "explicit, usage or outcome", &type_name))?;

@@ -4,8 +4,7 @@
 //! of the table in `kinds.rs` and the file that the row points to.
 
 use super::embedding::{Embedding, Vector};
-use super::error::RecordError;
-use super::object::{Object, invalid, write_text};
+use super::object::{Object, empty, invalid, write_text};
 use super::{Role, Scope, digest, id, time};
 use crate::error::Result;
 use std::borrow::Cow;
@@ -415,7 +414,7 @@ impl Draft {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
         if self.kind.traced && trace_id.is_empty() {
-            return Err(RecordError::Empty { member: "trace_id".to_owned() }.into());
+            return Err(empty("trace_id"));
         }
         let mut record = StoredRecord {
             kind: self.kind,

@@ -1,11 +1,10 @@
 //! The rules that recognize secrets.
 
-use super::error::RuleError;
 use super::name::NameClass;
 use super::setting::NameRun;
 use super::value::{self, Place, entropy};
 use super::{address, pem, setting};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, failures};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::{Captures, Regex, RegexBuilder};
 use std::collections::BTreeSet;
@@ -268,6 +267,21 @@ fn begins_word(before: &[u8]) -> bool {
 /// also begins after a letter of another script, and the pattern is a hundredth as large.
 fn built_in(pattern: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
+}
+
+// The reason why the rules of secrets cannot be used.
+failures! { enum RuleError {
+    Unreadable { source: std::io::Error } ("cannot be read"),
+    Shape ("expected a kind, a colon and a pattern, as in 'badge: \\bBADGE-[0-9]{{6}}\\b'"),
+    Kind { kind: String } ("a kind has lower-case letters, digits and dashes, not {kind:?}"),
+    /// The last line of an error of a pattern has the cause; those before show the place.
+    Pattern { error: regex::Error } ("the pattern: {}", last_line(.error)),
+    Keywords { source: aho_corasick::BuildError } ("the rules of secrets"),
+} }
+
+fn last_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 /// The rules of a file of users': `KIND: PATTERN`, one a line. Errors name the line.

@@ -1,6 +1,7 @@
 //! The settings of a client, with an entry more. All else in them stays as it is, byte for byte.
 
-use crate::error::{Context, Error, Result};
+use super::error::SetupError;
+use crate::error::{Context, Error, Result, plain};
 use crate::staging::StagingDir;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -39,16 +40,20 @@ pub(super) fn without_entry(file: &Path, servers: &Servers) -> Result<Option<Str
     }
     // A copy could take its place all the same.
     if fs::metadata(file).is_ok_and(|file| file.permissions().readonly()) {
-        return Err(Error::new("it is read-only"));
+        return Err(fault("it is read-only"));
     }
     Ok(Some(text))
+}
+
+fn fault(fault: impl Into<String>) -> Error {
+    SetupError::File { fault: fault.into() }.into()
 }
 
 /// The text of a file; empty if there is none.
 fn read(file: &Path) -> Result<String> {
     match fs::read_to_string(file) {
         Err(error) if error.kind() == ErrorKind::NotFound && file.is_symlink() => {
-            Err(Error::new("it is a link to a file that is not there"))
+            Err(fault("it is a link to a file that is not there"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
         text => text.context(format_args!("cannot read {}", file.display())),
@@ -85,7 +90,7 @@ pub(super) fn with_entry(text: &str, servers: &Servers, entry: &str) -> Result<S
     };
     match has_entry(&new, servers) {
         Ok(true) => Ok(new),
-        _ => Err(Error::new(format!("{} cannot be extended", servers.key))),
+        _ => Err(fault(format!("{} cannot be extended", servers.key))),
     }
 }
 
@@ -134,15 +139,13 @@ impl JsonPlace {
         if text.trim().is_empty() {
             return Ok(JsonPlace { at: None, has_key: false, has_entry: false });
         }
-        let fault = |error: serde_json::Error| {
-            Error::new(format!("it has comments, or is not an object of JSON: {error}"))
-        };
-        let whole: Members = serde_json::from_str(text).map_err(fault)?;
+        let not_json = |error| fault(format!("it has comments, or is not an object of JSON: {error}"));
+        let whole: Members = serde_json::from_str(text).map_err(not_json)?;
         let Some(servers) = whole.get(key).map(|servers| servers.get()) else {
             return Ok(JsonPlace { at: text.find('{').map(|at| at + 1), has_key: false, has_entry: false });
         };
         let entries: Members =
-            serde_json::from_str(servers).map_err(|_| Error::new(format!("{key} is not an object")))?;
+            serde_json::from_str(servers).map_err(|_| fault(format!("{key} is not an object")))?;
         // The value is a part of the text.
         let at = servers.as_ptr() as usize - text.as_ptr() as usize + 1;
         Ok(JsonPlace { at: Some(at), has_key: true, has_entry: entries.contains_key(NAME) })
@@ -206,14 +209,14 @@ fn string_length(text: &str) -> usize {
 }
 
 fn toml_has_entry(text: &str, key: &str) -> Result<bool> {
-    let fault = |error: TomlError| {
+    let not_toml = |error: TomlError| {
         let start = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
-        Error::new(format!("it is not TOML: line {line}")).because(error.message())
+        fault(format!("it is not TOML: line {line}: {}", plain(error.message())))
     };
-    let document: DocumentMut = text.parse().map_err(fault)?;
+    let document: DocumentMut = text.parse().map_err(not_toml)?;
     let Some(servers) = document.get(key) else { return Ok(false) };
-    let servers = servers.as_table_like().ok_or_else(|| Error::new(format!("{key} is not a table")))?;
+    let servers = servers.as_table_like().ok_or_else(|| fault(format!("{key} is not a table")))?;
     Ok(servers.get(NAME).is_some_and(Item::is_table_like))
 }
 

@@ -1,7 +1,8 @@
 //! The name of a model, as it is typed.
 
+use super::error::SetupError;
 use crate::cli;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The first characters of keys of providers.
 const KEY_PREFIXES: [&str; 2] = ["sk-", "AIza"];
@@ -9,15 +10,13 @@ const KEY_PREFIXES: [&str; 2] = ["sk-", "AIza"];
 /// Errors if a text cannot be the name of a model. A key is not repeated.
 pub(super) fn check(name: &str) -> Result<()> {
     if KEY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-        let error = Error::new("a key was given in place of the name of a model");
-        return Err(error.hint("name the model; a key is read by: rsv-config set openai_api_key -"));
+        return Err(SetupError::Key.into());
     }
     if name.is_empty() {
-        return Err(Error::new("the name of the model is empty").hint("leave out --model to set none"));
+        return Err(SetupError::NoModel.into());
     }
     if !is_value(name) {
-        return Err(Error::new(format!("{name:?} is not the name of a model"))
-            .hint("give one that your provider lists, such as llama3.2"));
+        return Err(SetupError::Model { name: name.to_owned() }.into());
     }
     Ok(())
 }

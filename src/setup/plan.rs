@@ -1,12 +1,13 @@
 //! The answers, and what follows from them.
 
 use super::client::FoundClient;
+use super::error::SetupError;
 use super::find::{Found, History};
 use super::model_name;
 use crate::cli::Common;
 use crate::config::{self, Key, Settings};
 use crate::embed;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::import::FoundFiles;
 use std::path::PathBuf;
 
@@ -130,8 +131,7 @@ impl Plan {
         if let Choice::Named(names) = &import {
             let is_there = |name: &&String| found.histories.iter().any(|history| history.name() == **name);
             if let Some(missing) = names.iter().find(|name| !is_there(name)) {
-                return Err(Error::new(format!("--import: there are no files of {missing}"))
-                    .hint("rsv-import --find lists what there is"));
+                return Err(SetupError::NoFiles { of: missing.clone() }.into());
             }
         }
         let is_chosen = |history: &History| import.has(history.name());
@@ -164,9 +164,7 @@ fn settings_of(answers: &Answers, settings: &Settings, common: &Common) -> Resul
     let in_file = config::in_file(common, &Key::parse("model")?).map(|value| value.to_string());
     if let Some(name) = answers.model.as_ref().filter(|name| in_file.as_ref() != Some(*name)) {
         if let Some(other) = in_file.filter(|_| !answers.force) {
-            return Err(
-                Error::new(format!("model is already set to {other}")).hint("give --force to overwrite it")
-            );
+            return Err(SetupError::ModelSet { other }.into());
         }
         set("model", name);
     }

@@ -1,6 +1,7 @@
 //! Asks for the answers, and writes nothing.
 
 use super::client::FoundClient;
+use super::error::SetupError;
 use super::find::Found;
 use super::model_name;
 use super::plan::{Answers, Choice, Fetch, REDACT, SCOPE, SEARCH_BY};
@@ -8,15 +9,14 @@ use super::watch_service::WatchService;
 use crate::cli::{self, Io};
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use crate::provider::{Providers, Refusal};
+use crate::provider::{ProviderError, Providers};
 use crate::text::counted;
 
 /// Asks for all that is not set yet; with `force` for the model in any case. Errors if there is nobody to ask, and if
 /// the input ends.
 pub fn ask(found: &Found, settings: &Settings, force: bool, io: &Io) -> Result<Answers> {
     if !io.can_ask() {
-        return Err(Error::new("cannot ask for the settings: standard input and output must be terminals")
-            .hint("rsv-config init --model MODEL --fetch, or rsv-config init --yes for all defaults"));
+        return Err(SetupError::NoTerminal.into());
     }
     // A fault in the settings ends this before anybody has answered.
     let providers = Providers::new(settings)?;
@@ -111,8 +111,8 @@ fn ask_which(question: &str, names: &[&str], io: &Io) -> Result<Choice> {
         match chosen.iter().find(|name| !names.contains(&name.as_str())) {
             None => return Ok(Choice::Named(chosen)),
             Some(unknown) => {
-                let known = format!("answer y, n, or some of: {}", names.join(", "));
-                io.diagnostics().fault(&Error::new(format!("{unknown:?} is not in the list")).hint(known));
+                let (name, known) = (unknown.clone(), names.join(", "));
+                io.diagnostics().fault(&SetupError::NotListed { name, known }.into());
             }
         }
     }
@@ -128,7 +128,7 @@ fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<
         if answer == there {
             return Ok(Some(answer).filter(|answer| !answer.is_empty()));
         }
-        let served = |()| providers.target(&answer).map_err(Refusal::into_error);
+        let served = |()| providers.target(&answer).map_err(Error::from);
         match model_name::check(&answer).and_then(served) {
             Ok(_) => return Ok(Some(answer)),
             Err(error) => io.diagnostics().fault(&error),
@@ -140,7 +140,8 @@ fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<
 /// was set before may have no provider yet.
 fn ask_for_key(providers: &Providers, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(Ok(target)) = model.map(|model| providers.target(model)) else { return Ok(None) };
-    let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
+    let (true, Some(variable)) =
+        (matches!(target.own_key(), Err(ProviderError::NoKey { .. })), target.key_variable())
     else {
         return Ok(None);
     };
@@ -150,6 +151,6 @@ fn ask_for_key(providers: &Providers, model: Option<&str>, io: &Io) -> Result<Op
         if model_name::is_value(&key) {
             return Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()));
         }
-        io.diagnostics().fault(&Error::new("what was typed is not a key"));
+        io.diagnostics().fault(&SetupError::NotAKey.into());
     }
 }

@@ -1,7 +1,8 @@
 //! The service that imports the sessions of coding agents as they are written.
 
+use super::error::SetupError;
 use crate::config::EnvironmentPaths;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,9 +42,9 @@ impl WatchService {
 /// Starts the service, now and at each login, with these arguments behind `--watch`. Its unit is written unless it is
 /// installed and needs no arguments.
 pub(super) fn start(paths: &EnvironmentPaths, tool: &Path, args: &[String]) -> Result<()> {
-    let systemctl = program(paths, "systemctl").ok_or_else(|| Error::new("there is no systemctl"))?;
+    let systemctl = program(paths, "systemctl").ok_or(SetupError::NoSystemctl)?;
     if !args.is_empty() || !succeeds(&systemctl, &["cat", UNIT]) {
-        let directory = unit_directory(paths).ok_or_else(|| Error::new("HOME is not set"))?;
+        let directory = unit_directory(paths).ok_or(SetupError::NoHome)?;
         let file = directory.join(UNIT);
         let cannot = format!("cannot write {}", file.display());
         fs::create_dir_all(&directory).context(&cannot)?;
@@ -52,7 +53,7 @@ pub(super) fn start(paths: &EnvironmentPaths, tool: &Path, args: &[String]) -> R
     for words in [&["daemon-reload"][..], &["enable", "--now", UNIT]] {
         if !succeeds(&systemctl, words) {
             let command = format!("systemctl --user {}", words.join(" "));
-            return Err(Error::new(format!("{command} failed")).hint(format!("to see why, run: {command}")));
+            return Err(SetupError::Command { command }.into());
         }
     }
     Ok(())

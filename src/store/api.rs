@@ -7,7 +7,7 @@
 use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
-use super::error::{Result, StoreRequestError};
+use super::error::{Result, StoreFault};
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
@@ -382,11 +382,11 @@ impl dyn Store + '_ {
             Scope::new(Some(name), None)?;
         }
         if from == to {
-            return Err(StoreRequestError::SameName { name: from.clone() }.into());
+            return Err(StoreFault::SameName { name: from.clone() }.into());
         }
         if let Some(other) = self.fact(&rename.fact())?.filter(|other| other != to) {
             let rename = Rename { from: from.clone(), to: other };
-            return Err(StoreRequestError::Renaming { rename }.into());
+            return Err(StoreFault::Renaming { rename }.into());
         }
         let cannot = |obstacle| Error::from(obstacle).at(format_args!("cannot rename the partition {from}"));
         self.rename(rename)?.map_err(cannot)

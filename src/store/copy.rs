@@ -1,7 +1,7 @@
 //! Copies of a whole store, as it is at one moment.
 
 use super::api::{OpenMode, Store};
-use super::error::StoreRequestError;
+use super::error::StoreFault;
 use super::forgetting::WriteRules;
 use super::open::open;
 use super::select::{Select, Walk};
@@ -21,7 +21,7 @@ const BATCH_RECORDS: usize = 10_000;
 pub fn copy(store: &mut dyn Store, to: &Path) -> Result<()> {
     let cannot = format!("cannot write {}", to.display());
     if to.symlink_metadata().is_ok() {
-        return Err(StoreRequestError::Exists { path: to.to_owned() }.into());
+        return Err(StoreFault::Exists { path: to.to_owned() }.into());
     }
     // The file gets its name when it is whole.
     let staging = StagingDir::beside(to)?;

@@ -2,7 +2,7 @@
 
 use super::api::Store;
 use super::changes::{ChangeNumbers, ChangeState, Witness};
-use super::error::StoreRequestError;
+use super::error::StoreFault;
 use crate::error::{Context, Result};
 use crate::staging;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ impl Cursor {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.context(format_args!("cannot read {}", file.display()))?,
         };
-        let not_one = |source| StoreRequestError::NoCursor { path: file.to_owned(), source }.into();
+        let not_one = |source| StoreFault::NoCursor { path: file.to_owned(), source }.into();
         serde_json::from_str(&text).map(Some).map_err(not_one)
     }
 
@@ -55,7 +55,7 @@ impl Cursor {
             self.witnesses.iter().any(|witness| same_number(&witness))
                 && !now.witnesses.iter().filter(same_number).any(|one| self.witnesses.contains(one))
         };
-        let refused = |fault| Err(StoreRequestError::OtherCursor { fault }.into());
+        let refused = |fault| Err(StoreFault::OtherCursor { fault }.into());
         // Before its first change, a store may have no id yet.
         let is_before_all = self.witnesses.is_empty() && self.numbers == ChangeNumbers::default();
         if self.store != now.store && !is_before_all {

@@ -1,8 +1,8 @@
 //! The damage of a store of which what can be read was read.
 
-use crate::error::Failure;
+use super::error::StoreFault;
+use crate::error::Error;
 use crate::text::counted;
-use std::fmt;
 
 /// The damage of a store.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +30,9 @@ impl Damage {
     }
 }
 
-impl std::error::Error for Damage {}
-
-impl Failure for Damage {
-    fn hint(&self) -> Option<String> {
-        Some("restore a backup, or see how to replace the file: rsv-config doctor --store STORE".to_owned())
-    }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Damage { ref address, pages, unusable_pages, records, unscoped_records, lost_records } = self;
+impl From<Damage> for Error {
+    fn from(damage: Damage) -> Error {
+        let Damage { address, pages, unusable_pages, records, unscoped_records, lost_records } = damage;
         let unusable = match unusable_pages {
             0 => String::new(),
             unusable => format!("{unusable} of its {pages} pages cannot be used; "),
@@ -58,6 +50,7 @@ impl fmt::Display for Damage {
             }
         };
         let records = counted(records, "record");
-        write!(f, "{address} is damaged: {unusable}{records} could be read, {lost}{unscoped}")
+        let what = format!("{unusable}{records} could be read, {lost}{unscoped}");
+        StoreFault::Damaged { address, what }.into()
     }
 }

@@ -1,7 +1,7 @@
 //! Instances by the first letters of their names.
 
 use super::api::Store;
-use super::error::StoreRequestError;
+use super::error::StoreFault;
 use crate::error::Result;
 use crate::record::Scope;
 
@@ -30,7 +30,7 @@ pub fn full_scope(store: &mut dyn Store, given: Scope) -> Result<Scope> {
                 names.push(format!("and {} more", begun.len() - names.len()));
             }
             let (count, candidates) = (begun.len(), names.join("; "));
-            Err(StoreRequestError::AmbiguousInstance { scope: given, count, candidates }.into())
+            Err(StoreFault::AmbiguousInstance { scope: given, count, candidates }.into())
         }
     }
 }

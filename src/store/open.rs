@@ -1,7 +1,7 @@
 //! Opening a store by its address.
 
 use super::api::{OpenMode, Store};
-use super::error::{ErrorKind, Result, StoreError, StoreRequestError};
+use super::error::{ErrorKind, Result, StoreError, StoreFault};
 #[cfg(feature = "neo4j")]
 use super::neo4j::open as open_at_server;
 use super::sqlite;
@@ -93,7 +93,7 @@ pub fn unreadable(store: &mut dyn Store) -> crate::error::Result<Vec<Error>> {
     let (mut errors, count) = store.unreadable(MAX_NAMED)?;
     let others = count - errors.len();
     if others > 0 {
-        errors.push(StoreRequestError::Unreadable { others }.into());
+        errors.push(StoreFault::Unreadable { others }.into());
     }
     Ok(errors)
 }

@@ -19,24 +19,21 @@ pub struct Rename {
     pub to: String,
 }
 
-failures! {
-    /// The reason for which a partition cannot be renamed. Nothing was changed.
-    #[derive(Clone, PartialEq, Eq)]
-    pub enum Obstacle {
-        Missing { name: String } ("there is no partition {name}") => "rsv-view --scopes lists all of them",
-        Taken { name: String } ("there is a partition {name} already")
-            => "give a name that no partition has: two cannot be joined",
-        /// It has an instance of the new name beside the one that is to get it.
-        InstanceTaken { from: String, to: String }
-            ("the instance {from} would get the name {to} too, which another one has") => "give another name",
-        UnknownKind { kind: String } ("it has records of the kind {kind}, which this version does not know")
-            => "use the version of rsv that wrote them",
-        /// The new name cannot be in the addresses of its documents.
-        Address { cause: String } ("{cause}") => "give a name that can stand in an address",
-        Unadopted ("it has messages that another program wrote into the graph")
-            => "take them over first: rsv-link --adopt",
-    }
-}
+// The reason for which a partition cannot be renamed. Nothing was changed.
+failures! { #[derive(Clone, PartialEq, Eq)] pub enum Obstacle {
+    Missing { name: String } ("there is no partition {name}") => "rsv-view --scopes lists all of them",
+    Taken { name: String } ("there is a partition {name} already")
+        => "give a name that no partition has: two cannot be joined",
+    /// It has an instance of the new name beside the one that is to get it.
+    InstanceTaken { from: String, to: String }
+        ("the instance {from} would get the name {to} too, which another one has") => "give another name",
+    UnknownKind { kind: String } ("it has records of the kind {kind}, which this version does not know")
+        => "use the version of rsv that wrote them",
+    /// The new name cannot be in the addresses of its documents.
+    Address { cause: String } ("{cause}") => "give a name that can stand in an address",
+    Unadopted ("it has messages that another program wrote into the graph")
+        => "take them over first: rsv-link --adopt",
+} }
 
 /// The beginning of the name of the fact that a partition is being renamed, until everything has followed; its name
 /// follows, and the value is the new one.

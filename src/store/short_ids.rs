@@ -2,7 +2,7 @@
 //! record has.
 
 use super::api::{Among, Store};
-use super::error::{Result, StoreRequestError};
+use super::error::{Result, StoreFault};
 use super::select::Select;
 use crate::error::Error;
 use crate::record::{MIN_SHOWN_LETTERS, Scopes, StoredRecord, digest_numbers, id_digest, kinds, time};
@@ -82,7 +82,7 @@ fn ambiguous(store: &mut dyn Store, given: &str, mut records: Vec<StoredRecord>)
     if more > 0 {
         named.push(format!("and {more} more"));
     }
-    Ok(StoreRequestError::AmbiguousId { id, count, candidates: named.join("; ") }.into())
+    Ok(StoreFault::AmbiguousId { id, count, candidates: named.join("; ") }.into())
 }
 
 /// `5744a1c of 2026-11-21T07:03:00.000Z, “Where are the first words…”`.

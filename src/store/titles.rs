@@ -1,7 +1,7 @@
 //! The titles of instances: those that are stored, else the first questions.
 
 use super::api::Store;
-use super::error::StoreRequestError;
+use super::error::StoreFault;
 use super::select::{Select, Walk};
 use crate::error::Result;
 use crate::record::{Role, Scope, Scopes, TITLE, title_id, title_of_question};
@@ -34,7 +34,7 @@ fn first_question(store: &mut dyn Store, scope: &Scope) -> Result<Option<String>
     let walked = store.walk(&Walk::records(which), &mut |message| match message.stored() {
         Some(message) if !message.text.trim().is_empty() => {
             question = Some(message.text.clone());
-            Err(StoreRequestError::Enough.into())
+            Err(StoreFault::Enough.into())
         }
         _ => Ok(()),
     });

@@ -1,29 +1,20 @@
 //! The faults of a model's answers.
 
 use crate::error::{Error, Result, failures};
-use crate::record::LINE_ENDS;
+use crate::record::{LINE_ENDS, empty, invalid};
 
-failures! {
-    /// The reason why an answer is of no use.
-    pub enum AnswerError {
-        Invalid { source: Error } ("the answer is invalid"),
-        Refusal { words: String } ("the model refuses: {words}"),
-        CutOff ("the answer was cut off at its maximum length"),
-        Withheld ("the answer was withheld by a content filter"),
-        Empty ("the answer is empty"),
-        NotJson { found: String } ("the answer is not JSON: {found}"),
-        OtherJson { source: serde_json::Error } ("the answer is not the JSON that was asked for"),
-        Twice { label: &'static str } ("the answer has {label} twice"),
-        TooMany { count: usize, most: usize } ("the answer has {count} memories, more than {most}"),
-        Language { found: String, expected: String } ("it is in {found}, and the document is in {expected}"),
-        Member { member: &'static str, fault: String } ("{member}: {fault}"),
-    }
-}
-
-/// The error of a member of an answer.
-pub fn invalid(member: &'static str, fault: impl Into<String>) -> Error {
-    AnswerError::Member { member, fault: fault.into() }.into()
-}
+failures! { pub enum AnswerError {
+    Invalid { source: Error } ("the answer is invalid"),
+    Refusal { words: String } ("the model refuses: {words}"),
+    CutOff ("the answer was cut off at its maximum length"),
+    Withheld ("the answer was withheld by a content filter"),
+    Empty ("the answer is empty"),
+    NotJson { found: String } ("the answer is not JSON: {found}"),
+    OtherJson { source: serde_json::Error } ("the answer is not the JSON that was asked for"),
+    Twice { label: &'static str } ("the answer has {label} twice"),
+    TooMany { count: usize, most: usize } ("the answer has {count} memories, more than {most}"),
+    Language { found: String, expected: String } ("it is in {found}, and the document is in {expected}"),
+} }
 
 /// Errors if a text has more than `most` characters.
 pub fn check_length(member: &'static str, text: &str, most: usize) -> Result<()> {
@@ -35,7 +26,7 @@ pub fn check_length(member: &'static str, text: &str, most: usize) -> Result<()>
 
 /// Errors if a text is empty, or has more than `most` characters.
 pub fn check_text(member: &'static str, text: &str, most: usize) -> Result<()> {
-    if text.is_empty() { Err(invalid(member, "is empty")) } else { check_length(member, text, most) }
+    if text.is_empty() { Err(empty(member)) } else { check_length(member, text, most) }
 }
 
 /// Errors if a text has more than one line.

@@ -68,9 +68,9 @@ impl Model {
         let response = match answered? {
             Ok((response, _)) => response,
             Err(failure) if REFUSED.contains(&failure.status) => {
-                return Ok(CountedAnswer { text: Err(failure.error()), tokens: 0 });
+                return Ok(CountedAnswer { text: Err(failure.into()), tokens: 0 });
             }
-            Err(failure) => return Err(failure.error()),
+            Err(failure) => return Err(failure.into()),
         };
         let text = text(&response);
         let counted = reported_tokens(&response);

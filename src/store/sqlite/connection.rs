@@ -1,6 +1,8 @@
 //! Opens and configures a connection to a file, and checks that the file is a store.
 
-use super::error::{DAMAGED, LOCK_TIMEOUT, are_locks_refused, describe, forget_refusal, is_busy, kind_of};
+use super::error::{
+    DAMAGED, LOCK_TIMEOUT, are_locks_refused, as_store_error, describe, forget_refusal, is_busy, kind_of,
+};
 use super::recovery::raw_pages::PAGE_SIZE;
 use super::recovery::recover;
 use super::{migrations, schema, wal};
@@ -60,10 +62,7 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Opened,
         .try_exists()
         .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot inspect it: {}", plain_io(&e))))?;
     if mode == OpenMode::Existing && (!existing || is_empty(path)) {
-        return in_memory(mode).map(Opened::from).map_err(|e| {
-            let (kind, cause) = describe(&e);
-            failed(kind, cause)
-        });
+        return in_memory(mode).map(Opened::from).map_err(|e| as_store_error(attempt(), &e));
     }
     if !existing {
         make(path).map_err(|(kind, cause)| failed(kind, cause))?;

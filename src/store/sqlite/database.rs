@@ -2,7 +2,7 @@
 
 use super::collections::KnownCollections;
 use super::connection::{self, Opened};
-use super::error::{Stopped, describe};
+use super::error::{Stopped, as_store_error};
 use super::migrations;
 use super::record_cache::RecordCache;
 use super::repair;
@@ -114,11 +114,8 @@ impl Sqlite {
         let Opened { mut connection, is_exclusive } = connection::open(path, mode, &address)?;
         let outdated = migrations::run(&mut connection, repair::index_words)
             .and_then(|is_migrated| if is_migrated { refold::remaining(&connection) } else { Ok(0) });
-        let outdated = outdated.map_err(|error| {
-            let (kind, cause) = describe(&error);
-            StoreError::new(kind, format!("cannot bring store {address} up to date"), cause)
-        })?;
-        report_outdated(outdated);
+        let attempt = || format!("cannot bring store {address} up to date");
+        report_outdated(outdated.map_err(|error| as_store_error(attempt(), &error))?);
         Ok((Sqlite::of(connection, path, mode), is_exclusive))
     }
 
@@ -196,8 +193,7 @@ impl Sqlite {
 
     /// An error of SQLite as an error of this store; `attempt` is a verb such as `read`.
     pub(super) fn failed(&self, attempt: &str, cause: rusqlite::Error) -> StoreError {
-        let (kind, cause) = describe(&cause);
-        StoreError::new(kind, self.attempt(attempt), cause)
+        as_store_error(self.attempt(attempt), &cause)
     }
 
     /// `cannot read store sqlite:/x`.

@@ -1,7 +1,7 @@
 //! The errors of SQLite as kinds, worded for people who do not know SQLite.
 
 use crate::error::Error;
-use crate::store::error::ErrorKind;
+use crate::store::error::{ErrorKind, StoreError};
 use rusqlite::ErrorCode;
 use rustix::io::Errno;
 use std::fs::File;
@@ -59,6 +59,12 @@ pub(super) fn describe(error: &rusqlite::Error) -> (ErrorKind, String) {
         _ => return (ErrorKind::Other, error.to_string()),
     };
     (kind, cause.to_owned())
+}
+
+/// An error as that of a store; `attempt` is what failed.
+pub(super) fn as_store_error(attempt: String, error: &rusqlite::Error) -> StoreError {
+    let (kind, cause) = describe(error);
+    StoreError::new(kind, attempt, cause)
 }
 
 /// The kind and the wording of an error for which SQLite does not report the system's: the last failed system

@@ -1,7 +1,7 @@
 //! Converts rows of the tables into links, and their values.
 
 use crate::error::Error;
-use crate::record::{Link, Object, RecordError, RecordKind, Role, kind_named};
+use crate::record::{Link, Object, RecordKind, Role, invalid, kind_named};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Type, ValueRef};
 
@@ -44,7 +44,7 @@ impl FromSql for Role {
 impl FromSql for &'static RecordKind {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<&'static RecordKind> {
         let name = value.as_str()?;
-        let unknown = || FromSqlError::other(RecordError::Unknown { member: "kind", name: name.to_owned() });
+        let unknown = || FromSqlError::other(invalid("kind", format!("{name} is not known")));
         kind_named(name).ok_or_else(unknown)
     }
 }

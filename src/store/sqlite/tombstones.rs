@@ -6,7 +6,7 @@ use super::facts;
 use super::record_columns::{self, COLUMNS, TABLES};
 use super::row::{self, as_json};
 use crate::record::{
-    RecordDigests, RecordError, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI,
+    RecordDigests, RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, URI, invalid,
 };
 use crate::store::forgetting::{Received, Targets, TombstoneLookup};
 use crate::store::rename::{self, SoughtFingerprint, former_fact};
@@ -33,7 +33,7 @@ fn tombstone(row: &Row) -> rusqlite::Result<Tombstone> {
 impl FromSql for TombstoneState {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<TombstoneState> {
         let name = value.as_str()?;
-        let unknown = || FromSqlError::other(RecordError::Unknown { member: "state", name: name.to_owned() });
+        let unknown = || FromSqlError::other(invalid("state", format!("{name} is not known")));
         TombstoneState::named(name).ok_or_else(unknown)
     }
 }

@@ -3,10 +3,10 @@
 use crate::record::Record;
 use crate::store::api::{OpenMode, Visit};
 use crate::store::damage::Damage;
-use crate::store::error::{ErrorKind, Result, StoreError, StoreRequestError};
+use crate::store::error::{ErrorKind, Result, StoreError, StoreFault};
 use crate::store::select::Walk;
 use crate::store::sqlite::database::{Sqlite, address_of};
-use crate::store::sqlite::error::{Stopped, describe, is_damage};
+use crate::store::sqlite::error::{Stopped, as_store_error, is_damage};
 use crate::store::sqlite::recovery::recover::{self, Failure};
 use crate::store::sqlite::walk;
 use rusqlite::Connection;
@@ -46,7 +46,7 @@ impl Sqlite {
         let walked = walk::walk_snapshot(&snapshot, what, &mut |record| {
             if self.origin.is_some() && is_doubtful(&record) {
                 has_doubt = true;
-                return Err(StoreRequestError::Enough.into());
+                return Err(StoreFault::Enough.into());
             }
             visited += 1;
             visit(record)
@@ -79,7 +79,7 @@ fn first_of(snapshot: &Connection, what: &Walk, count: usize) -> HashSet<Vec<Str
     let mut left = count;
     // It ends by the damage, if not before.
     let _ = walk::walk_snapshot(snapshot, what, &mut |record| {
-        left = left.checked_sub(1).ok_or(StoreRequestError::Enough)?;
+        left = left.checked_sub(1).ok_or(StoreFault::Enough)?;
         names.insert(name(&record));
         Ok(())
     });
@@ -107,9 +107,8 @@ fn read(path: &Path) -> Result<(Connection, Damage)> {
             StoreError::new(ErrorKind::ReadOnly, format!("cannot read store {address}"), cause.to_string())
         }
         Failure::Sqlite(cause) => {
-            let (kind, cause) = describe(&cause);
             let attempt = format!("cannot copy what can be read of store {address} into a temporary file");
-            StoreError::new(kind, attempt, cause)
+            as_store_error(attempt, &cause)
         }
     })
 }
