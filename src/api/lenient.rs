@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 /// A member of the type `T`: a value of any other type counts as absent.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Lenient<T>(pub(super) Option<T>);
+pub struct Lenient<T>(pub Option<T>);
 
 impl<T> Default for Lenient<T> {
     fn default() -> Lenient<T> {
@@ -34,7 +34,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
 
 /// A member that passes unchanged, if only `null`.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
-pub(super) struct Raw<'a>(pub(super) Option<&'a RawValue>);
+pub struct Raw<'a>(pub Option<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Raw<'a>, D::Error> {
@@ -44,7 +44,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
 
 impl<'a> Raw<'a> {
     /// Its JSON text, or another if it is absent.
-    pub(super) fn json_or(self, absent: &'static str) -> &'a str {
+    pub fn json_or(self, absent: &'static str) -> &'a str {
         self.0.map_or(absent, RawValue::get)
     }
 }

@@ -157,7 +157,7 @@ fn merge_one(call: &Call, line: &Object) -> Result<String> {
     let scope = call.scope.to_write(None)?;
     let ingested =
         call.ingest(&scope, None, &mut |ingest| ingest.add_object("memory_consolidate", memory.clone()))?;
-    let stored = ingested.lines.iter().find(|line| line.get("kind") == Some("\"memory\""));
+    let stored = ingested.lines.iter().find(|line| line.word("kind") == Some("memory"));
     stored
         .map(|line| member(line, "id"))
         .ok_or_else(|| Error::new("the memory was forgotten, and is kept out"))

@@ -63,7 +63,7 @@ fn kept_out() -> Error {
 fn stored_memories(call: &Call, lines: &[Object]) -> Result<Vec<StoredRecord>> {
     let ids: Vec<String> = lines
         .iter()
-        .filter(|line| line.get("kind") == Some("\"memory\""))
+        .filter(|line| line.word("kind") == Some("memory"))
         .map(|line| member(line, "id"))
         .collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();

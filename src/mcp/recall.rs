@@ -23,7 +23,7 @@ pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let text = arguments.words("text")?;
     let ingested =
         call.ingest(&scope, arguments.text("corrects"), &mut |ingest| ingest.add_text(role, text))?;
-    let Some(stored) = ingested.lines.iter().find(|line| line.get("kind") == Some("\"message\"")) else {
+    let Some(stored) = ingested.lines.iter().find(|line| line.word("kind") == Some("message")) else {
         return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
             .hint("rsv-ingest --allow-return stores it again"));
     };

@@ -55,9 +55,10 @@ fn add_message<'a>(message: MessageParam<'a>, turns: &mut Turns<'a>) -> Result<(
         turns.push_plain(role, MessageContent::Raw(content));
         return Ok(());
     }
+    let blocks = blocks(content)?;
     match role.as_str() {
-        "assistant" => turns.push(assistant_turn(&blocks(content)?)?),
-        "user" => add_user_blocks(&blocks(content)?, turns)?,
+        "assistant" => turns.push(assistant_turn(&blocks)?),
+        "user" => add_user_blocks(&blocks, turns)?,
         _ => turns.push(MessageOfRequest::new(role, text_of(content.get()))),
     }
     Ok(())
