@@ -41,6 +41,7 @@ pub use client_text::{own_words, typed_words, without_elements};
 pub use compaction::Compaction;
 pub use dialect::Translation;
 pub use events::{AnswerEvents, is_last_event, push_event_text};
+pub use lenient::{Lenient, Raw};
 pub use messages::message_stop;
 pub use protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 pub use reading::unread_tokens;

@@ -1,7 +1,7 @@
 //! An answer of chat completions, whole or in chunks, as the parts from which those of the other APIs are made.
 
-use super::completions::types::{Choice, CompletionUsage, FunctionCallDelta, ToolCallDelta};
-use super::lenient::raw;
+use super::completions::types::{Choice, CompletionUsage, ToolCallDelta};
+use super::lenient::{member, members, raw};
 use crate::chat::{self, GrowingText};
 use crate::record::Object;
 use serde_json::value::RawValue;
@@ -49,7 +49,7 @@ impl AnswerHead {
 
 /// The choices of an answer, or of a chunk of one.
 pub(super) fn choices(answer: &Object) -> Vec<Choice> {
-    answer.decode("choices", "an array of objects").ok().flatten().unwrap_or_default()
+    members(answer, "choices").unwrap_or_default()
 }
 
 /// The reason why the first choice of an answer ended; empty if it has none.
@@ -146,11 +146,8 @@ pub fn push_content(message: &Object, to: &mut GrowingText) {
 /// The calls in a message of chat completions, or the pieces of calls in a part of one: those of an array, and the one
 /// of old servers.
 pub(super) fn call_pieces(message: &Object) -> Vec<ToolCallDelta<'_>> {
-    let calls = message.decode("tool_calls", "an array of objects").ok().flatten();
-    let mut calls: Vec<ToolCallDelta> = calls.unwrap_or_default();
-    if let Ok(Some(function)) = message.decode::<FunctionCallDelta>("function_call", "an object") {
-        calls.push(ToolCallDelta::of(function));
-    }
+    let mut calls: Vec<ToolCallDelta> = members(message, "tool_calls").unwrap_or_default();
+    calls.extend(member(message, "function_call").map(ToolCallDelta::of));
     calls
 }
 

@@ -4,7 +4,8 @@ pub(super) mod request;
 pub(super) mod turns;
 pub(super) mod types;
 
-use super::dialect::{Dialect, TurnDialect};
+use super::dialect::{Dialect, Names, TurnDialect};
+use super::lenient::member;
 use super::usage::Usage;
 use crate::chat;
 use crate::error::Result;
@@ -38,16 +39,14 @@ impl ErrorResponse<'_> {
 }
 
 impl Dialect for Completions {
-    fn name(&self) -> &'static str {
-        "chat"
-    }
-
-    fn path(&self) -> &'static str {
-        "chat/completions"
-    }
-
-    fn answer_member(&self) -> &'static str {
-        "choices"
+    fn names(&self) -> &'static Names {
+        &Names {
+            name: "chat",
+            path: "chat/completions",
+            turns: "messages",
+            text_type: "text",
+            answer: "choices",
+        }
     }
 
     fn is_answer(&self, answer: &Object) -> bool {
@@ -61,7 +60,7 @@ impl Dialect for Completions {
     fn mark_broken(&self, _answer: &mut Object) {}
 
     fn usage(&self, answer: &Object) -> Option<Usage> {
-        let usage: CompletionUsage = answer.decode("usage", "an object").ok()??;
+        let usage: CompletionUsage = member(answer, "usage")?;
         Some(Usage {
             prompt: usage.prompt_tokens.0?,
             cached: usage.cached_tokens().or(usage.prompt_cache_hit_tokens.0),

@@ -9,16 +9,25 @@ use crate::error::Result;
 use crate::record::Object;
 use std::fmt::Debug;
 
+/// The names of an API and in it.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// Its own, as options and `rsv` have it.
+    pub(super) name: &'static str,
+    /// Its path after `/v1/`.
+    pub(super) path: &'static str,
+    /// The member of a request that has its messages or items.
+    pub(super) turns: &'static str,
+    /// The type of a part that is the user's text.
+    pub(super) text_type: &'static str,
+    /// The member of an answer that has the message: an object without it is no answer.
+    pub(super) answer: &'static str,
+}
+
 /// An API of models.
 pub(super) trait Dialect: Debug + Sync {
-    /// Its name, as options and `rsv` have it.
-    fn name(&self) -> &'static str;
-
-    /// Its path after `/v1/`.
-    fn path(&self) -> &'static str;
-
-    /// The member of an answer that has the message: an object without it is no answer.
-    fn answer_member(&self) -> &'static str;
+    /// Its names.
+    fn names(&self) -> &'static Names;
 
     /// Whether a whole answer has its shape.
     fn is_answer(&self, answer: &Object) -> bool;
@@ -49,13 +58,7 @@ pub(super) trait Dialect: Debug + Sync {
 
 /// An API whose turns are not those of chat completions: it reads them as such, and translates them for a provider
 /// that has no others.
-pub(super) trait TurnDialect: Debug + Sync {
-    /// The member of a request that has its messages or items.
-    fn turns_member(&self) -> &'static str;
-
-    /// The type of a part that is the user's text.
-    fn text_type(&self) -> &'static str;
-
+pub(super) trait TurnDialect: Dialect {
     /// Whether one turn has all calls of an answer.
     fn joins_calls(&self) -> bool;
 

@@ -1,12 +1,13 @@
 //! Members that other programs send in any shape.
 
+use crate::record::{Object, unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::ops::Deref;
 
 /// A member of the type `T`: a value of any other type counts as absent.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Lenient<T>(pub(super) Option<T>);
+pub struct Lenient<T>(pub Option<T>);
 
 impl<T> Default for Lenient<T> {
     fn default() -> Lenient<T> {
@@ -24,9 +25,44 @@ impl<T> Deref for Lenient<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Lenient<T>, D::Error> {
-        let json = <&RawValue>::deserialize(from)?;
-        Ok(Lenient(serde_json::from_str(json.get()).ok()))
+        let json = <&RawValue>::deserialize(from)?.get();
+        // A derived type would take an array for its members in order.
+        let json = if json.starts_with('[') { "" } else { json };
+        Ok(Lenient(serde_json::from_str(json).ok()))
     }
+}
+
+/// A member that passes unchanged, if only `null`.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct Raw<'a>(pub Option<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Raw<'a>, D::Error> {
+        <&RawValue>::deserialize(from).map(|json| Raw(Some(json)))
+    }
+}
+
+impl<'a> Raw<'a> {
+    /// Its JSON text, or another if it is absent.
+    pub fn json_or(self, absent: &'static str) -> &'a str {
+        self.0.map_or(absent, RawValue::get)
+    }
+}
+
+/// A member that should be an object of the type `T`; `None` if it is not.
+pub(super) fn member<'a, T: Deserialize<'a>>(of: &'a Object, name: &str) -> Option<T> {
+    serde_json::from_str::<Lenient<T>>(of.get(name)?).ok()?.0
+}
+
+/// The objects of a member, each of the type `T`; none if it is absent. Errors if it is no array of objects.
+pub(super) fn members<'a, T: Deserialize<'a>>(of: &'a Object, name: &str) -> crate::error::Result<Vec<T>> {
+    let json = of.get(name).filter(|json| *json != "null").unwrap_or("[]");
+    objects(json).ok_or_else(|| unexpected(name, "an array of objects", json))
+}
+
+/// The objects of an array, each of the type `T`; `None` for other JSON.
+pub(super) fn objects<'a, T: Deserialize<'a>>(json: &'a str) -> Option<Vec<T>> {
+    serde_json::from_str::<Vec<Lenient<T>>>(json).ok()?.into_iter().map(|one| one.0).collect()
 }
 
 impl Lenient<String> {

@@ -6,7 +6,8 @@ mod to_chat;
 mod types;
 
 use super::answer_parts::{AnswerEnd, AnswerHead, AnswerPart};
-use super::dialect::{Dialect, EventWriter, Translation, TurnDialect};
+use super::dialect::{Dialect, EventWriter, Names, Translation, TurnDialect};
+use super::lenient::{member, members};
 use super::reading::{Reading, UserPlace};
 use super::usage::Usage;
 use crate::error::Result;
@@ -30,16 +31,8 @@ struct MessageErrorBody<'a> {
 }
 
 impl Dialect for Messages {
-    fn name(&self) -> &'static str {
-        "messages"
-    }
-
-    fn path(&self) -> &'static str {
-        "messages"
-    }
-
-    fn answer_member(&self) -> &'static str {
-        "content"
+    fn names(&self) -> &'static Names {
+        &Names { name: "messages", path: "messages", turns: "messages", text_type: "text", answer: "content" }
     }
 
     fn is_answer(&self, answer: &Object) -> bool {
@@ -47,8 +40,7 @@ impl Dialect for Messages {
     }
 
     fn message(&self, answer: &Object, keep_tools: bool) -> Result<Object> {
-        let blocks: Option<Vec<_>> = answer.decode("content", "an array of objects")?;
-        let mut message = to_chat::message_of(&blocks.unwrap_or_default());
+        let mut message = to_chat::message_of(&members(answer, "content")?);
         message.tool_calls.retain(|_| keep_tools);
         Ok(Object::of_value(&message))
     }
@@ -58,7 +50,7 @@ impl Dialect for Messages {
     }
 
     fn usage(&self, answer: &Object) -> Option<Usage> {
-        let usage: MessageUsage = answer.decode("usage", "an object").ok()??;
+        let usage: MessageUsage = member(answer, "usage")?;
         let cached = usage.cache_read_input_tokens.0;
         let read = [cached, usage.cache_creation_input_tokens.0].into_iter().flatten();
         let prompt = read.fold(usage.input_tokens.0?, usize::saturating_add);
@@ -84,14 +76,6 @@ impl Dialect for Messages {
 }
 
 impl TurnDialect for Messages {
-    fn turns_member(&self) -> &'static str {
-        "messages"
-    }
-
-    fn text_type(&self) -> &'static str {
-        "text"
-    }
-
     fn joins_calls(&self) -> bool {
         true
     }

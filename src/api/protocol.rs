@@ -45,12 +45,12 @@ impl Api {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.dialect().name()
+        self.dialect().names().name
     }
 
     /// Its path after `/v1/`.
     pub fn path(self) -> &'static str {
-        self.dialect().path()
+        self.dialect().names().path
     }
 
     /// The API of a request: the one that its member `rsv` names, else by its shape. A request that would do for both
@@ -84,7 +84,7 @@ impl Api {
 
     /// The member of an answer that has the message: an object without it is no answer.
     pub fn answer_member(self) -> &'static str {
-        self.dialect().answer_member()
+        self.dialect().names().answer
     }
 
     /// An error in the shape of this API, as a line.

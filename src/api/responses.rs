@@ -7,14 +7,15 @@ pub(super) mod types;
 
 use super::answer_parts::{AnswerEnd, AnswerHead, AnswerPart, COMPLETED};
 use super::completions::ErrorResponse;
-use super::dialect::{Dialect, EventWriter, Translation, TurnDialect};
-use super::lenient::raw;
+use super::completions::request::ToolParam;
+use super::dialect::{Dialect, EventWriter, Names, Translation, TurnDialect};
+use super::lenient::{member, members, raw};
 use super::reading::{Reading, UserPlace};
 use super::usage::Usage;
 use crate::error::Result;
 use crate::record::Object;
 use events::ResponseEventWriter;
-use types::{OutputItem, RepeatedMembers, Response, ResponseStreamEvent, ResponseTool, ResponseUsage};
+use types::{OutputItem, RepeatedMembers, Response, ResponseStreamEvent, ResponseUsage};
 
 pub(super) use to_chat::text_of_items;
 
@@ -28,16 +29,14 @@ pub fn is_failed(answer: &Object) -> bool {
 }
 
 impl Dialect for Responses {
-    fn name(&self) -> &'static str {
-        "responses"
-    }
-
-    fn path(&self) -> &'static str {
-        "responses"
-    }
-
-    fn answer_member(&self) -> &'static str {
-        "output"
+    fn names(&self) -> &'static Names {
+        &Names {
+            name: "responses",
+            path: "responses",
+            turns: "input",
+            text_type: "input_text",
+            answer: "output",
+        }
     }
 
     fn is_answer(&self, answer: &Object) -> bool {
@@ -45,8 +44,7 @@ impl Dialect for Responses {
     }
 
     fn message(&self, answer: &Object, keep_tools: bool) -> Result<Object> {
-        let items: Option<Vec<_>> = answer.decode("output", "an array of objects")?;
-        let mut message = to_chat::message_of(&items.unwrap_or_default());
+        let mut message = to_chat::message_of(&members(answer, "output")?);
         message.tool_calls.retain(|_| keep_tools);
         Ok(Object::of_value(&message))
     }
@@ -59,7 +57,7 @@ impl Dialect for Responses {
     }
 
     fn usage(&self, answer: &Object) -> Option<Usage> {
-        let usage: ResponseUsage = answer.decode("usage", "an object").ok()??;
+        let usage: ResponseUsage = member(answer, "usage")?;
         Some(Usage {
             prompt: usage.input_tokens.0.filter(|tokens| *tokens > 0)?,
             cached: usage.input_tokens_details.as_ref().and_then(|details| details.cached_tokens.0),
@@ -86,14 +84,6 @@ impl Dialect for Responses {
 }
 
 impl TurnDialect for Responses {
-    fn turns_member(&self) -> &'static str {
-        "input"
-    }
-
-    fn text_type(&self) -> &'static str {
-        "input_text"
-    }
-
     fn joins_calls(&self) -> bool {
         false
     }
@@ -115,8 +105,8 @@ impl TurnDialect for Responses {
     }
 
     fn text_tools(&self, body: &Object) -> Vec<String> {
-        let tools: Option<Vec<ResponseTool>> = body.decode("tools", "an array of objects").ok().flatten();
-        let custom = tools.into_iter().flatten().filter(|tool| tool.r#type.text() == "custom");
+        let tools: Vec<ToolParam> = members(body, "tools").unwrap_or_default();
+        let custom = tools.into_iter().filter(|tool| tool.is_text_tool());
         custom.filter_map(|tool| tool.name.0).collect()
     }
 

@@ -69,7 +69,7 @@ impl EventTranslator {
             return Vec::new();
         }
         self.begin();
-        let first = choices(chunk).into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        let first = choices(chunk).into_iter().find(|choice| choice.index.0 == Some(0));
         if let Some(choice) = first {
             let delta = choice.delta.0.or(choice.message.0).unwrap_or_default();
             self.add_text(AnswerPart::Text(String::new()), |text| push_content(&delta, text));

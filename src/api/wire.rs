@@ -4,7 +4,7 @@ use super::actions;
 use super::calls::{calls, calls_in};
 use super::client_text::own_words;
 use super::compaction::{self, Compaction};
-use super::dialect::TurnDialect;
+use super::dialect::{Names, TurnDialect};
 use super::performed;
 use super::protocol::{API_MEMBER, Api, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 use super::reading::{FAILED, Reading, UserPlace, unread};
@@ -319,8 +319,9 @@ impl Request {
             Some(user) => dialect.insert(body, user, block)?,
         };
         if let Some((number, text)) = after_summary {
-            let place = (dialect.turns_member(), number);
-            line = compaction::add_after(line, place, dialect.text_type(), &text, enriched == Some(number))?;
+            let Names { turns, text_type, .. } = dialect.names();
+            let keeps_blocks = enriched == Some(number);
+            line = compaction::add_after(line, (turns, number), text_type, &text, keeps_blocks)?;
         }
         rsv.more.set_text(API_MEMBER, self.api.name());
         for (name, is_set) in [(UNSTORED_MEMBER, is_side_call), (KEEP_TOOLS_MEMBER, keep_tools)] {
@@ -336,7 +337,7 @@ impl Request {
 impl Wire {
     /// Its messages or items, as JSON text.
     fn turns(&self) -> Option<&str> {
-        self.body.get(self.dialect.turns_member())
+        self.body.get(self.dialect.names().turns)
     }
 }
 

@@ -6,7 +6,9 @@ use crate::chat::fence;
 use crate::error::Error;
 use crate::record::{ACTION, DOCUMENT, Hit, StoredRecord};
 use crate::tokens::Counter;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The members of a record that an answer has.
 const MEMBERS: [&str; 22] = [
@@ -72,10 +74,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(text: impl Into<String>, json: Value) -> Answer {
-        let json = match json {
-            Value::Object(json) => json,
-            other => Map::from_iter([("value".to_owned(), other)]),
+    /// An answer with the structured content that a value serializes as, an object.
+    pub(super) fn new(text: impl Into<String>, content: impl Serialize) -> Answer {
+        let json = match serde_json::to_value(content) {
+            Ok(Value::Object(json)) => json,
+            other => Map::from_iter([("value".to_owned(), other.unwrap_or_default())]),
         };
         Answer { text: text.into() + "\n", json, scope: None }
     }
@@ -90,7 +93,9 @@ impl Answer {
         let own = self.scope.take();
         let scope = own.as_ref().unwrap_or(scope);
         self.text.push_str(&format!("scope: {}\n", scope_name(scope)));
-        self.json.insert("scope".to_owned(), scope_json(scope));
+        let partition = scope.partition().unwrap_or_default();
+        let named = AnswerScope { partition, instance: scope.instance.as_deref() };
+        self.json.insert("scope".to_owned(), serde_json::to_value(named).unwrap_or_default());
         let mut json = Value::Object(self.json);
         escape(&mut json);
         (fence::escape_control_tokens(&self.text).into_owned(), json)
@@ -120,12 +125,12 @@ fn scope_name(scope: &ClientScope) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn scope_json(scope: &ClientScope) -> Value {
-    let mut json = json!({"partition": scope.partition().unwrap_or_default()});
-    if let Some(instance) = &scope.instance {
-        json["instance"] = instance.as_str().into();
-    }
-    json
+/// The scope of an answer.
+#[derive(Serialize)]
+struct AnswerScope<'a> {
+    partition: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance: Option<&'a str>,
 }
 
 /// Escapes the control tokens in all texts of a value.
@@ -170,6 +175,23 @@ pub(super) struct Listing {
     pub(super) shown: Vec<StoredRecord>,
     /// The number of those that are left out.
     pub(super) left_out: usize,
+}
+
+/// The structured content of an answer with records.
+#[derive(Default, Serialize)]
+pub(super) struct ListingContent<'a> {
+    /// By the name of the list.
+    #[serde(flatten)]
+    pub(super) records: BTreeMap<String, &'a [Value]>,
+    pub(super) left_out: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) about: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) what: Option<&'static str>,
 }
 
 impl Listing {
@@ -219,15 +241,12 @@ impl Listing {
         Listing { text, json, about, shown, left_out }
     }
 
-    /// The structured content of an answer: the records by a name, and `members`. Some clients show the model
-    /// this alone, so that it has the note too.
-    pub(super) fn to_json(&self, name: &str, mut members: Value) -> Value {
-        members[name] = self.json.as_slice().into();
-        members["left_out"] = self.left_out.into();
-        if let Some(about) = &self.about {
-            members["about"] = about.as_str().into();
-        }
-        members
+    /// The structured content of an answer: the records by a name. Some clients show the model this alone, so that
+    /// it has the note too.
+    pub(super) fn content(&self, name: &str) -> ListingContent<'_> {
+        let records = BTreeMap::from([(name.to_owned(), self.json.as_slice())]);
+        let (left_out, about) = (self.left_out, self.about.as_deref());
+        ListingContent { records, left_out, about, ..ListingContent::default() }
     }
 }
 

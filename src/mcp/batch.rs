@@ -1,9 +1,11 @@
 //! Batches of messages (JSON-RPC 2.0, section 6) of the protocol of 2025-03-26, which forbids `initialize` in one.
 
 use crate::record::{Object, quote};
-use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage, NumberOrString, RequestId};
+use rmcp::ErrorData;
+use rmcp::model::{ClientRequest, JsonRpcMessage, NumberOrString, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use rmcp::transport::async_rw::{JsonRpcMessageCodec, JsonRpcMessageCodecError};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::Decoder;
@@ -133,11 +135,20 @@ fn parse(json: &str) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Invalid> {
     }
 }
 
+/// The answer to a request that is refused.
+#[derive(Serialize)]
+struct ErrorResponse<'a> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    error: ErrorData,
+}
+
 /// The refusal of an invalid request; `id` is JSON.
 fn refusal(id: Option<&str>) -> String {
-    let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
-    let code = ErrorCode::INVALID_REQUEST.0;
-    format!("{{\"jsonrpc\":\"2.0\",{id}\"error\":{{\"code\":{code},\"message\":\"Invalid request\"}}}}")
+    let id = id.and_then(|id| serde_json::from_str(id).ok());
+    let error = ErrorData::invalid_request("Invalid request", None);
+    Object::of_value(&ErrorResponse { jsonrpc: "2.0", id, error }).into_json()
 }
 
 fn json_of(id: &RequestId) -> String {

@@ -9,7 +9,7 @@ use crate::error::{Context, Error, Result};
 use crate::link::{self, ClusterRule};
 use crate::merge;
 use crate::record::Object;
-use serde_json::json;
+use serde::Serialize;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -28,8 +28,9 @@ pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> 
     let places = call.server.settings.places();
     let lock = places.data.as_deref().map(lock).transpose()?;
     if let Some(None) = lock {
-        let json = Sums::default().json(is_dry_run, begin.elapsed());
-        return Ok(Answer::new("nothing was done: another consolidation is at work", json));
+        let sums = Sums::default();
+        let content = sums.content(is_dry_run, begin.elapsed());
+        return Ok(Answer::new("nothing was done: another consolidation is at work", content));
     }
     let found = clusters(call, arguments)?;
     let sums = merge_all(call, &found, is_dry_run)?;
@@ -49,7 +50,7 @@ pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> 
         let memories = counted(found.unembedded, "memory has", "memories have");
         text.push_str(&format!("; {memories} no vector and cannot be compared: rsv-embed --pending"));
     }
-    Ok(Answer::new(text, sums.json(is_dry_run, begin.elapsed())))
+    Ok(Answer::new(text, sums.content(is_dry_run, begin.elapsed())))
 }
 
 /// Replaces each cluster by one memory, or in a dry run only reports it.
@@ -83,17 +84,27 @@ struct Sums {
     examined: usize,
 }
 
+/// The structured content of the answer.
+#[derive(Serialize)]
+struct Consolidation<'a> {
+    created_memories: &'a [String],
+    archived_memories: &'a [String],
+    skipped_count: usize,
+    total_processed: usize,
+    duration_seconds: f64,
+    dry_run: bool,
+}
+
 impl Sums {
-    /// The structured content of the answer.
-    fn json(&self, is_dry_run: bool, took: Duration) -> serde_json::Value {
-        json!({
-            "created_memories": self.created,
-            "archived_memories": self.archived,
-            "skipped_count": self.examined.saturating_sub(self.archived.len()),
-            "total_processed": self.examined,
-            "duration_seconds": took.as_secs_f64(),
-            "dry_run": is_dry_run,
-        })
+    fn content(&self, is_dry_run: bool, took: Duration) -> Consolidation<'_> {
+        Consolidation {
+            created_memories: &self.created,
+            archived_memories: &self.archived,
+            skipped_count: self.examined.saturating_sub(self.archived.len()),
+            total_processed: self.examined,
+            duration_seconds: took.as_secs_f64(),
+            dry_run: is_dry_run,
+        }
     }
 }
 
@@ -157,7 +168,7 @@ fn merge_one(call: &Call, line: &Object) -> Result<String> {
     let scope = call.scope.to_write(None)?;
     let ingested =
         call.ingest(&scope, None, &mut |ingest| ingest.add_object("memory_consolidate", memory.clone()))?;
-    let stored = ingested.lines.iter().find(|line| line.get("kind") == Some("\"memory\""));
+    let stored = ingested.lines.iter().find(|line| line.word("kind") == Some("memory"));
     stored
         .map(|line| member(line, "id"))
         .ok_or_else(|| Error::new("the memory was forgotten, and is kept out"))

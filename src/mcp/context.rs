@@ -1,6 +1,6 @@
 //! The tree of contexts: documents, memories and sessions by their addresses.
 
-use super::answer::{Answer, Item, Listing, counted};
+use super::answer::{Answer, Item, Listing, ListingContent, counted};
 use super::arguments::Arguments;
 use super::call::Call;
 use super::recall::found;
@@ -12,7 +12,6 @@ use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
 use crate::search::Request;
 use crate::store::{Select, Store};
 use crate::tree;
-use serde_json::json;
 
 /// The greatest number of messages of a session, and of memories, that are listed.
 const MAX_LISTED: usize = 100;
@@ -154,7 +153,7 @@ pub(super) fn read(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let level = u8::try_from(arguments.whole("level")).unwrap_or(2);
     let (listing, what) = listing(call, node, level);
     call.count_uses(&listing.shown);
-    let json = listing.to_json("records", json!({"uri": address.as_str(), "what": what}));
+    let json = ListingContent { uri: Some(address.as_str()), what: Some(what), ..listing.content("records") };
     Ok(Answer::new(listing.text.trim_end(), json))
 }
 
@@ -179,7 +178,8 @@ pub(super) fn list(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let items = nodes.into_iter().map(|node| Item::from(tree::at_level(node, 0))).collect();
     let listing = Listing::new(items, fence::DOCUMENT_NOTE, call.server.options.max_tokens);
     let count = listing.shown.len();
-    let json = listing.to_json("children", json!({"uri": address.as_str(), "count": count}));
+    let json =
+        ListingContent { uri: Some(address.as_str()), count: Some(count), ..listing.content("children") };
     let head = match count {
         0 => format!("nothing lies below {address}"),
         _ => format!("{} below {address}", counted(count, "document", "documents")),

@@ -9,10 +9,18 @@ use crate::forget;
 use crate::record::{SCHEME, Scopes, kinds};
 use crate::store::{self, Select};
 use crate::tree;
-use serde_json::json;
+use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The most records that one call removes.
 const MAX_REMOVED: usize = 100;
+
+/// The structured content of the answer.
+#[derive(Serialize)]
+struct Removed {
+    removed: usize,
+    ids: BTreeSet<String>,
+}
 
 /// Forgets records by their ids, and documents by their addresses with all that is below them.
 pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
@@ -55,9 +63,6 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
         forget::erase(store)?;
     }
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let json = json!({"removed": count, "ids": found});
-    Ok(Answer::new(
-        format!("{} removed, and kept out from now on", counted(count, "record", "records")),
-        json,
-    ))
+    let text = format!("{} removed, and kept out from now on", counted(count, "record", "records"));
+    Ok(Answer::new(text, Removed { removed: count, ids: found }))
 }

@@ -12,7 +12,7 @@ use crate::ingest::NewMemory;
 use crate::memory::{self, NewSignal};
 use crate::record::{MEMORY, Object, SignalType, StoredRecord, quote};
 use crate::store::{self, Select};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Finds memories: `rsv-search --kind memory QUERY`, and then `rsv-signal --used`.
 pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
@@ -20,6 +20,54 @@ pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let request = request(arguments, which)?;
     let hits = call.hits(&mut *call.open_to_read()?, &request, None)?;
     Ok(found(call, "memories", hits, fence::MEMORY_NOTE, "memory"))
+}
+
+/// A memory in a structured content.
+#[derive(Serialize)]
+struct StoredMemory<'a> {
+    id: &'a str,
+    title: String,
+    outcome: String,
+    confidence: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<Vec<String>>,
+}
+
+impl StoredMemory<'_> {
+    fn of(memory: &StoredRecord) -> StoredMemory<'_> {
+        StoredMemory {
+            id: &memory.id,
+            title: memory.member_text("title"),
+            outcome: memory.member_text("outcome"),
+            confidence: memory::confidence_of(memory),
+            tags: None,
+        }
+    }
+}
+
+/// The structured content of an answer about a signal.
+#[derive(Serialize)]
+struct Feedback<'a> {
+    memory_id: &'a str,
+    new_confidence: f64,
+    helpful: bool,
+}
+
+#[derive(Serialize)]
+struct RecordedOutcome<'a> {
+    recorded: bool,
+    new_confidence: f64,
+    message: &'a str,
+}
+
+/// The structured content of an answer to the end of a session.
+#[derive(Serialize)]
+struct EndedSession<'a> {
+    session_id: Option<&'a str>,
+    memory_ids: Vec<&'a str>,
+    memories: Vec<StoredMemory<'a>>,
+    count: usize,
+    message: &'a str,
 }
 
 /// Stores a memory: `rsv-ingest --title TITLE --outcome OUTCOME TEXT`.
@@ -43,15 +91,10 @@ pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let ingested = call.ingest(&scope, None, &mut |ingest| ingest.add_memory(&memory, content))?;
     let stored = stored_memories(call, &ingested.lines)?;
     let Some(stored) = stored.first() else { return Err(kept_out()) };
-    let json = json!({
-        "id": stored.id,
-        "title": stored.member_text("title"),
-        "outcome": outcome,
-        "confidence": memory::confidence_of(stored),
-        "tags": stored.member_texts("tags"),
-    });
-    let text = format!("recorded, id {}, confidence {:.2}", stored.id, memory::confidence_of(stored));
-    Ok(Answer::new(ingested.with_notes(text), json))
+    let (outcome, tags) = (outcome.to_owned(), Some(stored.member_texts("tags")));
+    let recorded = StoredMemory { outcome, tags, ..StoredMemory::of(stored) };
+    let text = format!("recorded, id {}, confidence {:.2}", stored.id, recorded.confidence);
+    Ok(Answer::new(ingested.with_notes(text), recorded))
 }
 
 fn kept_out() -> Error {
@@ -63,7 +106,7 @@ fn kept_out() -> Error {
 fn stored_memories(call: &Call, lines: &[Object]) -> Result<Vec<StoredRecord>> {
     let ids: Vec<String> = lines
         .iter()
-        .filter(|line| line.get("kind") == Some("\"memory\""))
+        .filter(|line| line.word("kind") == Some("memory"))
         .map(|line| member(line, "id"))
         .collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -78,9 +121,10 @@ pub(super) fn feedback(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let helpful = arguments.flag("helpful");
     let (memory, scope) = signal(call, arguments, SignalType::Explicit, helpful)?;
     let confidence = memory::confidence_of(&memory);
-    let json = json!({"memory_id": memory.id, "new_confidence": confidence, "helpful": helpful});
+    let counted = Feedback { memory_id: &memory.id, new_confidence: confidence, helpful };
     let verb = if helpful { "helped" } else { "did not help" };
-    Ok(Answer::new(format!("stored that it {verb}; its confidence is {confidence:.2} now"), json).of(scope))
+    Ok(Answer::new(format!("stored that it {verb}; its confidence is {confidence:.2} now"), counted)
+        .of(scope))
 }
 
 /// Says whether an attempt that used a memory succeeded: `rsv-signal --succeeded ID`.
@@ -90,8 +134,8 @@ pub(super) fn outcome(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let confidence = memory::confidence_of(&memory);
     let verb = if succeeded { "succeeded" } else { "failed" };
     let message = format!("stored that it {verb}; its confidence is {confidence:.2} now");
-    let json = json!({"recorded": true, "new_confidence": confidence, "message": message});
-    Ok(Answer::new(message, json).of(scope))
+    let counted = RecordedOutcome { recorded: true, new_confidence: confidence, message: &message };
+    Ok(Answer::new(&*message, counted).of(scope))
 }
 
 /// Stores a signal about the memory of an argument; returns the memory with its new confidence, and its project. A call
@@ -161,23 +205,13 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
     }
     let ids: Vec<&str> = stored.iter().map(|memory| memory.id.as_str()).collect();
     let message = format!("{} made of the session", counted(stored.len(), "memory was", "memories were"));
-    let memories: Vec<Value> = stored
-        .iter()
-        .map(|memory| {
-            json!({
-                "id": memory.id,
-                "title": memory.member_text("title"),
-                "outcome": memory.member_text("outcome"),
-                "confidence": memory::confidence_of(memory),
-            })
-        })
-        .collect();
-    let json = json!({
-        "session_id": session.session_id,
-        "memory_ids": ids,
-        "memories": memories,
-        "count": stored.len(),
-        "message": message,
-    });
-    Ok(Answer::new(ingested.with_notes(format!("{message}: {}", ids.join(", "))), json))
+    let text = ingested.with_notes(format!("{message}: {}", ids.join(", ")));
+    let ended = EndedSession {
+        session_id: session.session_id.as_deref(),
+        memory_ids: ids,
+        memories: stored.iter().map(StoredMemory::of).collect(),
+        count: stored.len(),
+        message: &message,
+    };
+    Ok(Answer::new(text, ended))
 }

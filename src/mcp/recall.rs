@@ -1,6 +1,6 @@
 //! Messages: `remember` as rsv-ingest, `recall` as rsv-search, `recall_when` as rsv-signal.
 
-use super::answer::{Answer, Item, Listing, counted};
+use super::answer::{Answer, Item, Listing, ListingContent, counted};
 use super::arguments::Arguments;
 use super::call::Call;
 use crate::chat::fence;
@@ -14,7 +14,7 @@ use crate::record::{
 use crate::search::{Ranking, Request};
 use crate::store::{self, Select};
 use crate::text::Occur;
-use serde_json::json;
+use serde::Serialize;
 
 /// Stores a text as a message: `rsv-ingest --role ROLE TEXT`.
 pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
@@ -23,19 +23,36 @@ pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let text = arguments.words("text")?;
     let ingested =
         call.ingest(&scope, arguments.text("corrects"), &mut |ingest| ingest.add_text(role, text))?;
-    let Some(stored) = ingested.lines.iter().find(|line| line.get("kind") == Some("\"message\"")) else {
+    let Some(stored) = ingested.lines.iter().find(|line| line.word("kind") == Some("message")) else {
         return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
             .hint("rsv-ingest --allow-return stores it again"));
     };
     let id = member(stored, "id");
-    let json = json!({
-        "id": id,
-        "partition": scope.partition,
-        "instance": scope.instance,
-        "role": role.name(),
-        "created_at": member(stored, "created_at"),
-    });
-    Ok(Answer::new(ingested.with_notes(format!("remembered, id {id}")), json))
+    let remembered = Remembered {
+        id: &id,
+        partition: &scope.partition,
+        instance: &scope.instance,
+        role: role.name(),
+        created_at: member(stored, "created_at"),
+    };
+    Ok(Answer::new(ingested.with_notes(format!("remembered, id {id}")), remembered))
+}
+
+/// The structured content of an answer to `remember`.
+#[derive(Serialize)]
+struct Remembered<'a> {
+    id: &'a str,
+    partition: &'a str,
+    instance: &'a str,
+    role: &'static str,
+    created_at: String,
+}
+
+/// The same of an answer that a rule holds for a message.
+#[derive(Serialize)]
+struct RuleSet<'a> {
+    id: &'a str,
+    when: &'a str,
 }
 
 /// A text among the members of a line; empty if there is none.
@@ -96,8 +113,8 @@ pub(super) fn recall_when(call: &Call, arguments: &Arguments) -> Result<Answer> 
         RecallRule::Never => "for none",
         RecallRule::Auto => "if it is related or recent",
     };
-    let json = json!({"id": message.id, "when": rule.name()});
-    Ok(Answer::new(format!("stored that the message is recalled {when}"), json))
+    let set = RuleSet { id: &message.id, when: rule.name() };
+    Ok(Answer::new(format!("stored that the message is recalled {when}"), set))
 }
 
 /// The request for records of a selection; without the name of a ranking, by the best that there is a model for.
@@ -133,7 +150,7 @@ pub(super) fn found(call: &Call, name: &str, hits: Vec<Hit>, note: &str, what: &
         (0, 0) => "nothing was found".to_owned(),
         (count, _) => format!("{} found", counted(count, &one, &many)),
     };
-    let json = listing.to_json(name, json!({"count": count}));
+    let json = ListingContent { count: Some(count), ..listing.content(name) };
     let text = format!("{head}\n\n{}", listing.text);
     Answer::new(text.trim_end(), json)
 }

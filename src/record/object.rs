@@ -7,8 +7,8 @@
 
 use super::error::RecordError;
 use crate::error::{Error, Result};
-use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -487,6 +487,12 @@ impl<'de> Deserialize<'de> for Name<'de> {
 impl PartialEq for Object {
     fn eq(&self, other: &Object) -> bool {
         self.iter().eq(other.iter())
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_json()).map_err(S::Error::custom)?.serialize(to)
     }
 }
 

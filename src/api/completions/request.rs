@@ -3,12 +3,12 @@
 //! has no counterpart is an error that names it.
 
 use super::types::{
-    FunctionDefinition, FunctionName, JsonSchema, MessageOfRequest, NamedToolChoice, ResponseFormat,
-    StreamOptions, Tool, ToolChoice,
+    FunctionDefinition, FunctionName, JsonSchema, MessageOfRequest, ResponseFormat, StreamOptions, Tool,
+    ToolChoice,
 };
-use crate::api::lenient::Lenient;
+use crate::api::lenient::{Lenient, member, members};
 use crate::error::{Error, Result};
-use crate::record::{Object, quote};
+use crate::record::{Object, quote, unexpected};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -40,6 +40,31 @@ struct OutputFormat<'a> {
     schema: Option<&'a RawValue>,
     #[serde(borrow)]
     strict: Option<&'a RawValue>,
+}
+
+/// A tool that the model may call: a function, or an offer of the other provider's.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(in crate::api) struct ToolParam<'a> {
+    pub(in crate::api) r#type: Lenient<String>,
+    pub(in crate::api) name: Lenient<String>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+    /// The parameters in Messages.
+    #[serde(borrow)]
+    pub(in crate::api) input_schema: Option<&'a RawValue>,
+    /// The parameters in Responses.
+    #[serde(borrow)]
+    pub(in crate::api) parameters: Option<&'a RawValue>,
+    #[serde(borrow)]
+    strict: Option<&'a RawValue>,
+}
+
+impl ToolParam<'_> {
+    /// Whether it takes a text instead of an object.
+    pub(in crate::api) fn is_text_tool(&self) -> bool {
+        self.r#type.text() == "custom" && self.input_schema.is_none()
+    }
 }
 
 /// The choice among the tools of a request of either API.
@@ -78,26 +103,26 @@ pub(in crate::api) fn copy(from: &Object, name: &str, to: &mut Object, new: &str
 
 /// Copies the effort that the model is to make, from a member with settings.
 pub(in crate::api) fn copy_effort(body: &Object, name: &str, request: &mut Object) {
-    if let Some(effort) = settings(body, name).and_then(|settings| settings.effort) {
+    if let Some(effort) = member(body, name).and_then(|settings: OutputSettings| settings.effort) {
         request.set("reasoning_effort", effort.get());
     }
 }
 
-fn settings<'a>(body: &'a Object, name: &str) -> Option<OutputSettings<'a>> {
-    body.decode(name, "an object").ok().flatten()
-}
-
-/// Adds the messages, the form of the answer, and the tools that the caller runs, each by `function`; that gives nothing
-/// for an offer of the other provider's, which the model need not take.
-pub(in crate::api) fn finish<'a, T: Deserialize<'a>>(
+/// Adds the messages, the form of the answer, and the tools that the caller runs. `parameters` finds those of a tool, if
+/// it has any; `None` for an offer of the other provider's, which the model need not take.
+pub(in crate::api) fn finish<'a>(
     mut request: Object,
     body: &'a Object,
     messages: &[MessageOfRequest],
-    function: impl FnMut(T) -> Option<FunctionDefinition<'a>>,
+    parameters: impl Fn(&ToolParam<'a>) -> Option<Option<&'a RawValue>>,
 ) -> Result<Object> {
     request.set_value("messages", &messages);
-    let offered: Vec<T> = body.decode("tools", "an array of objects")?.unwrap_or_default();
+    let offered: Vec<ToolParam> = members(body, "tools")?;
     let is_offered = !offered.is_empty();
+    let function = |tool: ToolParam<'a>| {
+        let (parameters, name) = (parameters(&tool)?, tool.name.0.unwrap_or_default());
+        Some(FunctionDefinition { name, description: tool.description, parameters, strict: tool.strict })
+    };
     let functions: Vec<FunctionDefinition> = offered.into_iter().filter_map(function).collect();
     add_tools(body, functions, is_offered, &mut request)?;
     if let Some(format) = response_format(body)? {
@@ -122,27 +147,26 @@ fn add_tools(
             _ => Ok(()),
         };
     }
-    let tools: Vec<Tool> = functions.into_iter().map(|function| Tool::Function { function }).collect();
+    let tools: Vec<_> = functions.into_iter().map(|function| Tool::Function { function }).collect();
     request.set_value("tools", &tools);
     if let Some(choice) = choice {
         request.set_value("tool_choice", &choice);
     }
     copy(body, "parallel_tool_calls", request, "parallel_tool_calls");
-    if choice_param(body).is_some_and(|choice| choice.disable_parallel_tool_use.0 == Some(true)) {
+    let choice: ToolChoiceParam = member(body, "tool_choice").unwrap_or_default();
+    if choice.disable_parallel_tool_use.0 == Some(true) {
         request.set("parallel_tool_calls", "false");
     }
     Ok(())
-}
-
-fn choice_param(body: &Object) -> Option<ToolChoiceParam> {
-    body.decode("tool_choice", "an object").ok().flatten()
 }
 
 fn tool_choice(body: &Object, functions: &[FunctionDefinition]) -> Result<Option<ToolChoice>> {
     if let Ok(mode) = body.text("tool_choice") {
         return Ok(mode.map(ToolChoice::Mode));
     }
-    let choice: ToolChoiceParam = body.decode("tool_choice", "an object")?.unwrap_or_default();
+    let json = body.get("tool_choice").unwrap_or_default();
+    let choice = member(body, "tool_choice").ok_or_else(|| unexpected("tool_choice", "an object", json))?;
+    let choice: ToolChoiceParam = choice;
     Ok(Some(match choice.r#type.text() {
         kind @ ("auto" | "none") => ToolChoice::Mode(kind.to_owned()),
         "any" => ToolChoice::Mode("required".to_owned()),
@@ -151,7 +175,7 @@ fn tool_choice(body: &Object, functions: &[FunctionDefinition]) -> Result<Option
             if !functions.iter().any(|function| function.name == name) {
                 return Err(unsayable(&format!("tool_choice of the tool {}", quote(&name))));
             }
-            ToolChoice::Named(NamedToolChoice::Function { function: FunctionName { name } })
+            ToolChoice::Named(Tool::Function { function: FunctionName { name } })
         }
         other => return Err(unsayable(&format!("tool_choice of type {other}"))),
     }))
@@ -159,8 +183,8 @@ fn tool_choice(body: &Object, functions: &[FunctionDefinition]) -> Result<Option
 
 /// The form of the answer: a schema, or JSON.
 fn response_format(body: &Object) -> Result<Option<ResponseFormat<'_>>> {
-    let of = |name| settings(body, name).and_then(|settings| settings.format.0);
-    let alone = || body.decode("output_format", "an object").ok().flatten();
+    let of = |name| member(body, name).and_then(|settings: OutputSettings| settings.format.0);
+    let alone = || member(body, "output_format");
     let Some(format) = of("text").or_else(|| of("output_config")).or_else(alone) else { return Ok(None) };
     match format.r#type.text() {
         "text" => Ok(None),

@@ -64,11 +64,11 @@ pub(in crate::api) struct FunctionCall {
     pub(in crate::api) arguments: String,
 }
 
-/// A tool that the caller runs.
+/// A tool that the caller runs, or the choice of one.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(in crate::api) enum Tool<'a> {
-    Function { function: FunctionDefinition<'a> },
+pub(in crate::api) enum Tool<F> {
+    Function { function: F },
 }
 
 #[derive(Serialize)]
@@ -83,21 +83,15 @@ pub(in crate::api) struct FunctionDefinition<'a> {
 }
 
 /// How the tools may be called.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub(in crate::api) enum ToolChoice {
     /// `auto`, `none` or `required`.
     Mode(String),
-    Named(NamedToolChoice),
+    Named(Tool<FunctionName>),
 }
 
-#[derive(Clone, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(in crate::api) enum NamedToolChoice {
-    Function { function: FunctionName },
-}
-
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 pub(in crate::api) struct FunctionName {
     pub(in crate::api) name: String,
 }
@@ -153,10 +147,16 @@ fn null_if_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Er
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(in crate::api) struct Choice {
+    #[serde(default = "first_index")]
     pub(in crate::api) index: Lenient<u64>,
     pub(in crate::api) delta: Lenient<Object>,
     pub(in crate::api) message: Lenient<Object>,
     pub(in crate::api) finish_reason: Lenient<String>,
+}
+
+/// The index of a choice that has none.
+fn first_index() -> Lenient<u64> {
+    Lenient(Some(0))
 }
 
 /// A call of a tool in an answer, or a piece of one in a chunk.

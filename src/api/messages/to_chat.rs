@@ -1,12 +1,12 @@
 //! A request for Messages as one for chat completions. Errors name the part without a counterpart.
 
-use super::types::{ContentBlockParam, MessageParam, Source, ToolParam};
+use super::types::{ContentBlockParam, MessageParam, Source};
 use crate::api::completions::request::{self, unsayable};
 use crate::api::completions::turns::{Turns, texts_and_others};
 use crate::api::completions::types::{
-    ContentPart, FunctionDefinition, MessageContent, MessageOfAnswer, MessageOfRequest, ToolCall,
+    ContentPart, MessageContent, MessageOfAnswer, MessageOfRequest, ToolCall,
 };
-use crate::api::lenient::raw;
+use crate::api::lenient::{members, objects, raw};
 use crate::error::Result;
 use crate::record::{Content, Object, unexpected};
 use serde_json::value::RawValue;
@@ -26,13 +26,8 @@ pub(super) fn to_chat(body: &Object, length_member: &str) -> Result<Object> {
     request::copy(body, "max_tokens", &mut request, length_member);
     request::copy(body, "stop_sequences", &mut request, "stop");
     request::copy_effort(body, "output_config", &mut request);
-    request::finish(request, body, &turns(body)?, |tool: ToolParam| match tool.r#type.text() {
-        "" | "custom" => Some(FunctionDefinition {
-            name: tool.name.text().to_owned(),
-            description: tool.description,
-            parameters: tool.input_schema,
-            strict: tool.strict,
-        }),
+    request::finish(request, body, &turns(body)?, |tool| match tool.r#type.text() {
+        "" | "custom" => Some(tool.input_schema),
         _ => None,
     })
 }
@@ -42,8 +37,7 @@ fn turns(body: &Object) -> Result<Vec<MessageOfRequest<'_>>> {
     if let Some(json) = body.get("system").filter(|json| *json != "null") {
         turns.push(MessageOfRequest::new("system", text_of(json)));
     }
-    let messages: Vec<MessageParam> = body.decode("messages", "an array of objects")?.unwrap_or_default();
-    for (at, message) in messages.into_iter().enumerate() {
+    for (at, message) in members(body, "messages")?.into_iter().enumerate() {
         add_message(message, &mut turns).map_err(|error| error.at(format_args!("messages[{at}]")))?;
     }
     Ok(turns.finish())
@@ -56,22 +50,22 @@ fn text_of(json: &str) -> MessageContent<'static> {
 
 fn add_message<'a>(message: MessageParam<'a>, turns: &mut Turns<'a>) -> Result<()> {
     let role = message.role.0.unwrap_or_default();
-    let content = message.content.unwrap_or(raw("\"\""));
+    let content = message.content.0.unwrap_or(raw("\"\""));
     if !content.get().starts_with('[') {
         turns.push_plain(role, MessageContent::Raw(content));
         return Ok(());
     }
+    let blocks = blocks(content)?;
     match role.as_str() {
-        "assistant" => turns.push(assistant_turn(&blocks(content)?)?),
-        "user" => add_user_blocks(&blocks(content)?, turns)?,
+        "assistant" => turns.push(assistant_turn(&blocks)?),
+        "user" => add_user_blocks(&blocks, turns)?,
         _ => turns.push(MessageOfRequest::new(role, text_of(content.get()))),
     }
     Ok(())
 }
 
 fn blocks(content: &RawValue) -> Result<Vec<ContentBlockParam<'_>>> {
-    let json = content.get();
-    serde_json::from_str(json).map_err(|_| unexpected("content", "an array of objects", json))
+    objects(content.get()).ok_or_else(|| unexpected("content", "an array of objects", content.get()))
 }
 
 fn assistant_turn(blocks: &[ContentBlockParam]) -> Result<MessageOfRequest<'static>> {
@@ -93,7 +87,7 @@ pub(super) fn message_of(blocks: &[ContentBlockParam]) -> MessageOfAnswer {
         if kind == "text" {
             message.add_text(block.text.text(), follows);
         } else if kind == "tool_use" {
-            let json = block.input.map_or("{}", RawValue::get);
+            let json = block.input.json_or("{}");
             // Arguments that are no JSON are a text there.
             let input = serde_json::from_str(json).unwrap_or_else(|_| json.to_owned());
             message.tool_calls.push(ToolCall::new(block.id.text(), block.name.text(), &input));
@@ -105,9 +99,7 @@ pub(super) fn message_of(blocks: &[ContentBlockParam]) -> MessageOfAnswer {
 
 /// The text of the blocks of a whole answer.
 pub(in crate::api) fn text_of_blocks(answer: &Object) -> String {
-    let blocks: Option<Vec<ContentBlockParam>> =
-        answer.decode("content", "an array of objects").ok().flatten();
-    message_of(&blocks.unwrap_or_default()).content
+    message_of(&members(answer, "content").unwrap_or_default()).content
 }
 
 /// The results of tools first, then the user's words.
@@ -127,10 +119,11 @@ fn add_user_blocks<'a>(blocks: &[ContentBlockParam<'a>], turns: &mut Turns<'a>) 
 }
 
 fn add_result<'a>(block: &ContentBlockParam<'a>, turns: &mut Turns<'a>) -> Result<()> {
-    let json = block.content.map_or("[]", RawValue::get);
-    let (mut texts, others) = match serde_json::from_str::<Option<Vec<ContentBlockParam>>>(json) {
-        Ok(parts) => texts_and_others(parts.unwrap_or_default().iter().map(block_part))?,
-        Err(_) => (vec![serde_json::from_str(json).unwrap_or_default()], Vec::new()),
+    let json = block.content.json_or("null");
+    let (mut texts, others) = match objects::<ContentBlockParam>(json) {
+        Some(parts) => texts_and_others(parts.iter().map(block_part))?,
+        None if json == "null" => (Vec::new(), Vec::new()),
+        None => (vec![serde_json::from_str(json).unwrap_or_default()], Vec::new()),
     };
     if block.is_error.0 == Some(true) {
         let failed = match texts.first() {
@@ -169,8 +162,8 @@ fn document_text(source: &Source) -> Option<String> {
     match source.r#type.text() {
         "text" => Some(source.data.text().to_owned()),
         "content" => {
-            let json = source.content.map_or("[]", RawValue::get);
-            let blocks: Vec<ContentBlockParam> = serde_json::from_str(json).unwrap_or_default();
+            let json = source.content.json_or("[]");
+            let blocks: Vec<ContentBlockParam> = objects(json).unwrap_or_default();
             let is_text = blocks.iter().all(|block| block.r#type.text() == "text");
             is_text.then(|| text_of(json).text())
         }

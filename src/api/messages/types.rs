@@ -2,7 +2,7 @@
 
 use crate::api::answer_parts::{AnswerHead, AnswerPart, Call};
 use crate::api::completions::types::CompletionUsage;
-use crate::api::lenient::{Lenient, Tokens, raw};
+use crate::api::lenient::{Lenient, Raw, Tokens, raw};
 use crate::record::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 pub(super) struct MessageParam<'a> {
     pub(super) role: Lenient<String>,
     #[serde(borrow)]
-    pub(super) content: Lenient<&'a RawValue>,
+    pub(super) content: Raw<'a>,
 }
 
 /// A block of a message of any type: it has the members of its type.
@@ -29,10 +29,10 @@ pub(super) struct ContentBlockParam<'a> {
     pub(super) id: Lenient<String>,
     pub(super) name: Lenient<String>,
     #[serde(borrow)]
-    pub(super) input: Lenient<&'a RawValue>,
+    pub(super) input: Raw<'a>,
     pub(super) tool_use_id: Lenient<String>,
     #[serde(borrow)]
-    pub(super) content: Lenient<&'a RawValue>,
+    pub(super) content: Raw<'a>,
     pub(super) is_error: Lenient<bool>,
 }
 
@@ -45,21 +45,7 @@ pub(super) struct Source<'a> {
     pub(super) data: Lenient<String>,
     pub(super) url: Lenient<String>,
     #[serde(borrow)]
-    pub(super) content: Lenient<&'a RawValue>,
-}
-
-/// A tool that the model may call.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ToolParam<'a> {
-    pub(super) r#type: Lenient<String>,
-    pub(super) name: Lenient<String>,
-    #[serde(borrow)]
-    pub(super) description: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) input_schema: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) strict: Option<&'a RawValue>,
+    pub(super) content: Raw<'a>,
 }
 
 /// A message of the model: the answer to a request.

@@ -1,8 +1,8 @@
 //! Writes an answer as the events of OpenAI's Responses.
 
 use super::types::{
-    OutputContent, OutputItem, PartPlace, Response, ResponseError, ResponseStreamEvent, item_id,
-    text_argument,
+    OutputContent, OutputItem, PartPlace, RepeatedMembers, Response, ResponseError,
+    ResponseStreamEvent as Event, item_id, text_argument,
 };
 use crate::api::answer_parts::{AnswerEnd, AnswerHead, AnswerPart, COMPLETED, Call};
 use crate::api::dialect::{EventWriter, Translation};
@@ -13,7 +13,8 @@ const IN_PROGRESS: &str = "in_progress";
 
 /// Writes the events of a response.
 pub(super) struct ResponseEventWriter {
-    translation: Translation,
+    text_tools: Vec<String>,
+    repeated: Option<RepeatedMembers>,
     /// The number of the next event.
     sequence: usize,
     /// The items that are complete.
@@ -23,20 +24,16 @@ pub(super) struct ResponseEventWriter {
 
 impl ResponseEventWriter {
     pub(super) fn new(translation: Translation) -> ResponseEventWriter {
-        ResponseEventWriter { translation, sequence: 0, items: Vec::new(), events: Vec::new() }
+        let Translation { text_tools, repeated, .. } = translation;
+        ResponseEventWriter { text_tools, repeated, sequence: 0, items: Vec::new(), events: Vec::new() }
     }
 
     fn takes_text(&self, call: &Call) -> bool {
-        self.translation.text_tools.contains(&call.name)
-    }
-
-    /// The response so far.
-    fn response<'a>(&'a self, head: &'a AnswerHead, end: &AnswerEnd) -> Response<'a> {
-        Response::new(head, &self.items, self.translation.repeated.as_ref(), end)
+        self.text_tools.contains(&call.name)
     }
 
     fn item(&self, head: &AnswerHead, part: &AnswerPart, status: &'static str) -> OutputItem {
-        OutputItem::new(head, self.items.len(), part, &self.translation.text_tools, status)
+        OutputItem::new(head, self.items.len(), part, &self.text_tools, status)
     }
 
     /// The place of the next event, about the open part.
@@ -49,33 +46,23 @@ impl ResponseEventWriter {
         }
     }
 
-    fn add(&mut self, event: Object) {
-        self.events.push(event);
+    fn add(&mut self, event: &Event) {
+        self.events.push(Object::of_value(event));
         self.sequence += 1;
-    }
-
-    /// Adds the event that `make` makes of the place of the open part.
-    fn add_of<'a>(
-        &mut self,
-        head: &AnswerHead,
-        part: &AnswerPart,
-        make: impl FnOnce(PartPlace) -> ResponseStreamEvent<'a>,
-    ) {
-        self.add(Object::of_value(&make(self.place(head, part))));
     }
 }
 
 impl EventWriter for ResponseEventWriter {
     fn begin(&mut self, head: &AnswerHead) {
         let end = AnswerEnd::new("", []);
-        let mut begun = self.response(head, &end);
-        (begun.status, begun.usage) = (IN_PROGRESS, None);
-        let (first, second) = (self.sequence, self.sequence + 1);
-        let created = ResponseStreamEvent::Created { sequence_number: first, response: &begun };
-        let in_progress = ResponseStreamEvent::InProgress { sequence_number: second, response: &begun };
-        let (created, in_progress) = (Object::of_value(&created), Object::of_value(&in_progress));
-        self.add(created);
-        self.add(in_progress);
+        let mut response = Response::new(head, &[], self.repeated.as_ref(), &end);
+        (response.status, response.usage) = (IN_PROGRESS, None);
+        let events = [
+            Event::Created { sequence_number: self.sequence, response: &response },
+            Event::InProgress { sequence_number: self.sequence + 1, response: &response },
+        ];
+        self.events.extend(events.iter().map(Object::of_value));
+        self.sequence += events.len();
     }
 
     fn open(&mut self, head: &AnswerHead, part: &AnswerPart) {
@@ -86,84 +73,54 @@ impl EventWriter for ResponseEventWriter {
             content.clear();
         }
         let (sequence_number, output_index) = (self.sequence, self.items.len());
-        self.add(Object::of_value(&ResponseStreamEvent::OutputItemAdded {
-            sequence_number,
-            output_index,
-            item: &item,
-        }));
+        self.add(&Event::OutputItemAdded { sequence_number, output_index, item: &item });
         if let Some(part) = OutputContent::of(&empty) {
-            self.add_of(head, &empty, |place| ResponseStreamEvent::ContentPartAdded { place, part });
+            self.add(&Event::ContentPartAdded { place: self.place(head, &empty), part });
         }
     }
 
-    fn extend(&mut self, head: &AnswerHead, part: &AnswerPart, text: &str) {
-        let delta = text;
-        match part {
-            AnswerPart::Text(_) => self.add_of(head, part, |place| ResponseStreamEvent::OutputTextDelta {
-                place,
-                delta,
-                logprobs: [],
-            }),
-            AnswerPart::Refusal(_) => {
-                self.add_of(head, part, |place| ResponseStreamEvent::RefusalDelta { place, delta });
-            }
+    fn extend(&mut self, head: &AnswerHead, part: &AnswerPart, delta: &str) {
+        let place = self.place(head, part);
+        self.add(&match part {
+            AnswerPart::Text(_) => Event::OutputTextDelta { place, delta, logprobs: [] },
+            AnswerPart::Refusal(_) => Event::RefusalDelta { place, delta },
             // The input of the tool is in the arguments, and is known when they are whole.
-            AnswerPart::Call(call) if self.takes_text(call) => {}
-            AnswerPart::Call(_) => self
-                .add_of(head, part, |place| ResponseStreamEvent::FunctionCallArgumentsDelta { place, delta }),
-        }
+            AnswerPart::Call(call) if self.takes_text(call) => return,
+            AnswerPart::Call(_) => Event::FunctionCallArgumentsDelta { place, delta },
+        });
     }
 
     fn close(&mut self, head: &AnswerHead, part: &AnswerPart, status: &'static str) {
+        let place = self.place(head, part);
         match part {
-            AnswerPart::Text(text) => self.add_of(head, part, |place| ResponseStreamEvent::OutputTextDone {
-                place,
-                text,
-                logprobs: [],
-            }),
-            AnswerPart::Refusal(refusal) => {
-                self.add_of(head, part, |place| ResponseStreamEvent::RefusalDone { place, refusal });
-            }
+            AnswerPart::Text(text) => self.add(&Event::OutputTextDone { place, text, logprobs: [] }),
+            AnswerPart::Refusal(refusal) => self.add(&Event::RefusalDone { place, refusal }),
             AnswerPart::Call(call) if self.takes_text(call) => {
                 let input = &*text_argument(&call.arguments);
-                self.add_of(head, part, |place| ResponseStreamEvent::CustomToolCallInputDelta {
-                    place,
-                    delta: input,
-                });
-                self.add_of(head, part, |place| ResponseStreamEvent::CustomToolCallInputDone {
-                    place,
-                    input,
-                });
+                self.add(&Event::CustomToolCallInputDelta { place, delta: input });
+                self.add(&Event::CustomToolCallInputDone { place: self.place(head, part), input });
             }
             AnswerPart::Call(Call { name, arguments, .. }) => {
-                self.add_of(head, part, |place| ResponseStreamEvent::FunctionCallArgumentsDone {
-                    place,
-                    name,
-                    arguments,
-                });
+                self.add(&Event::FunctionCallArgumentsDone { place, name, arguments });
             }
         }
         if let Some(content) = OutputContent::of(part) {
-            self.add_of(head, part, |place| ResponseStreamEvent::ContentPartDone { place, part: content });
+            self.add(&Event::ContentPartDone { place: self.place(head, part), part: content });
         }
         let item = self.item(head, part, status);
         let (sequence_number, output_index) = (self.sequence, self.items.len());
-        self.add(Object::of_value(&ResponseStreamEvent::OutputItemDone {
-            sequence_number,
-            output_index,
-            item: &item,
-        }));
+        self.add(&Event::OutputItemDone { sequence_number, output_index, item: &item });
         self.items.push(item);
     }
 
     fn finish(&mut self, head: &AnswerHead, end: &AnswerEnd) {
-        let (sequence_number, response) = (self.sequence, &self.response(head, end));
-        let event = match end.status() {
-            COMPLETED => ResponseStreamEvent::Completed { sequence_number, response },
-            _ => ResponseStreamEvent::Incomplete { sequence_number, response },
-        };
-        let event = Object::of_value(&event);
-        self.add(event);
+        let (sequence_number, items) = (self.sequence, std::mem::take(&mut self.items));
+        let repeated = self.repeated.take();
+        let response = &Response::new(head, &items, repeated.as_ref(), end);
+        self.add(&match end.status() {
+            COMPLETED => Event::Completed { sequence_number, response },
+            _ => Event::Incomplete { sequence_number, response },
+        });
     }
 
     fn fail(&mut self, head: &AnswerHead, is_begun: bool, message: &str) {
@@ -171,13 +128,12 @@ impl EventWriter for ResponseEventWriter {
             // A client reads no failure of a response that it does not know.
             self.begin(head);
         }
-        let mut failed = self.response(head, &AnswerEnd::new("", []));
-        failed.status = "failed";
-        failed.error = Some(ResponseError { code: "server_error", message });
-        failed.usage = failed.usage.filter(|_| head.usage.is_some());
-        let failed = ResponseStreamEvent::Failed { sequence_number: self.sequence, response: &failed };
-        let failed = Object::of_value(&failed);
-        self.add(failed);
+        let (repeated, items) = (self.repeated.take(), std::mem::take(&mut self.items));
+        let mut response = Response::new(head, &items, repeated.as_ref(), &AnswerEnd::new("", []));
+        response.status = "failed";
+        response.error = Some(ResponseError { code: "server_error", message });
+        response.usage = response.usage.filter(|_| head.usage.is_some());
+        self.add(&Event::Failed { sequence_number: self.sequence, response: &response });
     }
 
     fn take(&mut self) -> Vec<Object> {

@@ -1,12 +1,12 @@
 //! A request for Responses as one for chat completions. Errors name the part without a counterpart.
 
-use super::types::{ResponseContent, ResponseItem, ResponseTool, TextArguments};
+use super::types::{ResponseContent, ResponseItem, TextArguments};
 use crate::api::completions::request::{self, unsayable};
 use crate::api::completions::turns::{Turns, texts_and_others};
 use crate::api::completions::types::{
-    ContentPart, FunctionDefinition, ImageUrl, MessageContent, MessageOfAnswer, MessageOfRequest, ToolCall,
+    ContentPart, ImageUrl, MessageContent, MessageOfAnswer, MessageOfRequest, ToolCall,
 };
-use crate::api::lenient::raw;
+use crate::api::lenient::{members, objects, raw};
 use crate::error::Result;
 use crate::record::{Object, unexpected};
 use serde_json::value::RawValue;
@@ -29,14 +29,10 @@ pub(super) fn to_chat(body: &Object, length_member: &str) -> Result<Object> {
     }
     request::copy(body, "max_output_tokens", &mut request, length_member);
     request::copy_effort(body, "reasoning", &mut request);
-    request::finish(request, body, &turns(body)?, |tool: ResponseTool| {
-        let parameters = match tool.r#type.text() {
-            "function" => tool.parameters,
-            "custom" => Some(raw(TEXT_PARAMETERS)),
-            _ => return None,
-        };
-        let name = tool.name.text().to_owned();
-        Some(FunctionDefinition { name, description: tool.description, parameters, strict: tool.strict })
+    request::finish(request, body, &turns(body)?, |tool| match tool.r#type.text() {
+        "function" => Some(tool.parameters),
+        "custom" => Some(Some(raw(TEXT_PARAMETERS))),
+        _ => None,
     })
 }
 
@@ -50,8 +46,7 @@ fn turns(body: &Object) -> Result<Vec<MessageOfRequest<'_>>> {
         turns.push_plain("user", MessageContent::Raw(raw(json)));
         return Ok(turns.finish());
     }
-    let items: Vec<ResponseItem> = body.decode("input", "an array of objects")?.unwrap_or_default();
-    for (at, item) in items.iter().enumerate() {
+    for (at, item) in members(body, "input")?.iter().enumerate() {
         add_item(item, &mut turns).map_err(|error| error.at(format_args!("input[{at}]")))?;
     }
     Ok(turns.finish())
@@ -77,7 +72,7 @@ fn add_item<'a>(item: &ResponseItem<'a>, turns: &mut Turns<'a>) -> Result<()> {
 }
 
 fn add_output<'a>(item: &ResponseItem<'a>, turns: &mut Turns<'a>) -> Result<()> {
-    let output = item.output.map_or("\"\"", RawValue::get);
+    let output = item.output.json_or("\"\"");
     let (texts, others) = match parts_of(output) {
         Some(parts) => texts_and_others(parts.into_iter().map(content_part))?,
         None if output.starts_with('"') => {
@@ -115,7 +110,7 @@ fn add_message<'a>(item: &ResponseItem<'a>, turns: &mut Turns<'a>) -> Result<()>
         "developer" => "system",
         role => role,
     };
-    let json = item.content.unwrap_or(raw("\"\""));
+    let json = item.content.0.unwrap_or(raw("\"\""));
     let content = if json.get().starts_with('[') {
         let unreadable = || unexpected("content", "an array of objects", json.get());
         let parts = parts_of(json.get())
@@ -161,9 +156,8 @@ pub(super) fn message_of(items: &[ResponseItem]) -> MessageOfAnswer {
         match item.r#type.text() {
             "message" => {
                 let mut follows = false;
-                let json = item.content.map_or("[]", RawValue::get);
-                let parts: Vec<ResponseContent> = serde_json::from_str(json).unwrap_or_default();
-                for part in parts {
+                let parts: Option<Vec<ResponseContent>> = objects(item.content.json_or("[]"));
+                for part in parts.unwrap_or_default() {
                     if let Some(text) = part.text.as_ref() {
                         message.add_text(text, follows);
                         follows = true;
@@ -184,6 +178,5 @@ pub(super) fn message_of(items: &[ResponseItem]) -> MessageOfAnswer {
 
 /// The text of the items of a whole answer.
 pub(in crate::api) fn text_of_items(answer: &Object) -> String {
-    let items: Option<Vec<ResponseItem>> = answer.decode("output", "an array of objects").ok().flatten();
-    message_of(&items.unwrap_or_default()).content
+    message_of(&members(answer, "output").unwrap_or_default()).content
 }

@@ -2,7 +2,7 @@
 
 use crate::api::answer_parts::{AnswerEnd, AnswerHead, AnswerPart};
 use crate::api::completions::types::CompletionUsage;
-use crate::api::lenient::{Lenient, Tokens};
+use crate::api::lenient::{Lenient, Raw, Tokens};
 use crate::record::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -17,13 +17,13 @@ pub(super) struct ResponseItem<'a> {
     pub(super) r#type: Lenient<String>,
     pub(super) role: Lenient<String>,
     #[serde(borrow)]
-    pub(super) content: Lenient<&'a RawValue>,
+    pub(super) content: Raw<'a>,
     pub(super) call_id: Lenient<String>,
     pub(super) name: Lenient<String>,
     pub(super) arguments: Lenient<String>,
     pub(super) input: Lenient<String>,
     #[serde(borrow)]
-    pub(super) output: Lenient<&'a RawValue>,
+    pub(super) output: Raw<'a>,
 }
 
 /// A part of an item.
@@ -35,21 +35,7 @@ pub(super) struct ResponseContent<'a> {
     pub(super) refusal: Lenient<String>,
     pub(super) image_url: Lenient<String>,
     #[serde(borrow)]
-    pub(super) detail: Lenient<&'a RawValue>,
-}
-
-/// A tool that the model may call.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ResponseTool<'a> {
-    pub(super) r#type: Lenient<String>,
-    pub(super) name: Lenient<String>,
-    #[serde(borrow)]
-    pub(super) description: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) parameters: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) strict: Option<&'a RawValue>,
+    pub(super) detail: Raw<'a>,
 }
 
 /// The arguments of a function that stands for a tool of texts.

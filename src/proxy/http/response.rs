@@ -6,7 +6,7 @@ use crate::api::Api;
 use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
 use crate::mcp::AuditedCall;
-use crate::record::{Object, Scope, TouchedRecords, quote};
+use crate::record::{Object, Scope, TouchedRecords};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
@@ -202,13 +202,14 @@ pub(super) fn openai_error_body(status: StatusCode, code: &str, message: &str) -
         400..500 => "invalid_request_error",
         _ => "api_error",
     };
-    let (text, code) = (quote(message), quote(code));
-    format!("{{\"error\":{{\"message\":{text},\"type\":\"{kind}\",\"code\":{code}}}}}\n")
+    Api::Chat.error_body(kind, code, message)
 }
 
 /// An error in Ollama's shape: `{"error":"…"}`.
 pub(in crate::proxy) fn ollama_error_body(message: &str) -> String {
-    format!("{{\"error\":{}}}\n", quote(message))
+    let mut body = Object::default();
+    body.set_text("error", message);
+    body.into_json() + "\n"
 }
 
 /// The same response for Ollama's clients: an error gets Ollama's shape.
@@ -268,7 +269,7 @@ pub(in crate::proxy) fn failure(failure: &Failure) -> HttpResponse {
 
 /// Whether an error has Anthropic's shape.
 fn is_anthropic_error(body: &str) -> bool {
-    Object::parse(body).is_ok_and(|body| body.get("type") == Some("\"error\""))
+    Object::parse(body).is_ok_and(|body| body.word("type") == Some("error"))
 }
 
 /// Whether an error has OpenAI's shape: not every client reads others.

@@ -2,17 +2,85 @@
 //! knows and to the responses that are stored.
 
 use super::chat_request::Override;
+use crate::api::{Lenient, Raw};
 use crate::chat::GrowingText;
 use crate::chat::{self, Request};
 use crate::error::Result;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// The two methods that talk to a model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::proxy) enum OllamaMethod {
     Chat,
     Generate,
+}
+
+/// A line of an answer of Ollama's.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResponsePiece<'a> {
+    model: Lenient<String>,
+    #[serde(borrow)]
+    message: Raw<'a>,
+    done: Lenient<bool>,
+    done_reason: Lenient<String>,
+    #[serde(borrow)]
+    error: Raw<'a>,
+}
+
+/// The message in a line of `/api/chat`; a line of `/api/generate` has its members itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PieceMessage<'a> {
+    #[serde(borrow)]
+    content: Raw<'a>,
+    #[serde(borrow)]
+    response: Raw<'a>,
+    #[serde(borrow)]
+    thinking: Raw<'a>,
+    #[serde(borrow)]
+    tool_calls: Raw<'a>,
+}
+
+/// An answer of rsv's own, to `/api/chat` or to `/api/generate`.
+#[derive(Serialize)]
+struct OwnResponse<'a> {
+    model: &'a str,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Object>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<String>,
+    done: bool,
+    done_reason: &'static str,
+}
+
+/// An answer as it is stored, in the shape of chat completions.
+#[derive(Serialize)]
+struct StoredResponse {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    choices: [StoredChoice; 1],
+}
+
+#[derive(Serialize)]
+struct StoredChoice {
+    index: usize,
+    message: StoredMessage,
+    finish_reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct StoredMessage {
+    role: &'static str,
+    content: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    thinking: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Object>,
 }
 
 impl OllamaMethod {
@@ -75,17 +143,22 @@ impl OllamaMethod {
 
     /// An answer of rsv's own in Ollama's format.
     pub(super) fn own_answer(self, line: &Object, now: i64) -> Result<Object> {
-        let message = chat::answer(line)?;
-        let mut answer = Object::default();
-        answer.set("model", line.get("model").unwrap_or("\"\""));
-        answer.set_text("created_at", &time::rfc3339(now));
-        match self {
-            OllamaMethod::Chat => answer.set("message", message.to_json()),
-            OllamaMethod::Generate => answer.set_text("response", &chat::text(&message)),
-        }
-        answer.set("done", "true");
-        answer.set_text("done_reason", "length");
-        Ok(answer)
+        let answer = chat::answer(line)?;
+        let (message, response) = match self {
+            OllamaMethod::Chat => (Some(answer), None),
+            OllamaMethod::Generate => (None, Some(chat::text(&answer))),
+        };
+        let model = line.text("model").ok().flatten().unwrap_or_default();
+        let created_at = time::rfc3339(now);
+        let done_reason = "length";
+        Ok(Object::of_value(&OwnResponse {
+            model: &model,
+            created_at,
+            message,
+            response,
+            done: true,
+            done_reason,
+        }))
     }
 
     /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is
@@ -94,42 +167,29 @@ impl OllamaMethod {
         let (mut text, mut thinking, mut calls) =
             (GrowingText::default(), GrowingText::default(), Vec::new());
         let (mut model, mut reason) = (None, None);
-        for piece in
-            serde_json::Deserializer::from_slice(bytes).into_iter::<Object>().map_while(|piece| piece.ok())
-        {
-            let message = match self {
-                OllamaMethod::Chat => piece.object("message").ok().flatten().unwrap_or_default(),
-                OllamaMethod::Generate => piece.clone(),
-            };
-            let member = |name| message.get(name).unwrap_or("null");
-            text.push_json(member(if self == OllamaMethod::Chat { "content" } else { "response" }));
-            thinking.push_json(member("thinking"));
-            calls.extend(message.objects("tool_calls").ok().flatten().unwrap_or_default());
-            model = model.or_else(|| piece.text("model").ok().flatten());
-            if reports_error(&piece) {
+        let pieces = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
+        for json in pieces.map_while(|piece| piece.ok()).map(RawValue::get) {
+            let Ok(piece) = serde_json::from_str::<ResponsePiece>(json) else { break };
+            let message = if self == OllamaMethod::Chat { piece.message.json_or("{}") } else { json };
+            let message: PieceMessage = serde_json::from_str(message).unwrap_or_default();
+            let piece_text = if self == OllamaMethod::Chat { message.content } else { message.response };
+            text.push_json(piece_text.json_or("null"));
+            thinking.push_json(message.thinking.json_or("null"));
+            let tool_calls = serde_json::from_str::<Vec<Object>>(message.tool_calls.json_or("[]"));
+            calls.extend(tool_calls.unwrap_or_default());
+            model = model.or(piece.model.0);
+            if piece.error.json_or("null") != "null" {
                 break;
             }
-            if piece.get("done") == Some("true") {
-                let done = piece.text("done_reason").ok().flatten();
-                reason = Some(done.unwrap_or_else(|| "stop".to_owned()));
+            if piece.done.0 == Some(true) {
+                reason = Some(piece.done_reason.0.unwrap_or_else(|| "stop".to_owned()));
             }
         }
-        let mut answer = message("assistant", &text.into_text());
-        let thinking = thinking.into_text();
-        if !thinking.is_empty() {
-            answer.set_text("thinking", &thinking);
-        }
-        if !calls.is_empty() {
-            answer.set("tool_calls", chat::array(&calls));
-        }
-        let finish = reason.as_deref().map_or("null".to_owned(), quote);
-        let mut response = Object::default();
-        if let Some(model) = model {
-            response.set_text("model", &model);
-        }
-        let answer = answer.to_json();
-        response.set("choices", format!("[{{\"index\":0,\"message\":{answer},\"finish_reason\":{finish}}}]"));
-        (response, reason.is_none())
+        let (content, thinking) = (text.into_text(), thinking.into_text());
+        let message = StoredMessage { role: "assistant", content, thinking, tool_calls: calls };
+        let is_cut = reason.is_none();
+        let choices = [StoredChoice { index: 0, message, finish_reason: reason }];
+        (Object::of_value(&StoredResponse { model, choices }), is_cut)
     }
 }
 
