@@ -45,6 +45,7 @@ pub mod tree; // 8  documents by their addresses
 
 pub mod import_run; // 9  an import from its first line to its report
 pub mod link; // 9  links between related messages
+pub mod statement; // 9 statements about memories and messages
 
 pub mod search; // 10  search, by words, meaning and links
 

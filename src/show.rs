@@ -6,12 +6,14 @@ mod follow;
 mod hits;
 mod last;
 pub mod links;
+mod statement;
 mod summaries;
 mod tree;
 
 pub use audit::audit;
 pub use hits::{InTree, Search};
 pub use last::Last;
+pub use statement::{members, stated};
 pub use tree::TreeOptions;
 
 use crate::cli::{Io, Layout};
