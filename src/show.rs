@@ -4,6 +4,7 @@ mod around;
 mod audit;
 mod follow;
 mod hits;
+mod ingested;
 mod last;
 pub mod links;
 mod statement;
@@ -12,6 +13,7 @@ mod tree;
 
 pub use audit::audit;
 pub use hits::{InTree, Search};
+pub use ingested::IngestFormat;
 pub use last::Last;
 pub use statement::{members, stated};
 pub use tree::TreeOptions;
