@@ -15,7 +15,7 @@ pub use audit::audit;
 pub use hits::{InTree, Search};
 pub use ingested::IngestFormat;
 pub use last::Last;
-pub use statement::{members, stated};
+pub use statement::{members, state};
 pub use tree::TreeOptions;
 
 use crate::cli::{Io, Layout};

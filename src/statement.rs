@@ -70,12 +70,8 @@ impl Statement {
 }
 
 /// Passes lines on once what is said of their records is stored.
-pub fn pass_lines(
-    statement: &Statement,
-    scopes: &Scopes,
-    settings: &Settings,
-    io: &mut Io,
-) -> Result<Outcome> {
+pub fn pass_lines(statement: &Statement, settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let scopes = &io.common.to_cover()?;
     let mut store = store::open(&settings.store()?, OpenMode::Create)?;
     let mut lines = Reader::new("<stdin>", io.stdin()?, settings.max_line());
     let mut batch: Vec<(Object, Option<String>)> = Vec::new();

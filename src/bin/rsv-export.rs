@@ -82,7 +82,6 @@ impl Args {
         Ok(())
     }
 
-    /// The scopes to write.
     fn scopes(&self, settings: &Settings, io: &Io) -> Result<Scopes> {
         let is_shared = self.sharing.shared;
         if is_shared { Ok(settings.shared_scopes(&io.common.partitions)) } else { io.common.to_cover() }
@@ -112,10 +111,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         "md" => Format::Markdown,
         "openai" => return export::pairs(which, store, io),
         _ => {
-            let is_base64 = args.vectors.as_deref() == Some("base64");
-            let form = if is_base64 { VectorFormat::Base64 } else { VectorFormat::Numbers };
             let Args { without, new_since, next, .. } = args;
-            let options = LineOptions { vectors: args.vectors.map(|_| form), without, new_since, next };
+            let vectors = args.vectors.as_deref().map(VectorFormat::named);
+            let options = LineOptions { vectors, without, new_since, next };
             return export::lines(Select { kinds: args.kind, ..which }, &options, &settings, store, io);
         }
     };

@@ -115,19 +115,11 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
         return Err(Error::new("nothing is said of the memories or messages")
             .hint("give --helpful, --unhelpful, --succeeded, --failed or --used; of messages --always, --never or --auto"));
     };
-    let scopes = io.common.to_cover()?;
     if args.ids.iter().any(|id| id.trim().is_empty()) {
         return Err(statement.no_id());
     }
     if args.ids.is_empty() {
-        return statement::pass_lines(&statement, &scopes, &settings, io);
+        return statement::pass_lines(&statement, &settings, io);
     }
-    let mut store = store::open(&settings.store()?, OpenMode::Create)?;
-    let ids = store::full_ids(&mut *store, &args.ids, &scopes)?;
-    let stored = statement.store(&mut *store, &ids, &scopes, &io.clock)?;
-    for (id, _) in args.ids.iter().zip(&stored).filter(|(_, record)| record.is_none()) {
-        io.fault(&statement.not_found(id));
-    }
-    let records = stored.into_iter().flatten().collect();
-    show::stated(&statement, &mut *store, records, is_text, &settings, io)
+    show::state(&statement, &args.ids, is_text, &settings, io)
 }

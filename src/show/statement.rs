@@ -7,18 +7,26 @@ use crate::memory::{self, PriorRule};
 use crate::record::{Object, RecallRule, StoredRecord};
 use crate::search;
 use crate::statement::Statement;
-use crate::store::Store;
+use crate::store::{self, OpenMode, Store};
 use crate::view;
 
-/// Prints the records of a statement: memories with their new confidence, messages for people after their new rule.
-pub fn stated(
+/// Stores a statement about the records of some ids, or short ids, and prints them: memories with their new confidence,
+/// messages for people after their new rule. An id that is none's is reported.
+pub fn state(
     statement: &Statement,
-    store: &mut dyn Store,
-    records: Vec<StoredRecord>,
+    ids: &[String],
     is_text: bool,
     settings: &Settings,
     io: &mut Io,
 ) -> Result<Outcome> {
+    let scopes = io.common.to_cover()?;
+    let store = &mut *store::open(&settings.store()?, OpenMode::Create)?;
+    let full_ids = store::full_ids(store, ids, &scopes)?;
+    let stored = statement.store(store, &full_ids, &scopes, &io.clock)?;
+    for (id, _) in ids.iter().zip(&stored).filter(|(_, record)| record.is_none()) {
+        io.fault(&statement.not_found(id));
+    }
+    let records: Vec<StoredRecord> = stored.into_iter().flatten().collect();
     match statement {
         Statement::OfMemories(_) => print_memories(store, records, is_text, settings, io),
         Statement::OfMessages(rule) => print_messages(store, &records, *rule, is_text, io),
