@@ -11,6 +11,7 @@ mod batch_sizer;
 #[cfg(feature = "local-models")]
 mod chunking;
 mod embed_each;
+mod embed_lines;
 mod embedded_text;
 mod embedder;
 #[cfg(feature = "local-models")]
@@ -41,6 +42,7 @@ mod vocabulary;
 mod workload;
 
 pub use batch_sizer::BatchSizer;
+pub use embed_lines::embed_lines;
 pub use embedded_text::{set_vector, text_of};
 pub use embedder::Embedder;
 pub use error::EmbedError;
@@ -114,6 +116,17 @@ pub struct ListedModel {
 }
 
 impl ListedModel {
+    /// The model as a row of a table for people.
+    pub fn to_row(&self) -> String {
+        let size = |bytes: Option<u64>| {
+            bytes.map_or("-".to_owned(), |bytes| format!("{} MB", bytes.div_ceil(1_000_000)))
+        };
+        let (mark, dim) = (if self.in_use { "*" } else { " " }, self.dim.unwrap_or_default());
+        let (installed, prepared) = (size(self.installed), size(self.prepared));
+        let licence = self.licence.as_deref().unwrap_or("-");
+        format!("{mark} {:<40} {dim:>5} {installed:>8} {prepared:>8}  {licence}\n", self.id)
+    }
+
     /// As a line of JSON.
     pub fn to_object(&self) -> Object {
         let number = |n: Option<u64>| n.map_or("null".to_owned(), |n| n.to_string());

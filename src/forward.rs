@@ -15,6 +15,7 @@ mod failure;
 mod forwarder;
 mod gatherer;
 mod line;
+mod lines;
 mod pending_request;
 mod request_sender;
 mod stream;

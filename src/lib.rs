@@ -34,7 +34,6 @@ pub mod embed; // 6  text into vectors, on this machine or by a server
 pub mod parse; // 6  files into a tree of documents
 pub mod provider; // 6  the provider of a model, its address and key
 
-pub mod export; // 7  messages in the formats of other programs
 pub mod import; // 7  the formats of other programs, as lines
 pub mod store; // 7  storage of records
 
@@ -46,8 +45,10 @@ pub mod memory; // 8  confidence of memories, from signals
 pub mod recall_rules; // 8  messages that are recalled always, or never
 pub mod tree; // 8  documents by their addresses
 
+pub mod export; // 9 records as lines, messages in other formats
 pub mod import_run; // 9  an import from its first line to its report
 pub mod link; // 9  links between related messages
+pub mod statement; // 9 statements about memories and messages
 
 pub mod search; // 10  search, by words, meaning and links
 

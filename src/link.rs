@@ -1,6 +1,7 @@
 //! Links messages that belong together: every answer and its question, and those that resemble each other.
 
 mod clusters;
+mod embedding;
 mod graph;
 mod groups;
 mod near;
@@ -9,6 +10,7 @@ pub mod synapse;
 mod tie;
 
 pub use clusters::{Cluster, ClusterRule, ClusterSums, clusters};
+pub use embedding::{embed_and_link, replay_and_link};
 pub use graph::Graph;
 pub use near::{Nearness, embed_pending};
 pub use stats::Stats;

@@ -1,6 +1,7 @@
 //! Files become a tree of documents: directories, files and sections, each with an abstract, an overview and its
 //! content. No store is opened.
 
+mod addresses;
 mod archive;
 mod code;
 mod container;
@@ -34,6 +35,7 @@ mod pdf;
 mod pdf_process;
 mod pool;
 mod pptx;
+mod printing;
 mod reason;
 mod rows;
 mod split;
@@ -45,11 +47,11 @@ mod walk;
 mod xlsx;
 mod xml;
 
+pub use addresses::addresses;
 pub use format::Format;
 pub use known::Known;
 pub use node::{GivenScope, Node, TreeLine};
-pub use operand::{Operand, text_of};
+pub use operand::{Operand, operands};
 pub use options::Options;
-pub use pdf_process::limit_resources;
-pub use reason::UnreadKind;
+pub use printing::{print_texts, print_trees};
 pub use tree::{Output, Parser};

@@ -4,14 +4,18 @@ mod around;
 mod audit;
 mod follow;
 mod hits;
+mod ingested;
 mod last;
 pub mod links;
+mod statement;
 mod summaries;
 mod tree;
 
 pub use audit::audit;
 pub use hits::{InTree, Search};
+pub use ingested::IngestFormat;
 pub use last::Last;
+pub use statement::{members, state};
 pub use tree::TreeOptions;
 
 use crate::cli::{Io, Layout};

@@ -1,17 +1,13 @@
 //! rsv-export: everything that a store holds.
 
-use rsv::cli::{self, Common, Filter, Io, Outcome, Sharing};
+use rsv::cli::{self, Filter, Io, Outcome, Sharing};
 use rsv::config::{self, Settings};
-use rsv::error::{Context, Error, Result};
-use rsv::export::{FineTuning, Format, KnownLines, Transcripts};
-use rsv::import;
-use rsv::memory::{self, PriorRule};
-use rsv::record::{MEMORY, Record, RecordKind, Scopes, VectorFormat, kinds};
+use rsv::error::{Error, Result};
+use rsv::export::{self, Format, LineOptions};
+use rsv::record::{RecordKind, Scopes, VectorFormat};
 use rsv::search;
-use rsv::store::{self, ChangeNumbers, Cursor, Damage, OpenMode, Select, Store, StoreError, Walk};
-use std::fs::File;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use rsv::store::{self, Select};
+use std::path::PathBuf;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
@@ -56,13 +52,49 @@ struct Args {
     filter: Filter,
 }
 
+impl Args {
+    /// Errors for options that do not go together.
+    fn check(&self) -> Result<()> {
+        if self.safe && self.format != "csv" {
+            return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
+        }
+        if self.to.is_none() && self.format == "sqlite" {
+            return Err(Error::new("--format sqlite needs a file").hint("name a new one with --to FILE"));
+        }
+        if self.to.is_some() && !["sqlite", "md"].contains(&self.format.as_str()) {
+            let error = Error::new("--to is for --format sqlite and md");
+            return Err(error.hint("to write to a file: rsv-export > FILE"));
+        }
+        if (self.new_since.is_some() || self.next.is_some()) && self.format != "jsonl" {
+            let error = Error::new("--new-since and --next are for JSON lines alone");
+            return Err(error.hint("leave out --format, since other formats cannot say what was forgotten"));
+        }
+        if !self.without.is_empty() && self.format != "jsonl" {
+            let error = Error::new("--without is for JSON lines alone");
+            return Err(error.hint("leave out --format, or --without"));
+        }
+        if self.new_since.is_some() && self.new_since == self.next {
+            let error = Error::new("--next names the file of --new-since");
+            return Err(
+                error.hint("name another file, and move it to the first when the import has ended well")
+            );
+        }
+        Ok(())
+    }
+
+    fn scopes(&self, settings: &Settings, io: &Io) -> Result<Scopes> {
+        let is_shared = self.sharing.shared;
+        if is_shared { Ok(settings.shared_scopes(&io.common.partitions)) } else { io.common.to_cover() }
+    }
+}
+
 rsv::tool!(run, without settings);
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    check(&args)?;
+    args.check()?;
     let settings = config::load_for_tool(io)?;
     if let Some(file) = args.to.as_ref().filter(|_| args.format == "sqlite") {
-        let is_narrowed = covered(&args, &settings, io)? != Scopes::All || args.filter != Filter::default();
+        let is_narrowed = args.scopes(&settings, io)? != Scopes::All || args.filter != Filter::default();
         if is_narrowed || !args.kind.is_empty() {
             let error = Error::new("--format sqlite copies the whole store");
             return Err(error.hint("pipe the selection of rsv-export into: rsv-import --store FILE"));
@@ -70,250 +102,20 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         store::copy(&mut *store::open_to_read(&settings, io)?, file)?;
         return Ok(Outcome::Yes);
     }
-    let mut store = store::open_readable(&settings, io, args.recover)?;
-    search::complete_instance(&mut *store, io)?;
-    let which = Select {
-        roles: args.filter.role.clone(),
-        since: args.filter.since,
-        until: args.filter.until,
-        ..Select::messages(covered(&args, &settings, io)?)
-    };
+    let store = &mut *store::open_readable(&settings, io, args.recover)?;
+    search::complete_instance(store, io)?;
+    let which = Select::messages(args.scopes(&settings, io)?).filtered(args.filter);
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv { safe: args.safe },
         "md" => Format::Markdown,
-        "openai" => {
-            let (mut pairs, out) = (FineTuning::default(), &mut io.out);
-            let damage = store.walk(&Walk { recover: true, ..Walk::records(which) }, &mut |record| {
-                let Record::Stored(message) = record else { return Ok(()) };
-                out.with(|out| pairs.message(&message, out))
-            })?;
-            return Ok(end(damage, io));
+        "openai" => return export::pairs(which, store, io),
+        _ => {
+            let Args { without, new_since, next, .. } = args;
+            let vectors = args.vectors.as_deref().map(VectorFormat::named);
+            let options = LineOptions { vectors, without, new_since, next };
+            return export::lines(Select { kinds: args.kind, ..which }, &options, &settings, store, io);
         }
-        _ => return lines(&args, which, &settings, &mut *store, io),
     };
-    messages(format, args.to.as_deref(), which, &mut *store, io)
-}
-
-/// The scopes to write.
-fn covered(args: &Args, settings: &Settings, io: &Io) -> Result<Scopes> {
-    let Common { partitions, .. } = &io.common;
-    if args.sharing.shared { Ok(settings.shared_scopes(partitions)) } else { io.common.to_cover() }
-}
-
-/// Errors for options that do not go together.
-fn check(args: &Args) -> Result<()> {
-    if args.safe && args.format != "csv" {
-        return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
-    }
-    if args.to.is_none() && args.format == "sqlite" {
-        return Err(Error::new("--format sqlite needs a file").hint("name a new one with --to FILE"));
-    }
-    if args.to.is_some() && !["sqlite", "md"].contains(&args.format.as_str()) {
-        let error = Error::new("--to is for --format sqlite and md");
-        return Err(error.hint("to write to a file: rsv-export > FILE"));
-    }
-    if (args.new_since.is_some() || args.next.is_some()) && args.format != "jsonl" {
-        let error = Error::new("--new-since and --next are for JSON lines alone");
-        return Err(error.hint("leave out --format, since other formats cannot say what was forgotten"));
-    }
-    if !args.without.is_empty() && args.format != "jsonl" {
-        let error = Error::new("--without is for JSON lines alone");
-        return Err(error.hint("leave out --format, or --without"));
-    }
-    if args.new_since.is_some() && args.new_since == args.next {
-        let error = Error::new("--next names the file of --new-since");
-        return Err(error.hint("name another file, and move it to the first when the import has ended well"));
-    }
-    Ok(())
-}
-
-/// Writes messages in the shape of another program.
-fn messages(
-    format: Format,
-    directory: Option<&Path>,
-    which: Select,
-    store: &mut dyn Store,
-    io: &mut Io,
-) -> Result<Outcome> {
-    let what = Walk { vectors: format.is_reservoirs(), recover: true, ..Walk::records(which) };
-    let mut transcripts = directory.map(Transcripts::create).transpose()?;
-    let out = &mut io.out;
-    let mut count = 0;
-    out.write(format.begin().as_bytes())?;
-    let damage = store.walk(&what, &mut |record| {
-        let Record::Stored(message) = record else { return Ok(()) };
-        if !format.holds(&message) {
-            return Ok(());
-        }
-        let mut text = Vec::new();
-        format.message(count, &message, &mut text)?;
-        count += 1;
-        match &mut transcripts {
-            Some(transcripts) => transcripts.add(&message.scope, &text),
-            None => out.write(&text),
-        }
-    })?;
-    transcripts.map_or(Ok(()), Transcripts::finish)?;
-    out.write(format.end(count).as_bytes())?;
-    Ok(end(damage, io))
-}
-
-/// Writes JSON lines of everything, or of what changed after a cursor.
-fn lines(
-    args: &Args,
-    which: Select,
-    settings: &Settings,
-    store: &mut dyn Store,
-    io: &mut Io,
-) -> Result<Outcome> {
-    // A tombstone says nothing of the role of its record.
-    let tombstones = which.roles.is_empty();
-    let which = Select { kinds: wanted_kinds(&args.kind), ..which };
-    let embeddings = args.vectors.is_some();
-    let mut known = KnownLines::default();
-    for file in &args.without {
-        let name = file.display().to_string();
-        let opened = File::open(file).context(format_args!("cannot open {name}"))?;
-        known.add(&name, import::decompressed(&name, Box::new(opened))?)?;
-    }
-    let cursors = Cursors::begin(args, &which, store)?;
-    let changed_since = cursors.changed_since;
-    let what =
-        Walk { tombstones, embeddings, links: true, recover: true, changed_since, ..Walk::records(which) };
-    let form =
-        if args.vectors.as_deref() == Some("base64") { VectorFormat::Base64 } else { VectorFormat::Numbers };
-    if !what.which.kinds.contains(&&MEMORY) {
-        let damage = store.walk(&what, &mut |record| write_line(&record, form, &known, io))?;
-        return cursors.end(damage, io);
-    }
-    // Derived members are read by a connection of their own while this one visits the snapshot.
-    let beside = store::open(&settings.store()?, OpenMode::Existing);
-    let rule = PriorRule::from_settings(settings);
-    let mut lines = Lines { form, known, rule, beside, waiting: Vec::new(), failed: Ok(()) };
-    let damage = store.walk(&what, &mut |record| lines.add(record, io))?;
-    lines.flush(io)?;
-    if damage.is_none() {
-        // The derived data of a damaged store follows from the other lines.
-        lines.failed?;
-    }
-    cursors.end(damage, io)
-}
-
-/// Prints a record, unless its line is known.
-fn write_line(record: &Record, form: VectorFormat, known: &KnownLines, io: &mut Io) -> Result<()> {
-    io.out.with(|out| {
-        let start = out.len();
-        record.write_line(form, out);
-        if known.contains(&out[start..]) {
-            out.truncate(start);
-        }
-    })
-}
-
-/// The cursors of an export.
-struct Cursors<'a> {
-    changed_since: Option<ChangeNumbers>,
-    /// The next one, and its file.
-    next: Option<(Cursor, &'a Path)>,
-}
-
-impl Cursors<'_> {
-    /// Reads the cursor of the export before, and takes that of the next one. Records written meanwhile are in both.
-    fn begin<'a>(args: &'a Args, which: &Select, store: &mut dyn Store) -> Result<Cursors<'a>> {
-        let selection = selection(args, which);
-        let mut changed_since = None;
-        if let Some(file) = &args.new_since
-            && let Some(cursor) = Cursor::read(file)?
-        {
-            let since = cursor.changed_since(store, &selection);
-            changed_since = Some(since.map_err(|error| error.at(file.display()))?);
-        }
-        let Some(file) = args.next.as_deref() else { return Ok(Cursors { changed_since, next: None }) };
-        // A cursor that is left from a run whose import failed would say that this one has ended.
-        match std::fs::remove_file(file) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::new(format!("cannot write {}", file.display())).because(error));
-            }
-            _ => {}
-        }
-        Ok(Cursors { changed_since, next: Some((Cursor::now(store, &selection)?, file)) })
-    }
-
-    /// Writes the next cursor if everything is printed.
-    fn end(self, damage: Option<Damage>, io: &mut Io) -> Result<Outcome> {
-        if let (None, Some((cursor, file))) = (&damage, self.next) {
-            io.out.flush()?;
-            cursor.write(file)?;
-        }
-        Ok(end(damage, io))
-    }
-}
-
-/// The selection of an export in words.
-fn selection(args: &Args, which: &Select) -> String {
-    let kinds: Vec<&str> = which.kinds.iter().map(|kind| kind.name).collect();
-    let roles: Vec<&str> = which.roles.iter().map(|role| role.name()).collect();
-    let vectors = if args.vectors.is_some() { "with vectors" } else { "without vectors" };
-    format!("{:?}; {}; {}; {vectors}", which.scopes, kinds.join(","), roles.join(","))
-}
-
-/// Reports what could not be read.
-fn end(damage: Option<Damage>, io: &mut Io) -> Outcome {
-    if let Some(damage) = damage {
-        io.fault(&damage.into());
-    }
-    Outcome::Yes
-}
-
-/// The kinds to write: those that are named, with the kinds about them; without names all.
-fn wanted_kinds(named: &[&'static RecordKind]) -> Vec<&'static RecordKind> {
-    let is_about = |kind: &&'static RecordKind| {
-        kind.subject.is_some_and(|subject| named.iter().any(|known| known.name == subject.kind))
-    };
-    kinds().into_iter().filter(|kind| named.is_empty() || named.contains(kind) || is_about(kind)).collect()
-}
-
-/// The number of memories whose derived members are read together.
-const MEMORIES: usize = 1000;
-
-/// Lines in the order of a walk, in which memories wait for their derived members.
-struct Lines {
-    form: VectorFormat,
-    known: KnownLines,
-    rule: PriorRule,
-    /// The store, from which the derived members are read.
-    beside: std::result::Result<Box<dyn Store>, StoreError>,
-    waiting: Vec<Record>,
-    /// The first error of reading derived members.
-    failed: Result<()>,
-}
-
-impl Lines {
-    fn add(&mut self, record: Record, io: &mut Io) -> Result<()> {
-        let is_memory = record.stored().is_some_and(|record| record.kind == &MEMORY);
-        if self.waiting.is_empty() && !is_memory {
-            return write_line(&record, self.form, &self.known, io);
-        }
-        self.waiting.push(record);
-        if self.waiting.len() >= MEMORIES { self.flush(io) } else { Ok(()) }
-    }
-
-    fn flush(&mut self, io: &mut Io) -> Result<()> {
-        let memories = self.waiting.iter_mut().filter_map(|record| match record {
-            Record::Stored(record) => Some(record),
-            _ => None,
-        });
-        let derived = match &mut self.beside {
-            Ok(beside) => memory::derive_for_export(&mut **beside, memories, self.rule),
-            Err(error) => Err(Error::new(error.to_string())),
-        };
-        if self.failed.is_ok() {
-            self.failed = derived;
-        }
-        for record in self.waiting.drain(..) {
-            write_line(&record, self.form, &self.known, io)?;
-        }
-        Ok(())
-    }
+    export::messages(format, args.to.as_deref(), which, store, io)
 }

@@ -1,7 +1,7 @@
 //! The confidence in a memory: the mean of a Beta distribution, whose prior counts as some observations and to which
 //! each type of signal adds its weighted counts.
 
-use crate::record::{EXPLICIT_SIGNALS, SignalType, USES};
+use crate::record::{EXPLICIT_SIGNALS, Object, SignalType, USES};
 use std::collections::BTreeMap;
 
 /// The prior of a memory: a share of `strength` observations.
@@ -43,6 +43,17 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// The weights as an object; they are those of a partition.
+    pub fn to_object(&self, partition: &str) -> Object {
+        let mut object = Object::default();
+        object.set_text("partition", partition);
+        for (signal_type, weight) in SignalType::ALL.into_iter().zip(self.of) {
+            object.set(signal_type.name(), weight.to_string());
+        }
+        object.set("explicit_signals", self.explicit_signals.to_string());
+        object
+    }
+
     /// Reads the sums of a partition: explicit signals that agreed with the predictions of a type count for it,
     /// others against it. Explicit signals themselves begin at 7 for and 3 against, the others at 5 and 5.
     pub fn from_sums(sums: &BTreeMap<String, i64>) -> Weights {

@@ -3,9 +3,14 @@
 use super::file::Stamp;
 use super::node::Entry;
 use super::summary::Child;
+use crate::cli::Io;
+use crate::error::{Context, Error, Result};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 /// The nodes of a tree by their addresses, read from lines as `rsv-view --tree` prints them.
 #[derive(Default, Debug)]
@@ -44,6 +49,35 @@ struct KnownLine<'a> {
 }
 
 impl Known {
+    /// Reads nodes as rsv-view prints them from a file, `-` being standard input: those of a partition if it is given. None may be longer than `max_line` bytes.
+    pub fn read(path: &Path, partition: Option<&str>, max_line: usize, io: &Io) -> Result<Known> {
+        let name = path.display();
+        let mut input: Box<dyn BufRead> = if path.as_os_str() == "-" {
+            Box::new(BufReader::new(io.stdin()?))
+        } else {
+            Box::new(BufReader::new(File::open(path).context(format_args!("cannot open {name}"))?))
+        };
+        let mut known = Known::default();
+        let limit = u64::try_from(max_line).unwrap_or(u64::MAX).saturating_add(1);
+        let mut line = String::new();
+        for number in 1_u64.. {
+            line.clear();
+            let read = input.by_ref().take(limit).read_line(&mut line);
+            if read.context(format_args!("cannot read {name}"))? == 0 {
+                break;
+            }
+            if line.trim_end().len() > max_line {
+                let error = Error::new(format!("{name}:{number}: longer than {max_line} bytes"));
+                return Err(error.hint("raise it with: rsv-config set max_line_bytes BYTES"));
+            }
+            let invalid = |error| Error::new(format!("{name}:{number}: invalid JSON")).because(error);
+            if !line.trim().is_empty() {
+                known.add(&line, partition).map_err(invalid)?;
+            }
+        }
+        Ok(known)
+    }
+
     /// Adds a line. Lines that are no documents, or of another partition than the one that is given, are
     /// passed over; an error is in the words of the JSON parser.
     pub fn add(&mut self, line: &str, partition: Option<&str>) -> serde_json::Result<()> {

@@ -4,6 +4,8 @@ use super::file;
 use super::format::{self, Format};
 use super::node::Source;
 use super::{extract, pool, walk};
+use crate::cli::Io;
+use crate::error::{self, Error};
 use crate::http::{self, Address, Client};
 use jiff::fmt::rfc2822;
 use std::io::Read;
@@ -14,6 +16,24 @@ pub enum Operand {
     Path(PathBuf),
     Url(Address),
     Stdin(Box<dyn Read + Send>),
+}
+
+/// The operands that are named, else standard input, which `-` names too, at most once.
+pub fn operands(named: &[PathBuf], io: &Io) -> error::Result<Vec<Operand>> {
+    if named.is_empty() {
+        return Ok(vec![Operand::Stdin(io.stdin()?)]);
+    }
+    if named.iter().filter(|operand| operand.as_os_str() == "-").count() > 1 {
+        return Err(Error::new("standard input ('-') is named more than once"));
+    }
+    let operand = |path: &PathBuf| match path.to_str() {
+        Some("-") => io.stdin().map(Operand::Stdin),
+        Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+            Address::parse(url).map(Operand::Url)
+        }
+        _ => Ok(Operand::Path(path.clone())),
+    };
+    named.iter().map(operand).collect()
 }
 
 /// The content of an operand that is no path.
@@ -73,7 +93,7 @@ pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result
 
 /// The text of an operand, as it is split into sections. A form feed follows each page of a PDF. Fails if it
 /// cannot be read, or has no text of a known format.
-pub fn text_of(
+pub(super) fn text_of(
     operand: Operand,
     format: Option<Format>,
     client: &Client,

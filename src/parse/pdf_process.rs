@@ -16,7 +16,7 @@ const CPU_SECONDS: u64 = 60;
 const MAX_TEXT_BYTES: u64 = 64 << 20;
 
 /// Bounds this process. Fails if the system refuses.
-pub fn limit_resources() -> Result<()> {
+pub(super) fn limit_resources() -> Result<()> {
     for (resource, limit) in [(Resource::As, MEMORY_BYTES), (Resource::Cpu, CPU_SECONDS)] {
         let maximum = getrlimit(resource).maximum;
         let limit = maximum.map_or(limit, |maximum| maximum.min(limit));

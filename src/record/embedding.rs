@@ -36,6 +36,13 @@ pub enum VectorFormat {
     Base64,
 }
 
+impl VectorFormat {
+    /// The format of a name, `base64` or `numbers`.
+    pub fn named(name: &str) -> VectorFormat {
+        if name == "base64" { VectorFormat::Base64 } else { VectorFormat::Numbers }
+    }
+}
+
 impl Embedding {
     /// Reads an embedding line. Errors begin with the member at fault.
     pub fn parse(mut line: Object) -> Result<Embedding> {
