@@ -10,11 +10,11 @@ use crate::error::Result;
 use std::path::Path;
 
 /// A loaded model, of which there is none.
-pub(super) enum Encoder {}
+pub(super) enum NoEncoder {}
 
-impl Encoder {
+impl NoEncoder {
     /// Fails always.
-    pub(super) fn load(_: &Settings, _: &InstalledModel, _: Workload) -> Result<Encoder> {
+    pub(super) fn load(_: &Settings, _: &InstalledModel, _: Workload) -> Result<NoEncoder> {
         Err(EmbedError::NotBuilt.into())
     }
 

@@ -1,7 +1,7 @@
 //! Vectors by one model: from a server, or from the encoder of a model on this machine.
 
 #[cfg(not(feature = "local-models"))]
-use super::absent::Encoder;
+use super::absent::NoEncoder as Encoder;
 #[cfg(feature = "local-models")]
 use super::encoder::Encoder;
 use super::error::EmbedError;

@@ -1,14 +1,14 @@
 //! Consolidation by rule: the most confident member's words, and the additions of the others.
 
 use super::cluster::{Cluster, ConsolidationType, MAX_CONTENT_CHARS, Words};
-use super::sentences::{Merger, key};
+use super::sentences::{SentenceMerger, key};
 use crate::record::Object;
 
 /// The line of the memory that takes the place of a cluster's members; `now` is its time in milliseconds since 1970,
 /// UTC. Every sentence of it is a member's.
 pub fn by_rule(cluster: &Cluster, now: i64) -> Object {
     let members = cluster.by_confidence();
-    let mut merger = Merger::default();
+    let mut merger = SentenceMerger::default();
     for member in &members {
         merger.add(&member.text, MAX_CONTENT_CHARS);
     }

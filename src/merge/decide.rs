@@ -4,7 +4,7 @@ use super::cluster::{ConsolidationType, MAX_CONTENT_CHARS};
 use super::decide_by_model::by_model;
 use super::decision::{Candidate, Decision};
 use super::prior::consolidated_prior;
-use super::sentences::{Merger, key};
+use super::sentences::{SentenceMerger, key};
 use crate::error::Result;
 use crate::memory::{confidence_of, decimal};
 use crate::record::{Commit, EXTRACTED_FROM_MEMBER, MEMORY, Object, Origin, StoredRecord, id, quote, texts};
@@ -163,7 +163,7 @@ impl Decided {
 
 /// The sentences of both texts, each once.
 fn joined(one: &str, other: &str) -> String {
-    let mut merger = Merger::default();
+    let mut merger = SentenceMerger::default();
     for text in [one, other] {
         merger.add(text, MAX_CONTENT_CHARS);
     }

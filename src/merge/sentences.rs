@@ -87,13 +87,13 @@ impl Sections {
 /// Merges texts: the units of the first, then those that the others add, each in the section with its
 /// heading. Repetitions are left out, and nothing is added beyond a length.
 #[derive(Debug, Default)]
-pub(super) struct Merger {
+pub(super) struct SentenceMerger {
     merged: Sections,
     seen: HashSet<String>,
     chars: usize,
 }
 
-impl Merger {
+impl SentenceMerger {
     /// Adds the new sentences of a text, up to this many characters in all.
     pub(super) fn add(&mut self, text: &str, max_chars: usize) {
         for section in Sections::parse(text).0 {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn merged(texts: &[&str], max_chars: usize) -> String {
-        let mut merger = Merger::default();
+        let mut merger = SentenceMerger::default();
         for text in texts {
             merger.add(text, max_chars);
         }
