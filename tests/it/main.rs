@@ -169,6 +169,7 @@ mod robust;
 mod round_trips;
 mod scopes;
 mod search;
+mod sentences;
 mod services;
 mod session;
 mod several_proxies;
