@@ -168,6 +168,7 @@ mod robust;
 mod round_trips;
 mod scopes;
 mod search;
+mod sentences;
 mod services;
 mod session;
 mod several_proxies;
