@@ -3,10 +3,10 @@
 //! enrichment, budget and ingestion know. Members, items and blocks that rsv does not know are kept
 //! unchanged.
 //!
-//! An API is an implementation of the trait in `dialect.rs`: `completions.rs`, `messages.rs`, `responses.rs`, each with
-//! its types beside it. The last two find the user's own words among those that a program adds (`client_text.rs`), and
-//! put a text before them (`splice.rs`). For a provider of chat completions alone, `translation.rs` translates a request
-//! and a whole answer, `stream_from_chat.rs` one in chunks.
+//! An API is an implementation of the trait in `dialect.rs`: `completions.rs`, `messages.rs`, `responses.rs`,
+//! each with its types beside it. The last two find the user's own words among those that a program adds
+//! (`client_text.rs`), and put a text before them (`splice.rs`). For a provider of chat completions alone,
+//! `translation.rs` translates a request and a whole answer, `stream_from_chat.rs` one in chunks.
 
 mod actions;
 mod agent_tools;

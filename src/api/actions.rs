@@ -15,8 +15,8 @@ pub struct CalledTool {
     pub arguments: String,
 }
 
-/// The action of a call and of what came of it, none if nothing did; none of a call without a name, or without an id that
-/// can be stored. `program` made the call.
+/// The action of a call and of what came of it, none if nothing did; none of a call without a name, or
+/// without an id that can be stored. `program` made the call.
 pub fn action(program: Option<&str>, called: &CalledTool, outcome: Option<&ToolOutcome>) -> Option<Action> {
     if called.id.is_empty() || called.id.len() > MAX_CALL_BYTES || called.name.is_empty() {
         return None;
@@ -48,7 +48,8 @@ pub fn action(program: Option<&str>, called: &CalledTool, outcome: Option<&ToolO
         tool: cut(&called.name).to_owned(),
         program: program.map(str::to_owned),
         purpose: purpose.and_then(bounded),
-        // Nothing was changed by a call that failed, nor, as far as anybody knows, by one that was interrupted.
+        // Nothing was changed by a call that failed, nor, as far as anybody knows, by one that was
+        // interrupted.
         lines: lines.filter(|_| outcome.is_some() && error.is_none()),
         error,
     })

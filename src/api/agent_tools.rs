@@ -30,7 +30,8 @@ const PATTERNS: &[&str] = &["pattern", "regex"];
 const QUERIES: &[&str] = &["query", "url", "description", "prompt", "skill"];
 const PATCHES: &[&str] = &["input", "patch", "patchText", "diff"];
 
-/// The tools of Claude Code, Codex, opencode, Gemini CLI, Qwen Code, Goose and Cline, by their names in lower case.
+/// The tools of Claude Code, Codex, opencode, Gemini CLI, Qwen Code, Goose and Cline, by their names in lower
+/// case.
 const TOOLS: [(&str, Takes); 64] = [
     ("bash", Takes::Command(COMMANDS)),
     ("shell", Takes::Command(COMMANDS)),

@@ -5,8 +5,8 @@ use super::usage::Usage;
 use crate::error::Result;
 use crate::record::Object;
 
-/// The answer as a message of chat completions: its text, and, with `keep_tools`, its calls of tools; thinking is left
-/// out. That of chat completions is as it was sent.
+/// The answer as a message of chat completions: its text, and, with `keep_tools`, its calls of tools;
+/// thinking is left out. That of chat completions is as it was sent.
 pub fn answer(response: &Object, keep_tools: bool) -> Result<Object> {
     Api::of_answer(response).dialect().message(response, keep_tools)
 }
@@ -23,9 +23,10 @@ impl Usage {
 const FAILURES: [&str; 7] =
     ["error", "abort", "aborted", "cancelled", "canceled", "insufficient_system_resource", "network_error"];
 
-/// The error that an answer of chat completions, or a chunk of one, reports in place of its end: the object whose
-/// member `error` or `message` describes it. It is the answer itself if that has the member `error` or is an object of
-/// the kind `error`, as older servers send it; else a choice with such a member, or with one of the reasons `FAILURES`.
+/// The error that an answer of chat completions, or a chunk of one, reports in place of its end: the object
+/// whose member `error` or `message` describes it. It is the answer itself if that has the member `error` or
+/// is an object of the kind `error`, as older servers send it; else a choice with such a member, or with one
+/// of the reasons `FAILURES`.
 pub fn reported_error(answer: &Object) -> Option<Object> {
     let reports = |object: &Object| object.get("error").is_some_and(|error| error != "null");
     if reports(answer) || answer.word("object") == Some("error") {

@@ -1,4 +1,5 @@
-//! An answer of chat completions, whole or in chunks, as the parts from which those of the other APIs are made.
+//! An answer of chat completions, whole or in chunks, as the parts from which those of the other APIs are
+//! made.
 
 use super::completions::types::{Choice, CompletionUsage, ToolCallDelta};
 use super::lenient::{member, members, raw};
@@ -17,8 +18,8 @@ pub(super) struct AnswerHead {
 }
 
 impl AnswerHead {
-    /// Reads the members of an answer or of its next chunk. Providers repeat them, and may change them: the first counts,
-    /// of the usage the last.
+    /// Reads the members of an answer or of its next chunk. Providers repeat them, and may change them: the
+    /// first counts, of the usage the last.
     pub(super) fn read(&mut self, chunk: &Object) {
         let known = |name| chunk.get(name).filter(|json| *json != "null");
         let id = || chunk.text("id").ok().flatten();
@@ -143,8 +144,8 @@ pub fn push_content(message: &Object, to: &mut GrowingText) {
     }
 }
 
-/// The calls in a message of chat completions, or the pieces of calls in a part of one: those of an array, and the one
-/// of old servers.
+/// The calls in a message of chat completions, or the pieces of calls in a part of one: those of an array,
+/// and the one of old servers.
 pub(super) fn call_pieces(message: &Object) -> Vec<ToolCallDelta<'_>> {
     let mut calls: Vec<ToolCallDelta> = members(message, "tool_calls").unwrap_or_default();
     calls.extend(member(message, "function_call").map(ToolCallDelta::of));

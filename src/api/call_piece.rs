@@ -30,12 +30,13 @@ pub enum CallPiece {
 }
 
 impl CallPiece {
-    /// The effect of a piece of an array `tool_calls` after these calls, of which those from `new` on began in the same
-    /// array.
+    /// The effect of a piece of an array `tool_calls` after these calls, of which those from `new` on began
+    /// in the same array.
     ///
-    /// It continues the call with its index and its id; where it has no index, that with its id, and with neither the
-    /// last. It begins a call if it names a function of another id or of another name, one that its array has named
-    /// before, or one whose call has whole arguments; that call may turn out to be repeated, see `is_repeated`.
+    /// It continues the call with its index and its id; where it has no index, that with its id, and with
+    /// neither the last. It begins a call if it names a function of another id or of another name, one that
+    /// its array has named before, or one whose call has whole arguments; that call may turn out to be
+    /// repeated, see `is_repeated`.
     pub fn of<'a>(piece: &Object, calls: impl Iterator<Item = KnownCall<'a>>, new: usize) -> CallPiece {
         CallPiece::of_delta(&serde_json::from_str(&piece.to_json()).unwrap_or_default(), calls, new)
     }
@@ -75,8 +76,8 @@ impl CallPiece {
     }
 }
 
-/// Whether a call that got no arguments only names an `earlier` one again: providers that give id and name with each
-/// piece may end with one that has nothing else.
+/// Whether a call that got no arguments only names an `earlier` one again: providers that give id and name
+/// with each piece may end with one that has nothing else.
 pub fn is_repeated<'a>(call: &KnownCall, mut earlier: impl Iterator<Item = KnownCall<'a>>) -> bool {
     let is_same = |known: &KnownCall| known.id == call.id && known.name == call.name;
     call.arguments.is_empty()

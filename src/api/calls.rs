@@ -4,8 +4,8 @@ use super::actions::CalledTool;
 use super::reading::{Unread, opaque, unread};
 use crate::record::Object;
 
-/// The calls in a turn of the assistant: those of a message of chat completions, the blocks of one of Messages, or the
-/// item of Responses.
+/// The calls in a turn of the assistant: those of a message of chat completions, the blocks of one of
+/// Messages, or the item of Responses.
 pub(super) fn calls(turn: &Object) -> Vec<CalledTool> {
     let called = |id: String, name: String, arguments: String| CalledTool { id, name, arguments };
     if let Ok(Some(calls)) = turn.objects("tool_calls") {

@@ -1,5 +1,6 @@
-//! Texts in the role of the user that no user wrote: agent programs add them to a request for the model. A text is
-//! taken for one of these only if the marks of a program enclose it, since people ask about such marks too.
+//! Texts in the role of the user that no user wrote: agent programs add them to a request for the model. A
+//! text is taken for one of these only if the marks of a program enclose it, since people ask about such
+//! marks too.
 
 use std::borrow::Cow;
 
@@ -55,7 +56,8 @@ const PROGRAM_ELEMENTS: [&str; 42] = [
 /// The beginning of the names of elements by which extensions of Codex describe something.
 const EXTERNAL_ELEMENT: &str = "external_";
 
-/// The beginnings of the summaries that Claude Code and Codex put in the place of the turns before a compaction.
+/// The beginnings of the summaries that Claude Code and Codex put in the place of the turns before a
+/// compaction.
 const SUMMARIES: [&str; 2] = [
     "This session is being continued from a previous conversation that ran out of context.",
     "Another language model started to solve this problem and produced a summary",
@@ -64,8 +66,8 @@ const SUMMARIES: [&str; 2] = [
 /// The question that opencode puts before its own summary.
 const SUMMARY_QUESTION: &str = "What did we do so far?";
 
-/// The beginnings of the texts after a compaction that begin no turn: the command for it, and those by which a program
-/// goes on.
+/// The beginnings of the texts after a compaction that begin no turn: the command for it, and those by which
+/// a program goes on.
 const CONTINUATIONS: [&str; 3] =
     ["/compact", "Continue from where you left off.", "Continue if you have next steps, or stop and ask"];
 
@@ -95,7 +97,8 @@ const FORWARDED: &str = "Another Claude session sent a message:";
 const COMMAND_ELEMENTS: [&str; 5] =
     ["command-name", "command-message", "command-contents", "skill-format", "command-args"];
 
-/// The beginnings of the descriptions that an editor puts before a request to Codex, and the heading of the request.
+/// The beginnings of the descriptions that an editor puts before a request to Codex, and the heading of the
+/// request.
 const EDITOR_CONTEXTS: [&str; 3] =
     ["# Context from my IDE setup:", "# Files mentioned by the user:", REQUEST_HEADING];
 const REQUEST_HEADING: &str = "## My request for Codex:";
@@ -109,8 +112,8 @@ const PROGRAM_REQUESTS: [&str; 5] = [
     "Here is the conversation so far:\n<conversation>\n",
 ];
 
-/// The words of a text in the role of the user that the user wrote: without the additions of a program, and, of the
-/// call of a command, with its name. `None` if a program wrote all of it.
+/// The words of a text in the role of the user that the user wrote: without the additions of a program, and,
+/// of the call of a command, with its name. `None` if a program wrote all of it.
 pub fn own_words(text: &str) -> Option<Cow<'_, str>> {
     let words = typed_words(text)?;
     (!is_program_text(&words)).then_some(words)
@@ -133,8 +136,8 @@ pub(super) fn without_additions(text: &str) -> Cow<'_, str> {
     without_elements(text, &ADDITIONS)
 }
 
-/// The text without the elements of these names that stand by themselves: at the beginning, or on lines of their own.
-/// One in a sentence is a matter of the sentence.
+/// The text without the elements of these names that stand by themselves: at the beginning, or on lines of
+/// their own. One in a sentence is a matter of the sentence.
 pub fn without_elements<'a>(text: &'a str, names: &[&str]) -> Cow<'a, str> {
     let mut kept: Option<String> = None;
     for name in names {
@@ -198,8 +201,8 @@ fn element(text: &str) -> Option<(&str, usize)> {
     Some((name, 1 + closed))
 }
 
-/// The name and the words of the call of a command, `None` inside if it has no words; `None` if the text is no such
-/// call.
+/// The name and the words of the call of a command, `None` inside if it has no words; `None` if the text is
+/// no such call.
 fn command(text: &str) -> Option<Option<String>> {
     let (mut rest, mut name, mut words) = (text.trim(), "", "");
     while !rest.is_empty() {

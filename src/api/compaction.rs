@@ -24,8 +24,8 @@ const MAX_TURNS: usize = 1;
 pub struct Compaction {
     /// The words of the program's summary.
     pub summary: String,
-    /// The position of the message or item of the summary; `None` if the model is to read the words of its program after
-    /// that.
+    /// The position of the message or item of the summary; `None` if the model is to read the words of its
+    /// program after that.
     pub(super) place: Option<usize>,
     /// Whether the summary is the answer to a question that a person may ask too.
     pub(super) is_answer: bool,
@@ -33,8 +33,8 @@ pub struct Compaction {
     pub has_turn: bool,
 }
 
-/// The compaction that the messages or items of a request show, a JSON array: the last one, up to the end of the first
-/// turn that the user begins after it.
+/// The compaction that the messages or items of a request show, a JSON array: the last one, up to the end of
+/// the first turn that the user begins after it.
 pub(super) fn find(json: &str) -> Option<Compaction> {
     if !may_have_summary(json) {
         return None;
@@ -108,8 +108,8 @@ fn texts(one: &Unread) -> Vec<String> {
     }
 }
 
-/// The body with a text after the summary, which the member `name` has at a position; parts of it have this type.
-/// Unless `keeps_blocks`, those of an earlier run go.
+/// The body with a text after the summary, which the member `name` has at a position; parts of it have this
+/// type. Unless `keeps_blocks`, those of an earlier run go.
 pub(super) fn add_after(
     mut body: Object,
     (name, number): (&str, usize),

@@ -1,5 +1,5 @@
-//! An API as the rest of this module knows it: a trait that each implements in a file of its own, `completions.rs`,
-//! `messages.rs` or `responses.rs`.
+//! An API as the rest of this module knows it: a trait that each implements in a file of its own,
+//! `completions.rs`, `messages.rs` or `responses.rs`.
 
 use super::answer_parts::{AnswerEnd, AnswerHead, AnswerPart};
 use super::reading::{Reading, UserPlace};
@@ -32,8 +32,8 @@ pub(super) trait Dialect: Debug + Sync {
     /// Whether a whole answer has its shape.
     fn is_answer(&self, answer: &Object) -> bool;
 
-    /// The answer as a message of chat completions: its text, and, with `keep_tools`, its calls of tools. Errors if it
-    /// has no message.
+    /// The answer as a message of chat completions: its text, and, with `keep_tools`, its calls of tools.
+    /// Errors if it has no message.
     fn message(&self, answer: &Object, keep_tools: bool) -> Result<Object>;
 
     /// Removes the marks of completion from an assembled answer.
@@ -48,21 +48,22 @@ pub(super) trait Dialect: Debug + Sync {
     /// The event that tells the client of a stream that its provider broke off.
     fn error_event(&self, kind: &str, code: &str, message: &str) -> String;
 
-    /// Whether an event of a stream, by its name and its data, is the one by which it reports an error: clients
-    /// understand no other.
+    /// Whether an event of a stream, by its name and its data, is the one by which it reports an error:
+    /// clients understand no other.
     fn is_error_event(&self, name: &str, event: &Object) -> bool;
 
     /// The reader and translator of its turns; `None` if they are those of chat completions.
     fn turns(&self) -> Option<&'static dyn TurnDialect>;
 }
 
-/// An API whose turns are not those of chat completions: it reads them as such, and translates them for a provider
-/// that has no others.
+/// An API whose turns are not those of chat completions: it reads them as such, and translates them for a
+/// provider that has no others.
 pub(super) trait TurnDialect: Dialect {
     /// Whether one turn has all calls of an answer.
     fn joins_calls(&self) -> bool;
 
-    /// Whether a request names its session otherwise than by the key of the provider's cache, if it names one.
+    /// Whether a request names its session otherwise than by the key of the provider's cache, if it names
+    /// one.
     fn names_session(&self, body: &Object) -> bool;
 
     /// Reads the turns of a request. Errors name the member at fault.
@@ -71,8 +72,8 @@ pub(super) trait TurnDialect: Dialect {
     /// The request with a text before the user's own words in the message or item at the place `user`.
     fn insert(&self, body: Object, user: UserPlace, text: &str) -> Result<Object>;
 
-    /// The request in the shape of chat completions; `length_member` is the member that bounds the answer. Errors name
-    /// the member without a counterpart.
+    /// The request in the shape of chat completions; `length_member` is the member that bounds the answer.
+    /// Errors name the member without a counterpart.
     fn to_chat(&self, body: &Object, length_member: &str) -> Result<Object>;
 
     /// The names of the tools of a request that take a text instead of an object.
@@ -110,8 +111,8 @@ pub struct Translation {
     pub(super) prompt_tokens: usize,
 }
 
-/// Writes an answer as the events of an API, one part after the other: the events of a part end before those of the
-/// next begin.
+/// Writes an answer as the events of an API, one part after the other: the events of a part end before those
+/// of the next begin.
 pub(super) trait EventWriter: Send {
     /// Begins the answer, before all else.
     fn begin(&mut self, head: &AnswerHead);

@@ -1,5 +1,5 @@
-//! Streamed answers of Anthropic's Messages and OpenAI's Responses: their events, put together to the answer that an
-//! unstreamed request would get. Events and members that are not known change nothing.
+//! Streamed answers of Anthropic's Messages and OpenAI's Responses: their events, put together to the answer
+//! that an unstreamed request would get. Events and members that are not known change nothing.
 
 use super::messages::text_of_blocks;
 use super::protocol::Api;
@@ -58,8 +58,8 @@ impl AnswerEvents {
         }
     }
 
-    /// Whether the answer came to its end: a message to the reason why it stopped, which the end of its stream follows;
-    /// a response to the event that has the whole of it.
+    /// Whether the answer came to its end: a message to the reason why it stopped, which the end of its
+    /// stream follows; a response to the event that has the whole of it.
     pub fn is_finished(&self) -> bool {
         self.error.is_none() && (self.whole.is_some() || self.has_reason)
     }

@@ -10,7 +10,8 @@ use crate::record::{Action, Object};
 /// The most actions of one request: a turn of Responses has all its calls side by side.
 const MAX_ACTIONS: usize = 128;
 
-/// The actions of the last calls of turns, in their order. `is_one_turn` says that all calls of an answer are in one.
+/// The actions of the last calls of turns, in their order. `is_one_turn` says that all calls of an answer are
+/// in one.
 pub(super) fn actions(turns: &[Object], is_one_turn: bool) -> Vec<Action> {
     let mut results: Vec<&Object> = Vec::new();
     // Newest first.

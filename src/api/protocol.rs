@@ -8,7 +8,8 @@ use crate::record::Object;
 
 /// The member of `rsv` that names the API of a request and of its answer; chat completions have none.
 pub const API_MEMBER: &str = "api";
-/// The member of `rsv` of a request that its program makes for itself, such as for a title: nothing of it is stored.
+/// The member of `rsv` of a request that its program makes for itself, such as for a title: nothing of it is
+/// stored.
 pub const UNSTORED_MEMBER: &str = "unstored";
 /// The member of `rsv` by which the calls of tools in an answer are stored.
 pub const KEEP_TOOLS_MEMBER: &str = "keep_tools";
@@ -53,8 +54,8 @@ impl Api {
         self.dialect().names().path
     }
 
-    /// The API of a request: the one that its member `rsv` names, else by its shape. A request that would do for both
-    /// chat completions and Messages is one for chat completions.
+    /// The API of a request: the one that its member `rsv` names, else by its shape. A request that would do
+    /// for both chat completions and Messages is one for chat completions.
     pub fn of_request(body: &Object) -> Api {
         let rsv = body.object("rsv").ok().flatten();
         let named = rsv.and_then(|rsv| rsv.text(API_MEMBER).ok().flatten());
@@ -92,8 +93,8 @@ impl Api {
         self.dialect().error_body(kind, code, message)
     }
 
-    /// Whether an event of a stream, by its name and its data, is the one by which this API reports an error: clients
-    /// understand no other.
+    /// Whether an event of a stream, by its name and its data, is the one by which this API reports an error:
+    /// clients understand no other.
     pub fn is_error_event(self, name: &str, event: &Object) -> bool {
         self.dialect().is_error_event(name, event)
     }

@@ -16,7 +16,8 @@ pub(super) struct Reading {
     pub(super) len: usize,
     /// The place of the user's last turn among the messages or items of the request.
     pub(super) user: Option<UserPlace>,
-    /// That turn in the shape of chat completions, unless results of tools, or words of the program, came after it.
+    /// That turn in the shape of chat completions, unless results of tools, or words of the program, came
+    /// after it.
     pub(super) said: Option<Object>,
     /// The calls before the user's last turn whose results came with it, and these.
     pub(super) late: Vec<Object>,
@@ -24,7 +25,8 @@ pub(super) struct Reading {
     pub(super) session: Option<String>,
     /// Whether the program asks for something of its own: nothing of it is recalled or stored.
     pub(super) is_side_call: bool,
-    /// The approximate tokens outside of all turns: results of tools before the user's last turn, thinking, images.
+    /// The approximate tokens outside of all turns: results of tools before the user's last turn, thinking,
+    /// images.
     pub(super) unread_tokens: usize,
 }
 
@@ -44,8 +46,8 @@ const PART_MEMBERS: [&str; 4] = ["type", "tool_use_id", "content", FAILED];
 /// The member that says of the result of a tool that it failed.
 pub(super) const FAILED: &str = "is_error";
 
-/// A message or an item of a request, in the JSON text of their array. Its accessors return JSON text too, except those
-/// of words: strings without escapes.
+/// A message or an item of a request, in the JSON text of their array. Its accessors return JSON text too,
+/// except those of words: strings without escapes.
 pub(super) struct Unread<'a> {
     json: &'a str,
     element: Element<5>,
@@ -118,7 +120,8 @@ pub(super) struct UnreadPart<'a> {
     pub(super) failed: Option<&'a str>,
 }
 
-/// The approximate bytes of JSON text in a token, as a fraction; programs and their output have fewer than prose.
+/// The approximate bytes of JSON text in a token, as a fraction; programs and their output have fewer than
+/// prose.
 const BYTES_PER_TOKENS: (usize, usize) = (7, 2);
 /// The types of parts that are spoken texts, and of images.
 const TEXT_KINDS: [&str; 3] = ["text", "input_text", "output_text"];

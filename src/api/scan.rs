@@ -19,8 +19,8 @@ impl<const N: usize> Element<N> {
         json.get(self.members.get(number)?.clone()?)
     }
 
-    /// The element that begins at a place. `value_end` gets the number of each member that was asked for and the place
-    /// where its value begins, and returns the end of the value.
+    /// The element that begins at a place. `value_end` gets the number of each member that was asked for and
+    /// the place where its value begins, and returns the end of the value.
     fn read(
         bytes: &[u8],
         begin: usize,
@@ -44,8 +44,8 @@ impl<const N: usize> Element<N> {
     }
 }
 
-/// The elements of an array in its text, with the members of these names, in one pass; none for a text that is no
-/// array. A name that is written with escapes is not found.
+/// The elements of an array in its text, with the members of these names, in one pass; none for a text that
+/// is no array. A name that is written with escapes is not found.
 pub(super) fn elements<const N: usize>(json: &str, names: [&str; N]) -> Vec<Element<N>> {
     let bytes = json.as_bytes();
     let mut found = Vec::new();
@@ -83,8 +83,8 @@ pub(super) fn element_ranges(json: &str) -> Vec<Range<usize>> {
     elements(json, []).into_iter().map(|element: Element<0>| element.range).collect()
 }
 
-/// The text of a member of an object; `None` for a text that is no object, or has no such member. A name that is
-/// written with escapes is not found.
+/// The text of a member of an object; `None` for a text that is no object, or has no such member. A name that
+/// is written with escapes is not found.
 pub(super) fn member<'j>(json: &'j str, name: &str) -> Option<&'j str> {
     let bytes = json.as_bytes();
     if bytes.first() != Some(&b'{') {
@@ -139,8 +139,8 @@ fn array_end(bytes: &[u8], begin: usize, mut element_end: impl FnMut(usize) -> u
     (skip_separators(bytes, at) + 1).min(bytes.len())
 }
 
-/// The end of the object that begins at a place. `value_end` gets the name of each member and the place where its value
-/// begins, and returns the end of the value.
+/// The end of the object that begins at a place. `value_end` gets the name of each member and the place where
+/// its value begins, and returns the end of the value.
 fn object_end(bytes: &[u8], begin: usize, mut value_end: impl FnMut(&[u8], usize) -> usize) -> usize {
     let mut at = begin + 1;
     while let Some(name) = next_value(bytes, at) {

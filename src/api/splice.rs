@@ -16,8 +16,8 @@ pub(super) fn insert_before(json: &str, place: usize, new: &str) -> String {
     replace(json, place..place, &format!("{new},"))
 }
 
-/// The text without the members of this name whose value is an object, wherever they are: strings cannot look like
-/// them, since a quotation mark in a string is escaped.
+/// The text without the members of this name whose value is an object, wherever they are: strings cannot look
+/// like them, since a quotation mark in a string is escaped.
 pub(super) fn without_member(json: &str, name: &str) -> String {
     let needle = format!("\"{name}\":{{");
     let mut out = String::with_capacity(json.len());

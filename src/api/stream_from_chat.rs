@@ -87,7 +87,8 @@ impl EventTranslator {
         self.writer.take()
     }
 
-    /// The events of a whole answer in place of chunks, with those of the end. Its calls are no pieces: each is one.
+    /// The events of a whole answer in place of chunks, with those of the end. Its calls are no pieces: each
+    /// is one.
     pub fn whole(&mut self, answer: &Object) -> Vec<Object> {
         self.head.read(answer);
         self.begin();
@@ -124,7 +125,8 @@ impl EventTranslator {
         self.writer.take()
     }
 
-    /// The events of an answer that broke off, once: the usage so far, if the provider sent it, and the error.
+    /// The events of an answer that broke off, once: the usage so far, if the provider sent it, and the
+    /// error.
     pub fn fail(&mut self, message: &str) -> Vec<Object> {
         if !std::mem::replace(&mut self.is_ended, true) {
             self.writer.fail(&self.head, self.is_begun, message);
@@ -284,7 +286,8 @@ impl GrowingPart {
         self.known().is_some_and(|call| is_repeated(&call, before.iter().filter_map(GrowingPart::known)))
     }
 
-    /// Whether it can be opened: a call needs its name and its id, which may be missing once it has arguments.
+    /// Whether it can be opened: a call needs its name and its id, which may be missing once it has
+    /// arguments.
     fn may_open(&self) -> bool {
         self.call()
             .is_none_or(|call| !call.name.is_empty() && (!self.id.is_empty() || !call.may_lack_arguments()))

@@ -1,4 +1,5 @@
-//! Why a call of a tool failed, by its result: the line of it that names the error, and nothing else that it returned.
+//! Why a call of a tool failed, by its result: the line of it that names the error, and nothing else that it
+//! returned.
 
 use serde_json::Value;
 
@@ -65,7 +66,8 @@ struct Output {
     is_error: bool,
 }
 
-/// Reads a result, of which Codex makes an object with the exit status, Gemini one with the output or the error.
+/// Reads a result, of which Codex makes an object with the exit status, Gemini one with the output or the
+/// error.
 fn output(text: &str) -> Output {
     if text.starts_with('{')
         && let Ok(Value::Object(result)) = serde_json::from_str(text)
@@ -172,7 +174,8 @@ const ERROR_WORDS: [&str; 19] = [
 /// Words that follow each other in such lines.
 const ERROR_PHRASES: [[&str; 2]; 3] = [["not", "found"], ["no", "such"], ["timed", "out"]];
 
-/// The line of a command's output that names its error: the first that begins as one, else the first with a word of one.
+/// The line of a command's output that names its error: the first that begins as one, else the first with a
+/// word of one.
 fn error_line<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (mut other, mut in_traceback) = (None, false);
     for line in lines {

@@ -1,5 +1,5 @@
-//! Requests of the other APIs as requests for chat completions, for providers that have no other, and the whole answers
-//! to them.
+//! Requests of the other APIs as requests for chat completions, for providers that have no other, and the
+//! whole answers to them.
 
 use super::answer_parts::{AnswerEnd, AnswerHead, first_reason, parts_of};
 use super::dialect::{Translation, TurnDialect};

@@ -21,7 +21,8 @@ const CACHE_MARK: &str = "cache_control";
 #[derive(Clone, Debug)]
 pub struct Request {
     api: Api,
-    /// For chat completions the request itself; else its turns, of which the user's last has the user's words alone.
+    /// For chat completions the request itself; else its turns, of which the user's last has the user's words
+    /// alone.
     pub turns: chat::Request,
     wire: Option<Wire>,
     /// The session of its program, by the name that came beside it.
@@ -129,8 +130,8 @@ impl Request {
         self.member("prompt_cache_key").and_then(|json| serde_json::from_str(json).ok())
     }
 
-    /// The compaction of its session, up to the end of the first turn that the user begins after it; none of a program's
-    /// own request.
+    /// The compaction of its session, up to the end of the first turn that the user begins after it; none of
+    /// a program's own request.
     pub fn compaction(&self) -> Option<Compaction> {
         match &self.wire {
             Some(wire) if wire.is_side_call => None,
@@ -202,9 +203,9 @@ impl Request {
         results
     }
 
-    /// The actions of the last calls of the user's last turn, of those whose results it has, in their order; those of the
-    /// turn before it if their results came with the user's words; none of a program's own request. Earlier requests of
-    /// the turn had the results of the calls before them.
+    /// The actions of the last calls of the user's last turn, of those whose results it has, in their order;
+    /// those of the turn before it if their results came with the user's words; none of a program's own
+    /// request. Earlier requests of the turn had the results of the calls before them.
     pub fn actions(&self) -> Vec<Action> {
         if self.is_side_call() {
             return Vec::new();
@@ -230,8 +231,9 @@ impl Request {
         called.iter().filter_map(|called| actions::action(None, called, None)).collect()
     }
 
-    /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program names
-    /// its session, that name with the turn's position and words, since programs change what is before it.
+    /// The key of the user's last turn, the same in all its requests: the messages up to it. If the program
+    /// names its session, that name with the turn's position and words, since programs change what is before
+    /// it.
     pub fn turn_key(&self) -> Option<Vec<Cow<'_, Object>>> {
         let user = self.turns.last_user()?;
         let turns = &self.turns.messages;
@@ -245,9 +247,9 @@ impl Request {
         })
     }
 
-    /// The JSON of the messages in which its client keeps blocks that were recalled earlier, or beside it, by a hook or a
-    /// tool; empty if there are none. A block that gives way to a new one does not count, nor, in chat completions, one
-    /// that somebody quotes.
+    /// The JSON of the messages in which its client keeps blocks that were recalled earlier, or beside it, by
+    /// a hook or a tool; empty if there are none. A block that gives way to a new one does not count, nor, in
+    /// chat completions, one that somebody quotes.
     pub fn kept_blocks(&self) -> Cow<'_, str> {
         let Some(wire) = &self.wire else {
             let earlier = &self.turns.messages[..self.turns.last_user().unwrap_or(0)];
@@ -298,7 +300,8 @@ impl Request {
         }
     }
 
-    /// Whether the summary of a compaction is the last text that the model is to read, except the results of tools.
+    /// Whether the summary of a compaction is the last text that the model is to read, except the results of
+    /// tools.
     pub fn ends_with_summary(&self, compaction: &Compaction) -> bool {
         let user = match &self.wire {
             Some(wire) => wire.user.as_ref().map(|user| user.number),

@@ -241,8 +241,8 @@ impl Listing {
         Listing { text, json, about, shown, left_out }
     }
 
-    /// The structured content of an answer: the records by a name. Some clients show the model this alone, so that
-    /// it has the note too.
+    /// The structured content of an answer: the records by a name. Some clients show the model this alone, so
+    /// that it has the note too.
     pub(super) fn content(&self, name: &str) -> ListingContent<'_> {
         let records = BTreeMap::from([(name.to_owned(), self.json.as_slice())]);
         let (left_out, about) = (self.left_out, self.about.as_deref());

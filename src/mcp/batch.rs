@@ -1,4 +1,5 @@
-//! Batches of messages (JSON-RPC 2.0, section 6) of the protocol of 2025-03-26, which forbids `initialize` in one.
+//! Batches of messages (JSON-RPC 2.0, section 6) of the protocol of 2025-03-26, which forbids `initialize` in
+//! one.
 
 use crate::record::{Object, quote};
 use rmcp::ErrorData;
@@ -88,7 +89,8 @@ impl Batches {
         reading
     }
 
-    /// The line that the answer to a request completes: itself, or the array of the batch that the request is in.
+    /// The line that the answer to a request completes: itself, or the array of the batch that the request is
+    /// in.
     pub(super) fn answered(&mut self, id: &RequestId, json: String) -> Option<String> {
         match self.take(id) {
             None => Some(json),

@@ -1,4 +1,5 @@
-//! Similar memories into one: `rsv-embed --pending; rsv-link --clusters | rsv-merge | rsv-ingest` of a partition.
+//! Similar memories into one: `rsv-embed --pending; rsv-link --clusters | rsv-merge | rsv-ingest` of a
+//! partition.
 
 use super::answer::{Answer, counted};
 use super::arguments::Arguments;
@@ -21,7 +22,8 @@ const WINDOW: Duration = Duration::from_secs(20 * 3600);
 /// The lock that rsv-consolidate takes too, in rsv's data directory.
 const LOCK_FILE: &str = "consolidate.lock";
 
-/// Consolidates the memories of the client's partition, unless another consolidation of the same user is at work.
+/// Consolidates the memories of the client's partition, unless another consolidation of the same user is at
+/// work.
 pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let begin = Instant::now();
     let is_dry_run = arguments.flag("dry_run");
@@ -108,8 +110,8 @@ impl Sums {
     }
 }
 
-/// Takes the lock in rsv's data directory, which is made if it is missing; `None` if another process or call holds it.
-/// The system gives it back when the file is closed, however the process ends.
+/// Takes the lock in rsv's data directory, which is made if it is missing; `None` if another process or call
+/// holds it. The system gives it back when the file is closed, however the process ends.
 fn lock(data_dir: &Path) -> Result<Option<File>> {
     let path = data_dir.join(LOCK_FILE);
     let context = format!("cannot lock {}", path.display());

@@ -138,8 +138,8 @@ pub(super) fn outcome(call: &Call, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::new(&*message, counted).of(scope))
 }
 
-/// Stores a signal about the memory of an argument; returns the memory with its new confidence, and its project. A call
-/// that names no project finds the memory in all that it may name.
+/// Stores a signal about the memory of an argument; returns the memory with its new confidence, and its
+/// project. A call that names no project finds the memory in all that it may name.
 fn signal(
     call: &Call,
     arguments: &Arguments,

@@ -60,8 +60,8 @@ pub(super) fn member(line: &Object, name: &str) -> String {
     line.text(name).ok().flatten().unwrap_or_default()
 }
 
-/// Finds messages and memories: `rsv-search --hybrid --kind message,memory QUERY`, or `--by any` without a model; or
-/// actions: `rsv-search --kind action QUERY`, `--file PATH`, `--command WORDS`, `--failed`.
+/// Finds messages and memories: `rsv-search --hybrid --kind message,memory QUERY`, or `--by any` without a
+/// model; or actions: `rsv-search --kind action QUERY`, `--file PATH`, `--command WORDS`, `--failed`.
 pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let scopes = call.scope.to_read(arguments.text("session_id"))?;
     let kinds: Vec<&'static RecordKind> =
@@ -117,14 +117,16 @@ pub(super) fn recall_when(call: &Call, arguments: &Arguments) -> Result<Answer> 
     Ok(Answer::new(format!("stored that the message is recalled {when}"), set))
 }
 
-/// The request for records of a selection; without the name of a ranking, by the best that there is a model for.
+/// The request for records of a selection; without the name of a ranking, by the best that there is a model
+/// for.
 pub(super) fn request(arguments: &Arguments, which: Select) -> Result<Request<'static>> {
     let ranking = arguments.text("by").and_then(Ranking::named).unwrap_or(Ranking::Auto);
     let request = Request::new(arguments.words("query")?, which, arguments.whole("limit"));
     Ok(Request { min_confidence: arguments.number("min_confidence"), ..by(ranking, request) })
 }
 
-/// A request by a ranking. Where no model can be used, a question need not have all of its words in one record.
+/// A request by a ranking. Where no model can be used, a question need not have all of its words in one
+/// record.
 fn by(ranking: Ranking, request: Request) -> Request {
     let fallback = (ranking == Ranking::Auto).then_some(Occur::Any);
     Request { ranking: Some(ranking), fallback, ..request }
@@ -139,7 +141,8 @@ fn time(arguments: &Arguments, name: &str) -> Result<Option<i64>> {
     time.map_err(|error| Error::new(format!("{name}: {error}")))
 }
 
-/// The answer to a search: the records that were found, as far as they fit. The memories among them count as used.
+/// The answer to a search: the records that were found, as far as they fit. The memories among them count as
+/// used.
 pub(super) fn found(call: &Call, name: &str, hits: Vec<Hit>, note: &str, what: &str) -> Answer {
     let items = hits.into_iter().map(Item::from).collect();
     let listing = Listing::new(items, note, call.server.options.max_tokens);

@@ -65,11 +65,20 @@ pub(super) struct Router {
     pub(super) pages: PagesApi,
 }
 
+/// The scopes that a request names.
+#[derive(Default)]
+struct Named {
+    in_path: Option<RequestScope>,
+    /// That of its path, else that of its headers.
+    scope: Option<RequestScope>,
+}
+
 /// A request, and who sends it.
 struct Asking<'a> {
     caller: &'a Caller,
     /// `None` if it names none, and its caller has none.
     scope: Option<RequestScope>,
+    named: Named,
     head: &'a Parts,
 }
 
@@ -99,7 +108,7 @@ impl Router {
         }
         let parsed = in_path.and_then(|in_path| self.named_scope(&head, in_path, admitted.as_ref().ok()));
         let caller = admitted.as_ref().ok().cloned();
-        let named = parsed.as_ref().ok().map(|(named, _)| named.as_ref());
+        let named = parsed.as_ref().ok().map(|(named, _)| named.scope.as_ref());
         let scope = named.zip(caller.as_ref()).and_then(|(named, caller)| self.scope_of(named, caller));
         let refused = self.guard.response_by_origin(&head);
         let is_audited = self.audit.is_on() && refused.is_none() && caller.is_some();
@@ -110,8 +119,7 @@ impl Router {
             (None, Ok((named, _)), Some(page)) => {
                 let route = Route::Page(page);
                 // A page asks for the token itself.
-                let refused =
-                    caller.as_ref().and_then(|caller| refusal(caller, named.as_ref(), &route, &head));
+                let refused = caller.as_ref().and_then(|caller| refusal(caller, &named, &route, &head));
                 match refused {
                     Some(refusal) => refusal.into(),
                     None => self.page(page, caller.clone(), named, &head, body).await,
@@ -146,28 +154,29 @@ impl Router {
     async fn respond(
         &self,
         admitted: std::result::Result<Caller, Refusal>,
-        parsed: Result<(Option<RequestScope>, Route)>,
+        parsed: Result<(Named, Route)>,
         head: &Parts,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let caller = admitted?;
         let (named, route) = parsed.map_err(|error| response::bad_request(&error))?;
-        if let Some(refusal) = refusal(&caller, named.as_ref(), &route, head) {
+        if let Some(refusal) = refusal(&caller, &named, &route, head) {
             return Err(refusal.into());
         }
-        self.dispatch(&caller, named, route, head, body).await
+        let scope = self.scope_of(named.scope.as_ref(), &caller);
+        self.dispatch(route, Asking { caller: &caller, scope, named, head }, body).await
     }
 
-    /// The scope that a request names in its address, else in its headers, if it does; and its route. An instance alone is
+    /// The scopes that a request names in its address and in its headers, and its route. An instance alone is
     /// of the partition that requests of its caller are for.
     fn named_scope(
         &self,
         head: &Parts,
-        (named, route): (Option<RequestScope>, Route),
+        (in_path, route): (Option<RequestScope>, Route),
         caller: Option<&Caller>,
-    ) -> Result<(Option<RequestScope>, Route)> {
+    ) -> Result<(Named, Route)> {
         let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
-        let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
+        let scope = match (in_path.clone(), text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
             (Some(scope), ..) => Some(scope),
             (None, None, None) => None,
             (None, partition, instance) => {
@@ -177,12 +186,12 @@ impl Router {
                 Some(RequestScope::named(partition, instance.as_deref())?)
             }
         };
-        Ok((scope, route))
+        Ok((Named { in_path, scope }, route))
     }
 
-    /// The scope of a request: that of its address, which its user was given; else that of its headers; else the
-    /// proxy's own; of a caller who does not see that, the caller's own, if there is one. `named` is the first of these
-    /// two that there is.
+    /// The scope of a request: that of its address, which its user was given; else that of its headers; else
+    /// the proxy's own; of a caller who does not see that, the caller's own, if there is one. `named` is the
+    /// first of these two that there is.
     fn scope_of(&self, named: Option<&RequestScope>, caller: &Caller) -> Option<RequestScope> {
         if let Some(named) = named {
             return Some(named.clone());
@@ -196,78 +205,30 @@ impl Router {
 
     async fn dispatch(
         &self,
-        caller: &Caller,
-        named: Option<RequestScope>,
-        route: Route,
-        head: &Parts,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
-        let scope = self.scope_of(named.as_ref(), caller);
-        let asked = Asking { caller, scope, head };
-        match (route, &head.method) {
-            (Route::Chat, &Method::POST) => self.chat(Api::Chat, asked, body).await,
-            (Route::Messages, &Method::POST) => self.chat(Api::Messages, asked, body).await,
-            (Route::Responses, &Method::POST) => self.chat(Api::Responses, asked, body).await,
-            (Route::Embeddings, &Method::POST) => self.embeddings(body).await,
-            (Route::OllamaChat, &Method::POST) => self.ollama_turn(OllamaMethod::Chat, asked, body).await,
-            (Route::OllamaGenerate, &Method::POST) => {
-                self.ollama_turn(OllamaMethod::Generate, asked, body).await
-            }
-            (
-                route @ (Route::AiChat { .. }
-                | Route::Sessions
-                | Route::Session(_)
-                | Route::Commit(_)
-                | Route::Documents
-                | Route::Document(_)
-                | Route::Upload),
-                _,
-            ) => self.backend(caller, route, head, body).await,
-            (
-                Route::Chat
-                | Route::Messages
-                | Route::Responses
-                | Route::Embeddings
-                | Route::OllamaChat
-                | Route::OllamaGenerate,
-                _,
-            ) => Ok(response::wrong_method("POST")),
-            (Route::Mcp, _) => {
-                let body = self.read_body(body).await?;
-                let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
-                let mut response = self.mcp.answer(head, body, asked.scope()?, caller).await;
-                if let Some(call) = call {
-                    if let Some(project) = call.project.clone() {
-                        let scope = Scope { instance: project.clone(), partition: project };
-                        response::set_scope(&mut response, scope);
-                    }
-                    response::set_call(&mut response, call);
-                }
-                Ok(response)
-            }
-            (Route::Other(name), _) => self.relay(&name, &asked, body).await,
-            (Route::Ollama(name), _) => self.relay_to_ollama(&name, &asked, body).await,
-            (Route::Health, &Method::GET | &Method::HEAD) => {
-                Ok(self.health.report(&visible_to(caller, named.as_ref())).await)
-            }
-            (Route::Metrics, &Method::GET | &Method::HEAD) => {
-                Ok(self.metrics.write(&visible_to(caller, named.as_ref())).await)
-            }
-            (route, &Method::GET | &Method::HEAD) => self.look_up(route, asked).await,
-            (Route::Unknown | Route::Page(_), _) => Err(not_found(head)),
-            _ => Ok(response::wrong_method("GET, HEAD")),
-        }
-    }
-
-    /// Answers a route that has no body.
-    async fn look_up(
-        &self,
         route: Route,
         asked: Asking<'_>,
+        body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
-        let head = asked.head;
+        let Asking { caller, head, .. } = asked;
+        if route.is_backend() {
+            return self.backend(route, asked, body).await;
+        }
+        if let Some(allowed) = route.refuses(&head.method) {
+            return Ok(response::wrong_method(allowed));
+        }
         Ok(match route {
-            Route::Models => self.models.list(&self.guard.caller_keys(&head.headers, asked.caller)).await,
+            Route::Chat => self.chat(Api::Chat, asked, body).await?,
+            Route::Messages => self.chat(Api::Messages, asked, body).await?,
+            Route::Responses => self.chat(Api::Responses, asked, body).await?,
+            Route::Embeddings => self.embeddings(body).await?,
+            Route::OllamaChat => self.ollama_turn(OllamaMethod::Chat, asked, body).await?,
+            Route::OllamaGenerate => self.ollama_turn(OllamaMethod::Generate, asked, body).await?,
+            Route::Mcp => self.mcp(asked, body).await?,
+            Route::Other(name) => self.relay(&name, &asked, body).await?,
+            Route::Ollama(name) => self.relay_to_ollama(&name, &asked, body).await?,
+            Route::Health => self.health.report(&visible_to(caller, asked.named.scope.as_ref())).await,
+            Route::Metrics => self.metrics.write(&visible_to(caller, asked.named.scope.as_ref())).await,
+            Route::Models => self.models.list(&self.guard.caller_keys(&head.headers, caller)).await,
             Route::Command(command, count) => {
                 let query = head.uri.query().unwrap_or_default();
                 self.commands.run(asked.scope()?, command, count, query).await
@@ -278,18 +239,36 @@ impl Router {
         })
     }
 
+    /// Answers a request of the Model Context Protocol.
+    async fn mcp(
+        &self,
+        asked: Asking<'_>,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let body = self.read_body(body).await?;
+        let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
+        let mut response = self.mcp.answer(asked.head, body, asked.scope()?, asked.caller).await;
+        if let Some(call) = call {
+            if let Some(project) = call.project.clone() {
+                let scope = Scope { instance: project.clone(), partition: project };
+                response::set_scope(&mut response, scope);
+            }
+            response::set_call(&mut response, call);
+        }
+        Ok(response)
+    }
+
     /// Answers a page, of the scope that the request names, to a caller, or to a browser that has to log in.
     async fn page(
         &self,
         page: Page,
         caller: Option<Caller>,
-        named: Option<RequestScope>,
+        Named { in_path, scope }: Named,
         head: &Parts,
         body: Incoming,
     ) -> HttpResponse {
-        let in_path = Route::parse(head.uri.path()).ok().and_then(|(in_path, _)| in_path);
         let query = head.uri.query().unwrap_or_default();
-        let request = PageRequest::new(in_path.as_ref(), named, query, self.config.clock.now());
+        let request = PageRequest::new(in_path.as_ref(), scope, query, self.config.clock.now());
         let scope = request.as_ref().ok().map(PageRequest::seen_scope);
         let mut response =
             self.pages.answer(Asked { page, guard: &self.guard, caller, head, request }, body).await;
@@ -302,14 +281,12 @@ impl Router {
     /// Answers a route of the chat backend, for the user that the request names.
     async fn backend(
         &self,
-        caller: &Caller,
         route: Route,
-        head: &Parts,
+        Asking { caller, named, head, .. }: Asking<'_>,
         body: Incoming,
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let bad_request = |error| response::bad_request(&error);
-        let (path, _) = Route::parse(head.uri.path()).map_err(bad_request)?;
-        let path = path.as_ref().map(|named| &named.scope);
+        let path = named.in_path.as_ref().map(|named| &named.scope);
         let names = UserNames::read(caller, path, &head.headers, head.uri.query(), &self.scope.scope);
         let names = names.map_err(bad_request)?;
         let user = names.user(None);
@@ -320,30 +297,23 @@ impl Router {
             };
             Scope { partition: user.clone(), instance: session.clone() }
         });
-        let mut response = match (route, &head.method) {
-            (Route::Upload, &Method::POST) => self.documents.upload(&names, head, body).await,
-            (Route::AiChat { streams }, &Method::POST) => {
+        let deletes = head.method == Method::DELETE;
+        let mut response = match (route.refuses(&head.method), route) {
+            (Some(allowed), _) => response::wrong_method(allowed),
+            (_, Route::Upload) => self.documents.upload(&names, head, body).await,
+            (_, Route::AiChat { streams }) => {
                 let bytes = self.read_body(body).await?;
                 let body = request_body::parse(&bytes).map_err(bad_request)?;
                 let sender = self.sender(caller, head).await?;
                 self.ai_chat.run(&names, &head.headers, sender, &body, streams).await
             }
-            (Route::Commit(session), &Method::POST) => self.sessions.commit(user?, session).await,
-            (Route::Sessions, &Method::GET | &Method::HEAD) => {
-                self.sessions.list(user?, head.uri.query()).await
-            }
-            (Route::Session(session), &Method::GET | &Method::HEAD) => {
-                self.sessions.show(user?, session, head.uri.query()).await
-            }
-            (Route::Session(session), &Method::DELETE) => self.sessions.delete(user?, session).await,
-            (Route::Upload | Route::AiChat { .. } | Route::Commit(_), _) => response::wrong_method("POST"),
-            (Route::Documents, &Method::GET | &Method::HEAD) => self.documents.list(user?).await,
-            (Route::Document(doc_id), &Method::GET | &Method::HEAD) => {
-                self.documents.show(user?, doc_id).await
-            }
-            (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user?, doc_id).await,
-            (Route::Documents | Route::Sessions, _) => response::wrong_method("GET, HEAD"),
-            _ => response::wrong_method("GET, HEAD, DELETE"),
+            (_, Route::Commit(session)) => self.sessions.commit(user?, session).await,
+            (_, Route::Sessions) => self.sessions.list(user?, head.uri.query()).await,
+            (_, Route::Session(session)) if deletes => self.sessions.delete(user?, session).await,
+            (_, Route::Session(session)) => self.sessions.show(user?, session, head.uri.query()).await,
+            (_, Route::Document(doc_id)) if deletes => self.documents.delete(user?, doc_id).await,
+            (_, Route::Document(doc_id)) => self.documents.show(user?, doc_id).await,
+            _ => self.documents.list(user?).await,
         };
         if let Some(scope) = scope {
             response::default_scope(&mut response, scope);
@@ -456,10 +426,10 @@ impl Router {
     }
 }
 
-/// The refusal of a caller who does not see the partition that a request names, or lacks the right that it needs. The
-/// store is not asked, so that it takes as long whether or not there is such a partition.
-fn refusal(caller: &Caller, named: Option<&RequestScope>, route: &Route, head: &Parts) -> Option<Refusal> {
-    if let Some(named) = named.filter(|named| !caller.sees(&named.scope.partition)) {
+/// The refusal of a caller who does not see the partition that a request names, or lacks the right that it
+/// needs. The store is not asked, so that it takes as long whether or not there is such a partition.
+fn refusal(caller: &Caller, named: &Named, route: &Route, head: &Parts) -> Option<Refusal> {
+    if let Some(named) = named.scope.as_ref().filter(|named| !caller.sees(&named.scope.partition)) {
         return Some(Refusal::Partition(named.scope.partition.clone()));
     }
     let right = route.right(&head.method).filter(|right| !caller.has(*right))?;

@@ -1,9 +1,10 @@
 //! A JSON object that keeps its members in order, and each value in its own spelling.
 //!
-//! `Object` is for bytes that must survive: a client's or a provider's JSON that passes on, of which a few members are
-//! read or replaced, and records, whose unknown members stay. JSON of which nothing passes on is read into a type that
-//! derives `Deserialize` (`decode` reads one member so), and JSON that rsv words itself is written from one that
-//! derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a `&RawValue` in it.
+//! `Object` is for bytes that must survive: a client's or a provider's JSON that passes on, of which a few
+//! members are read or replaced, and records, whose unknown members stay. JSON of which nothing passes on is
+//! read into a type that derives `Deserialize` (`decode` reads one member so), and JSON that rsv words itself
+//! is written from one that derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a
+//! `&RawValue` in it.
 
 use super::error::RecordError;
 use crate::error::{Error, Result};
@@ -133,8 +134,9 @@ impl Object {
         }
     }
 
-    /// Replaces a part of the value of a member, if there is such a member: of a long value, faster than `set`.
-    /// `range` is in bytes of the value, at the borders of characters; the result must be valid JSON text.
+    /// Replaces a part of the value of a member, if there is such a member: of a long value, faster than
+    /// `set`. `range` is in bytes of the value, at the borders of characters; the result must be valid JSON
+    /// text.
     pub fn replace_within(&mut self, name: &str, range: Range<usize>, json: &str) {
         let Some(at) = self.position(name) else { return };
         let value = self.members[at].value.clone();
@@ -311,7 +313,8 @@ impl Object {
         out.push(b'}');
     }
 
-    /// The object as JSON text, for which nothing is copied if no member changed its place and there is no clone.
+    /// The object as JSON text, for which nothing is copied if no member changed its place and there is no
+    /// clone.
     pub fn into_json(mut self) -> String {
         if self.is_in_order()
             && let Some(own) = Arc::get_mut(&mut self.text)

@@ -1,6 +1,6 @@
-//! A request of another API as one for chat completions, for providers that have no other. Members that only tune the
-//! model are left out, and so are tools that another provider would run itself; a member that changes the question and
-//! has no counterpart is an error that names it.
+//! A request of another API as one for chat completions, for providers that have no other. Members that only
+//! tune the model are left out, and so are tools that another provider would run itself; a member that
+//! changes the question and has no counterpart is an error that names it.
 
 use super::types::{
     FunctionDefinition, FunctionName, JsonSchema, MessageOfRequest, ResponseFormat, StreamOptions, Tool,
@@ -76,8 +76,8 @@ struct ToolChoiceParam {
     disable_parallel_tool_use: Lenient<bool>,
 }
 
-/// A request for chat completions, of the members that have the same name in all APIs. Errors if `body` has one of the
-/// `unsayable` members.
+/// A request for chat completions, of the members that have the same name in all APIs. Errors if `body` has
+/// one of the `unsayable` members.
 pub(in crate::api) fn begin(body: &Object, unsayable_members: &[&str]) -> Result<Object> {
     let says =
         |name: &&&str| body.get(name).is_some_and(|json| !["null", "false", "[]", "0"].contains(&json));
@@ -108,8 +108,8 @@ pub(in crate::api) fn copy_effort(body: &Object, name: &str, request: &mut Objec
     }
 }
 
-/// Adds the messages, the form of the answer, and the tools that the caller runs. `parameters` finds those of a tool, if
-/// it has any; `None` for an offer of the other provider's, which the model need not take.
+/// Adds the messages, the form of the answer, and the tools that the caller runs. `parameters` finds those of
+/// a tool, if it has any; `None` for an offer of the other provider's, which the model need not take.
 pub(in crate::api) fn finish<'a>(
     mut request: Object,
     body: &'a Object,

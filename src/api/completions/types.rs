@@ -1,4 +1,5 @@
-//! The types of OpenAI's chat completions, by the names of its reference, as far as requests and answers are translated.
+//! The types of OpenAI's chat completions, by the names of its reference, as far as requests and answers are
+//! translated.
 
 use crate::api::lenient::{Lenient, Tokens};
 use crate::record::Object;
@@ -122,21 +123,14 @@ pub(in crate::api) struct StreamOptions {
 
 /// A message of the model: the answer to a request of any API.
 #[derive(Default, Serialize)]
+#[serde(tag = "role", rename = "assistant")]
 pub(in crate::api) struct MessageOfAnswer {
-    role: AssistantRole,
     #[serde(serialize_with = "null_if_empty")]
     pub(in crate::api) content: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::api) refusal: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(in crate::api) tool_calls: Vec<ToolCall>,
-}
-
-#[derive(Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum AssistantRole {
-    #[default]
-    Assistant,
 }
 
 fn null_if_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {

@@ -137,7 +137,8 @@ fn add_block(to: &mut UserMessage, block: &Object) {
     }
 }
 
-/// An image in the shape of chat completions; `None` for one that only Anthropic knows, such as an uploaded file.
+/// An image in the shape of chat completions; `None` for one that only Anthropic knows, such as an uploaded
+/// file.
 fn image(block: &Object) -> Option<Object> {
     let source = block.object("source").ok()??;
     let text = |name| source.text(name).ok().flatten();
@@ -171,8 +172,8 @@ pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Ob
     Ok(body)
 }
 
-/// The content, a text or an array of parts, with a part before the first that is the user's own, and without those of
-/// an earlier run.
+/// The content, a text or an array of parts, with a part before the first that is the user's own, and without
+/// those of an earlier run.
 pub(in crate::api) fn with_text(
     content: &str,
     part: &Object,

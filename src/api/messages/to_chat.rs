@@ -17,7 +17,8 @@ const UNSAYABLE_MEMBERS: [&str; 3] = ["mcp_servers", "container", "inference_geo
 /// The beginning of the result of a tool that failed: chat completions have no other sign of it.
 const FAILED: &str = "Error";
 
-/// The blocks of an assistant that chat completions have, and its reasoning, which only its own provider can use.
+/// The blocks of an assistant that chat completions have, and its reasoning, which only its own provider can
+/// use.
 const ASSISTANT_BLOCKS: [&str; 4] = ["text", "tool_use", "thinking", "redacted_thinking"];
 
 /// The request for chat completions; `length_member` is the member that bounds the answer.

@@ -1,4 +1,5 @@
-//! The types of Anthropic's Messages, by the names of its reference, as far as requests and answers are translated.
+//! The types of Anthropic's Messages, by the names of its reference, as far as requests and answers are
+//! translated.
 
 use crate::api::answer_parts::{AnswerHead, AnswerPart, Call};
 use crate::api::completions::types::CompletionUsage;
@@ -77,7 +78,8 @@ pub(super) enum ToolInput<'a> {
     Text(&'a str),
 }
 
-/// The tokens of an answer; `input_tokens` are those that were neither read from the provider's cache nor written to it.
+/// The tokens of an answer; `input_tokens` are those that were neither read from the provider's cache nor
+/// written to it.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct MessageUsage {

@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 /// Members of a request without which it is another question, or gets another answer.
 const UNSAYABLE_MEMBERS: [&str; 5] =
     ["previous_response_id", "conversation", "prompt", "background", "top_logprobs"];
-/// The value of `include` that chat completions lack; the others concern tools that the provider runs, or its reasoning.
+/// The value of `include` that chat completions lack; the others concern tools that the provider runs, or its
+/// reasoning.
 const UNSAYABLE_INCLUDED: &str = "message.output_text.logprobs";
 
 /// The parameters of a tool that takes a text, as a function.

@@ -1,4 +1,5 @@
-//! The types of OpenAI's Responses, by the names of its reference, as far as requests and answers are translated.
+//! The types of OpenAI's Responses, by the names of its reference, as far as requests and answers are
+//! translated.
 
 use crate::api::answer_parts::{AnswerEnd, AnswerHead, AnswerPart};
 use crate::api::completions::types::CompletionUsage;

@@ -1,5 +1,5 @@
-//! The responses that the proxy writes itself: always JSON. An error has OpenAI's shape with all three members, or
-//! Ollama's, which is a text.
+//! The responses that the proxy writes itself: always JSON. An error has OpenAI's shape with all three
+//! members, or Ollama's, which is a text.
 
 use super::relay_headers;
 use crate::api::Api;
@@ -220,7 +220,8 @@ pub(in crate::proxy) fn for_ollama(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
-/// The same response for Anthropic's clients: an error gets Anthropic's shape, and the type of its status there.
+/// The same response for Anthropic's clients: an error gets Anthropic's shape, and the type of its status
+/// there.
 pub(in crate::proxy) fn for_anthropic(mut response: HttpResponse) -> HttpResponse {
     let status = response.status();
     let Some(ErrorMessage { text, is_anthropic: false }) = response.extensions_mut().remove() else {

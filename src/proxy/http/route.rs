@@ -1,5 +1,5 @@
-//! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route may follow
-//! a scope's prefix, since clients keep the path of their base address.
+//! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route
+//! may follow a scope's prefix, since clients keep the path of their base address.
 
 use super::page_route::Page;
 use crate::error::{Error, Result};
@@ -81,8 +81,8 @@ pub(in crate::proxy) enum Route {
 }
 
 impl Route {
-    /// Parses a path into the scope that it names, if it names one, and its route. Errors if a name in it is empty or
-    /// is not UTF-8, or a count is not a number.
+    /// Parses a path into the scope that it names, if it names one, and its route. Errors if a name in it is
+    /// empty or is not UTF-8, or a count is not a number.
     pub(in crate::proxy) fn parse(path: &str) -> Result<(Option<RequestScope>, Route)> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let parts = if parts == [""] { &[][..] } else { &parts[..] };
@@ -125,6 +125,12 @@ impl Route {
             (false, _) => Route::Unknown,
         };
         Ok((scope, route))
+    }
+
+    /// Whether this is a route of the chat backend, which is for a user.
+    pub(in crate::proxy) fn is_backend(&self) -> bool {
+        matches!(self, Route::AiChat { .. } | Route::Sessions | Route::Session(_) | Route::Commit(_))
+            || matches!(self, Route::Documents | Route::Document(_) | Route::Upload)
     }
 
     /// Whether this is a route of Anthropic's.

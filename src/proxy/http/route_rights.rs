@@ -1,4 +1,4 @@
-//! The rights that routes need of a caller.
+//! The methods that routes have, and the rights that they need of a caller.
 
 use super::page_route::Page;
 use super::route::Route;
@@ -6,8 +6,8 @@ use crate::access::Right;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 
-/// The routes of providers that keep nothing which another caller could see, beside those that the proxy answers: the
-/// paths after `/v1/`.
+/// The routes of providers that keep nothing which another caller could see, beside those that the proxy
+/// answers: the paths after `/v1/`.
 const STATELESS: [&str; 13] = [
     "audio/speech",
     "audio/transcriptions",
@@ -29,8 +29,23 @@ const OLLAMA_READS: [&str; 2] = ["tags", "version"];
 const OLLAMA_CALLS: [&str; 3] = ["embed", "embeddings", "show"];
 
 impl Route {
-    /// The right that a caller needs, beside being admitted; `None` if that is enough. The mode of a turn limits its
-    /// recall and its storing, and the tools that are offered limit the Model Context Protocol.
+    /// The methods of the route, if this is none of them. The routes that are relayed, and pages, decide that
+    /// themselves.
+    pub(in crate::proxy) fn refuses(&self, method: &Method) -> Option<&'static str> {
+        let allowed = match self {
+            Route::Chat | Route::Messages | Route::Responses | Route::Embeddings => "POST",
+            Route::OllamaChat | Route::OllamaGenerate => "POST",
+            Route::AiChat { .. } | Route::Commit(_) | Route::Upload => "POST",
+            Route::Session(_) | Route::Document(_) => "GET, HEAD, DELETE",
+            Route::Sessions | Route::Documents | Route::Command(..) | Route::Models => "GET, HEAD",
+            Route::ChatPage | Route::Health | Route::Metrics | Route::Root => "GET, HEAD",
+            Route::Mcp | Route::Other(_) | Route::Ollama(_) | Route::Page(_) | Route::Unknown => return None,
+        };
+        allowed.split(", ").all(|name| name != method.as_str()).then_some(allowed)
+    }
+
+    /// The right that a caller needs, beside being admitted; `None` if that is enough. The mode of a turn
+    /// limits its recall and its storing, and the tools that are offered limit the Model Context Protocol.
     pub(in crate::proxy) fn right(&self, method: &Method) -> Option<Right> {
         let reads = [Method::GET, Method::HEAD].contains(method);
         let needs = |right, is_free: bool| if is_free { None } else { Some(right) };

@@ -1,5 +1,5 @@
-//! The formats of Ollama's `/api/chat` and `/api/generate`, and their translation to the requests that enrichment
-//! knows and to the responses that are stored.
+//! The formats of Ollama's `/api/chat` and `/api/generate`, and their translation to the requests that
+//! enrichment knows and to the responses that are stored.
 
 use super::chat_request::Override;
 use crate::api::{Lenient, Raw};
@@ -100,8 +100,8 @@ impl OllamaMethod {
         }
     }
 
-    /// The request in the format that enrichment knows. `None` for one without a message, such as to load a model, and
-    /// for one that is no conversation.
+    /// The request in the format that enrichment knows. `None` for one without a message, such as to load a
+    /// model, and for one that is no conversation.
     pub(super) fn to_chat_request(self, body: &Object) -> Result<Option<Object>> {
         if self == OllamaMethod::Chat {
             let has_messages = body.objects("messages")?.is_some_and(|messages| !messages.is_empty());
@@ -127,7 +127,8 @@ impl OllamaMethod {
         Ok(Some(request))
     }
 
-    /// The request as it is sent to Ollama: the client's `body`, with the recalled text of the enriched `line`.
+    /// The request as it is sent to Ollama: the client's `body`, with the recalled text of the enriched
+    /// `line`.
     pub(super) fn enriched_body(self, body: &Object, line: &Object) -> Result<Object> {
         let mut sent = line.clone();
         sent.take("rsv");
