@@ -164,12 +164,12 @@ pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
     flags
 }
 
-/// The path of the settings' file, which need not exist.
+/// The path of the settings' file, which need not exist. Fails without a home directory.
 pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)
 }
 
-/// Creates an empty settings' file if the user names one that is not there.
+/// Creates an empty settings' file if the user names one that is not there. Fails if it cannot be made.
 pub fn make_named(common: &Common) -> Result<()> {
     match ConfigFile::find(common).filter(|file| file.named) {
         Some(_) => edit::create_empty(common).map(drop),
@@ -177,7 +177,7 @@ pub fn make_named(common: &Common) -> Result<()> {
     }
 }
 
-/// Creates an empty settings' file if there is none, and returns its path.
+/// Creates an empty settings' file if there is none, and returns its path. Fails if it cannot be made.
 pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
@@ -198,7 +198,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings file, if it has one.
+/// Removes a value from the settings file, if it has one. Fails if the file cannot be written.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

@@ -55,7 +55,7 @@ pub async fn status(common: &Common, settings: &Settings) -> Status {
     Status::new(settings, settings_file, summary, proxy)
 }
 
-/// Returns the unused space of the store to the disk.
+/// Returns the unused space of the store to the disk. Fails if the store is in use.
 pub fn compact(settings: &Settings) -> Result<Finding> {
     files::compact(settings)
 }

@@ -58,7 +58,7 @@ impl Providers {
     }
 
     /// The provider of a model: the most specific route, else the provider that is named before a slash, else the
-    /// one that serves models of such a name, else Ollama.
+    /// one that serves models of such a name, else Ollama. Fails if it has no address.
     pub fn target(&self, model: &str) -> std::result::Result<Target, ProviderError> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, DocumentMut, Item, TableLike};
 
-/// Makes an empty file if there is none.
+/// Makes an empty file if there is none. Fails if it cannot be made.
 pub(super) fn create_empty(common: &Common) -> Result<PathBuf> {
     let file = ConfigFile::require(common)?;
     let target = resolve_links(&file.path)?;
@@ -34,7 +34,7 @@ fn create_directory(target: &Path) -> Result<()> {
         .map_err(|e| e.hint("check the permissions, or name another file with --config"))
 }
 
-/// Writes a value into the file, which is made if need be.
+/// Writes a value into the file, which is made if need be. Fails if it cannot be written.
 pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
     let file = ConfigFile::require(common)?;
     let target = resolve_links(&file.path)?;
@@ -47,7 +47,7 @@ pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
     if !kept { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
 }
 
-/// Takes a value out of the file.
+/// Takes a value out of the file. Fails if it cannot be written.
 pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
     let file = ConfigFile::require(common)?;
     let target = resolve_links(&file.path)?;

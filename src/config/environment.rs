@@ -5,7 +5,7 @@ use crate::error::{Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A variable's text; set to nothing counts as unset.
+/// A variable's text; set to nothing counts as unset. Fails if it is not UTF-8.
 pub(super) fn variable(name: &str) -> Result<Option<String>> {
     match std::env::var_os(name).filter(|value| !value.is_empty()) {
         None => Ok(None),
@@ -63,7 +63,7 @@ pub(super) fn xdg_base(name: &str, fallback: &str) -> Option<PathBuf> {
     base.or_else(|| path("HOME").map(|home| home.join(Path::new(fallback))))
 }
 
-/// The store in the XDG data directory, if there is one.
+/// The store in the XDG data directory, if there is one. Fails if its path is not UTF-8.
 pub(super) fn default_store() -> Result<Option<String>> {
     let Some(path) = xdg("XDG_DATA_HOME", ".local/share") else {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(super) fn default_store() -> Result<Option<String>> {
     Ok(Some(format!("sqlite:{path}")))
 }
 
-/// The working directory, as the shell has it.
+/// The working directory, as the shell has it. Fails if it is gone, or not UTF-8.
 pub fn working_directory() -> Result<String> {
     let directory = std::env::current_dir().context("cannot find the working directory")?;
     let directory = directory.into_os_string().into_string();

@@ -42,7 +42,7 @@ impl ConfigFile {
         Ok(text)
     }
 
-    /// The file's text, if there is a file.
+    /// The file's text, if there is a file. Fails if it cannot be read, or is not UTF-8.
     pub(super) fn read_if_there(&self) -> Result<Option<String>> {
         let bytes = match std::fs::read(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -56,7 +56,7 @@ impl ConfigFile {
     }
 }
 
-/// Parses the text of the file at `path`.
+/// Parses the text of the file at `path`. Fails if it is not TOML, and names the line.
 pub(super) fn parse<'a>(path: &Path, text: &'a str) -> Result<Document<&'a str>> {
     Document::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);

@@ -99,7 +99,7 @@ impl Settings {
         }
     }
 
-    /// Overrides the setting `key` by a flag of a tool (`--port`).
+    /// Overrides the setting `key` by a flag of a tool (`--port`). Fails if the value cannot be.
     pub fn set_override(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
         let key = Key::parse(key)?;
         let value = key.row().kind.read(text).map_err(|e| e.at(flag))?;

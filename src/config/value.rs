@@ -124,12 +124,12 @@ const YEAR_SECONDS: f64 = (DAYS_OF_YEAR * DAY_SECONDS) as f64;
 const MAX_YEARS: u64 = 100;
 
 impl ValueType {
-    /// Reads a value from the environment, a flag or `rsv-config set`.
+    /// Reads a value from the environment, a flag or `rsv-config set`. Fails if it is not of the type.
     pub(super) fn read(self, text: &str) -> Result<Value> {
         self.parse(text).ok_or_else(|| self.expected(&quote(text)))
     }
 
-    /// Reads a value from the file.
+    /// Reads a value from the file. Fails if it is not of the type.
     pub(super) fn read_item(self, item: &Item) -> Result<Value> {
         let Some(value) = item.as_value() else {
             return Err(self.expected("a table"));
@@ -268,7 +268,7 @@ fn boolean(word: &str) -> Option<bool> {
     }
 }
 
-/// Reads a duration of a flag.
+/// Reads a duration of a flag. Fails if it is none.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     duration(text.trim()).ok_or_else(|| ValueType::Duration.expected(&quote(text)))
 }

@@ -9,7 +9,7 @@ use crate::store::{self, Select, Store, Walk};
 /// The name of the session with the last message, whatever that is called.
 pub const LATEST: &str = "latest";
 
-/// The session of some scopes that has a name, with the conversation of its messages.
+/// The session of some scopes that has a name, with the conversation of its messages. Fails if there is none.
 pub fn stored_session(
     store: &mut dyn Store,
     scopes: &Scopes,

@@ -48,7 +48,7 @@ impl Embedder {
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
-    /// their own spelling.
+    /// their own spelling. Fails if it is not installed.
     pub fn named(
         settings: &Settings,
         model: Option<&str>,

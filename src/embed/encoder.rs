@@ -100,7 +100,7 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model that runs without ONNX Runtime.
+    /// Loads a model that runs without ONNX Runtime. Fails if its file is damaged.
     pub(super) fn use_multilingual(
         settings: &Settings,
         installed: &InstalledModel,
@@ -172,7 +172,7 @@ impl Encoder {
         }
     }
 
-    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1.
+    /// Embeds `texts`: one vector of `dim` floats each, in order, of length 1. Fails if a vector is not.
     pub(super) fn embed(&self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
         let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());

@@ -96,7 +96,7 @@ impl Model {
     }
 
     /// A model of the user's own, by the files that sentence-transformers adds: the pooling, the longest input, the
-    /// prompts.
+    /// prompts. Fails if one of them cannot be read.
     pub(super) fn from_directory(id: &str, directory: &Path) -> Result<Model> {
         let mut model = Model::unknown(id);
         // By hand: the shapes of these files changed with the releases of sentence-transformers.
@@ -120,7 +120,7 @@ impl Model {
     }
 }
 
-/// A file of JSON of one shape; `None` if there is none.
+/// A file of JSON of one shape; `None` if there is none. Fails if it has another.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let name = path.display();
     match std::fs::read(path) {

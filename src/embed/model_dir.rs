@@ -126,7 +126,7 @@ impl InstalledModel {
         Ok(best.or(all.first()).cloned().ok_or(EmbedError::NoModel)?)
     }
 
-    /// Reads a model's directory; `None` if there is no model.
+    /// Reads a model's directory; `None` if there is no model. Fails if its description cannot be read.
     pub(super) fn read(directory: &Path) -> Result<Option<InstalledModel>> {
         let path = directory.join(DESCRIPTION_FILE);
         let Some(described) = model::read::<InstalledModel>(&path)? else { return Ok(None) };
@@ -151,7 +151,7 @@ impl InstalledModel {
         Ok(InstalledModel { model, directory: directory.to_owned(), files })
     }
 
-    /// Writes the description, by which the directory becomes a model's.
+    /// Writes the description, by which the directory becomes a model's. Fails if it cannot be written.
     pub(super) fn describe(&self) -> Result<()> {
         let path = self.directory.join(DESCRIPTION_FILE);
         fs::write(&path, format!("{:#}\n", json!(self)))
@@ -184,7 +184,7 @@ impl InstalledModel {
 }
 
 impl FileChecksum {
-    /// Measures a file.
+    /// Measures a file. Fails if it cannot be read.
     pub(super) fn compute(path: &Path) -> Result<FileChecksum> {
         let read = || -> std::io::Result<FileChecksum> {
             let mut file = fs::File::open(path)?;

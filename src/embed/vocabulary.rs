@@ -45,7 +45,7 @@ const PROBE_TEXTS: [&str; 6] = [
     "pneumonoultramicroscopicsilicovolcanoconiosis",
 ];
 
-/// Reads a tokenizer's JSON; it neither cuts nor pads.
+/// Reads a tokenizer's JSON; it neither cuts nor pads. Fails if it is none.
 pub(super) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
     let read = Tokenizer::from_file(path);
     let mut tokenizer = read.context(format_args!("cannot read {}", path.display()))?;
@@ -124,7 +124,7 @@ fn simple(json: &Value) -> Option<(String, Rules)> {
     Some((words.join("\n") + "\n", rules))
 }
 
-/// Reads the fast form.
+/// Reads the fast form. Fails if it is damaged.
 pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
     let damaged = |name: &str| EmbedError::Damaged { path: directory.join(name) };
     let invalid = |name: &str, source| EmbedError::Invalid { path: directory.join(name), source };

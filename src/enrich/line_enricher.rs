@@ -107,7 +107,7 @@ impl LineEnricher {
         Some(&mut *self.memory.as_mut().ok()?.store)
     }
 
-    /// Enriches the request of one line.
+    /// Enriches the request of one line. Fails if it is no request.
     pub fn enrich(&mut self, line: Object) -> Result<Enriched> {
         let api = self.api.unwrap_or_else(|| Api::of_request(&line));
         let request = Request::parse(api, line)?;

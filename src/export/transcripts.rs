@@ -37,7 +37,7 @@ impl Transcripts {
         Ok(Transcripts { directory, new, _staging: staging, names: FileNames::default(), open: None })
     }
 
-    /// Adds a text to the file of its conversation.
+    /// Adds a text to the file of its conversation. Fails if it cannot be written.
     pub fn add(&mut self, scope: &Scope, text: &[u8]) -> Result<()> {
         if self.open.as_ref().is_none_or(|(open, ..)| open != scope) {
             self.close()?;
@@ -53,7 +53,7 @@ impl Transcripts {
         file.write_all(text).context(format_args!("cannot write {}", path.display()))
     }
 
-    /// Writes the rest, and gives the directory its name.
+    /// Writes the rest, and gives the directory its name. Fails if it cannot be written.
     pub fn finish(mut self) -> Result<()> {
         self.close()?;
         std::fs::rename(&self.new, &self.directory)

@@ -63,7 +63,7 @@ impl Forwarder {
 
     /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has the
     /// request's members and provider, status and latency_ms; and its headers. A request for a stream is sent as one
-    /// for a whole answer.
+    /// for a whole answer. Fails without an answer, or with one of no success.
     pub async fn whole(
         &self,
         mut request: Object,

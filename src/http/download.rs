@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 4;
 impl Client {
     /// Downloads to a file, following redirects. Until it is complete it is called `NAME.part`, and an interrupted
     /// download is resumed if the server still has the same file. `report` gets the number of bytes so far, and the
-    /// total if the server reports it. Only the address is sent.
+    /// total if the server reports it. Only the address is sent. Fails after some attempts.
     pub async fn download(
         &self,
         address: &Address,

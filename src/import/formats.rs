@@ -165,7 +165,7 @@ pub fn formats() -> &'static [ImportFormat] {
     FORMATS
 }
 
-/// The format of a name.
+/// The format of a name. Fails if there is none.
 pub fn named(name: &str) -> Result<&'static ImportFormat> {
     let format = FORMATS.iter().find(|format| format.name == name);
     format.ok_or_else(|| ImportError::UnknownFormat { name: name.to_owned(), known: names() }.into())

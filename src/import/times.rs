@@ -47,7 +47,7 @@ pub(super) fn member(object: &Object, name: &str) -> Result<Option<i64>> {
     from_text(&text).map(Some).map_err(|error| error.at(name))
 }
 
-/// The time in the first of some members that has one.
+/// The time in the first of some members that has one. Fails if it is no time.
 pub(super) fn first_member(object: &Object, names: &[&str]) -> Result<Option<i64>> {
     for name in names {
         if let Some(time) = member(object, name)? {

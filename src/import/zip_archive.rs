@@ -36,7 +36,7 @@ struct Place {
     crc32: u32,
 }
 
-/// The files of an archive, in the order of its directory.
+/// The files of an archive, in the order of its directory. Fails if it is no archive.
 pub(super) fn entries(path: &Path) -> Result<Vec<Entry>> {
     let cannot = || format!("cannot read {}", path.display());
     let file = File::open(path).context(cannot())?;

@@ -76,7 +76,7 @@ impl Options {
         }
     }
 
-    /// Checks that the line of a record, without a vector, does not exceed the limit.
+    /// Checks that the line of a record, without a vector, does not exceed the limit. Fails if it does.
     pub(super) fn check_length(&self, record: &Record) -> Result<()> {
         let (Some(limit), Record::Stored(record)) = (self.max_line, record) else { return Ok(()) };
         let names = [&record.id, &record.trace_id, &record.scope.partition, &record.scope.instance];

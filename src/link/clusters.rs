@@ -73,7 +73,7 @@ pub struct ClusterSums {
 }
 
 /// Visits the clusters of some scopes, partition by partition, each by the time of its first member. Vectors are those
-/// of `model`; `now` is in milliseconds since 1970, UTC.
+/// of `model`; `now` is in milliseconds since 1970, UTC. Fails if the threshold is no cosine.
 pub fn clusters(
     store: &mut dyn Store,
     model: &str,

@@ -164,7 +164,7 @@ impl Cluster {
     }
 }
 
-/// Reads a member, with its confidence and uses, as they were derived.
+/// Reads a member, with its confidence and uses, as they were derived. Errors begin with the member at fault.
 pub(super) fn member(line: Object) -> Result<StoredRecord> {
     for name in ["id", "partition"] {
         if line.text(name)?.is_none_or(|text| text.is_empty()) {

@@ -57,7 +57,7 @@ impl Parser {
         operands.iter().map(count).sum()
     }
 
-    /// Parses an operand into the tree at an address.
+    /// Parses an operand into the tree at an address. Fails if the sink does.
     pub fn parse(
         &self,
         operand: Operand,

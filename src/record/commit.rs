@@ -126,7 +126,7 @@ pub fn history(session: &Scope) -> Result<Address> {
     Address::home(&session.partition)?.join("sessions")?.join(&name)?.join("history")
 }
 
-/// The address of the archive whose last message has this id.
+/// The address of the archive whose last message has this id. Fails if the id cannot be in one.
 pub fn archive_address(session: &Scope, last: &str) -> Result<Address> {
     history(session)?.join(&segment(last))
 }

@@ -4,7 +4,7 @@ use super::object::{Object, empty, missing, unexpected};
 use super::time;
 use crate::error::Result;
 
-/// An optional name, which must not be empty.
+/// An optional name, which must not be empty. Fails if it is.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
         Some(text) if text.is_empty() => Err(empty(member)),
@@ -12,12 +12,12 @@ pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     }
 }
 
-/// A name that must be there.
+/// A name that must be there. Fails if it is not.
 pub(super) fn required(line: &Object, member: &str) -> Result<String> {
     name(line, member)?.ok_or_else(|| missing(member))
 }
 
-/// A member that must be an array of texts.
+/// A member that must be an array of texts. Fails if it is not.
 pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     match line.get(member) {
         None | Some("null") => Ok(None),
@@ -35,7 +35,7 @@ pub fn timestamp(line: &Object) -> Result<Option<i64>> {
     }
 }
 
-/// An optional time, in milliseconds or RFC 3339.
+/// An optional time, in milliseconds or RFC 3339. Fails if it is none.
 pub fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
     let read = match line.get(member) {
         None | Some("null") => None,

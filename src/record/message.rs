@@ -214,7 +214,7 @@ fn message_id(line: &Object) -> Result<Option<String>> {
     }
 }
 
-/// The order within one timestamp.
+/// The order within one timestamp. Fails if it is not a whole number from 0.
 pub(super) fn seq(line: &Object) -> Result<Option<u32>> {
     let seq = line.integer("seq")?;
     seq.map(|n| u32::try_from(n).map_err(|_| unexpected("seq", "a whole number from 0", &n.to_string())))
@@ -242,7 +242,7 @@ fn read_model_vector(line: &Object) -> Result<Option<Vector>> {
 }
 
 /// The models that Reservoir's exports never name: its own had 1024 numbers, its first release asked for
-/// text-embedding-ada-002.
+/// text-embedding-ada-002. Fails for other dimensions.
 pub fn reservoir_model(dim: usize) -> Result<&'static str> {
     match dim {
         1024 => Ok("bge-large-en-v1.5"),

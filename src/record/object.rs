@@ -74,7 +74,7 @@ impl Object {
             .map_err(|error| RecordError::Json { error }.into())
     }
 
-    /// As `parse`, from bytes that may not be UTF-8.
+    /// As `parse`, from bytes that may not be UTF-8. Fails if they are not.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
         Object::parse(utf8(bytes)?)
     }
@@ -192,7 +192,7 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// An optional member that must be a string; `null` counts as absent.
+    /// An optional member that must be a string; `null` counts as absent. Fails if it is not.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -202,7 +202,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a whole number; `null` counts as absent.
+    /// An optional member that must be a whole number; `null` counts as absent. Fails if it is not.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -213,7 +213,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be a number; `null` counts as absent.
+    /// An optional member that must be a number; `null` counts as absent. Fails if it is not.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -224,7 +224,7 @@ impl Object {
         }
     }
 
-    /// An optional member that must be an object; `null` counts as absent.
+    /// An optional member that must be an object; `null` counts as absent. Fails if it is not.
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -232,7 +232,7 @@ impl Object {
         }
     }
 
-    /// The elements of a member that must be an array of objects.
+    /// The elements of a member that must be an array of objects. Fails if it is not.
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
         match self.get(name) {
             None | Some("null") => Ok(None),

@@ -72,7 +72,7 @@ fn has_entry(text: &str, servers: &Servers) -> Result<bool> {
     }
 }
 
-/// The text with the entry, which it lacks.
+/// The text with the entry, which it lacks. Fails if it cannot have one.
 pub(super) fn with_entry(text: &str, servers: &Servers, entry: &str) -> Result<String> {
     if let Some(text) = text.strip_prefix(BOM) {
         return Ok(format!("{BOM}{}", with_entry(text, servers, entry)?));

@@ -94,7 +94,7 @@ impl SecondConnection {
 }
 
 impl Sqlite {
-    /// Opens the file at a path.
+    /// Opens the file at a path. Fails if it is no store, or locked.
     pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Sqlite> {
         let (mut store, is_exclusive) = Sqlite::connect(path, mode)?;
         if !is_exclusive {
