@@ -18,6 +18,7 @@ mod line;
 mod pending_request;
 mod request_sender;
 mod stream;
+mod stream_body;
 mod truncation_detector;
 mod web_search;
 

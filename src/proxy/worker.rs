@@ -13,6 +13,7 @@ mod backfill;
 mod blocking_pool;
 mod budgets;
 mod clock_watch;
+mod day_tokens;
 pub(super) mod degraded;
 mod describe_jobs;
 pub(super) mod document_jobs;
