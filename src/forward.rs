@@ -19,6 +19,7 @@ mod lines;
 mod pending_request;
 mod request_sender;
 mod stream;
+mod stream_body;
 mod truncation_detector;
 mod web_search;
 

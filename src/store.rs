@@ -10,6 +10,7 @@
 
 mod api;
 mod audit;
+mod calls;
 mod changes;
 mod copy;
 mod cursor;
@@ -22,6 +23,7 @@ mod identity;
 mod imports;
 mod instances;
 mod languages;
+mod maintenance;
 #[cfg(feature = "neo4j")]
 mod neo4j;
 mod number_ranges;
@@ -40,8 +42,8 @@ mod versions;
 mod write_plan;
 
 pub use api::{
-    Among, Claim, Derived, ERASE_PENDING, FileState, Leftovers, Links, MODEL_FACT, Maintenance, Model,
-    OpenMode, Records, Removal, State, Store, Tallies, Unembedded, Vectors, Visit, VisitHit,
+    Among, Claim, Links, MODEL_FACT, Model, OpenMode, Records, Removal, State, Store, Tallies, Unembedded,
+    Vectors, Visit, VisitHit,
 };
 pub use audit::{Audit, AuditSelection, MAX_EXPIRED, VisitAuditRow};
 pub use changes::{ChangeNumbers, ChangeState, Mark, Witness};
@@ -56,6 +58,7 @@ pub(crate) use identity::dimension_mismatch;
 pub use identity::{RefusedIds, WriteOutcome};
 pub use imports::{Import, StoredImport};
 pub use instances::full_scope;
+pub use maintenance::{Derived, ERASE_PENDING, FileState, Leftovers, Maintenance};
 pub use number_ranges::NumberRanges;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, peek_titles, unreadable};
 pub use outdated::{UPDATE_WORDS, outdated_text};

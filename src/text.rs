@@ -1,7 +1,7 @@
 //! Texts as words: folded, split into tokens and stemmed, in documents and in questions.
 //!
-//! `fold.rs` folds; `terms.rs` splits, and reads the words of a question; `languages.rs` stems them, and
-//! `stop_words.rs` has those that carry no topic. `dates.rs` reads the times that a question names, and `questions.rs`
+//! `fold.rs` folds; `terms.rs` splits, and reads the words of a question; `languages.rs` stems them,
+//! `language_detection.rs` tells the language of a text, and `stop_words.rs` has those that carry no topic. `dates.rs` reads the times that a question names, and `questions.rs`
 //! tells a question from a statement. `passages.rs` chooses what is quoted of a long text. `trigrams.rs` says in a
 //! moment that a text cannot hold a word; `occurrences.rs` says where it does. `phrasing.rs` compares the words and
 //! neighbours of a question with those of texts; `topic.rs` has the words that a text is about.
@@ -14,6 +14,7 @@ mod counted;
 mod cues;
 mod dates;
 pub(crate) mod fold;
+pub(crate) mod language_detection;
 pub(crate) mod languages;
 mod occurrences;
 mod passages;

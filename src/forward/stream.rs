@@ -4,17 +4,18 @@
 //! message `stop_reason`; `response.completed` or `response.incomplete` of a response. Later events may be
 //! missing. A stream that ends before has broken off, and so has one that reports an error.
 
-use super::answer::{mark_kind, read_answer};
+use super::answer::mark_kind;
 use super::event::Event;
 use super::event_parser::ParsedEvent;
 use super::event_reader::{EventReader, ReadEvents};
 use super::failure::Failure;
 use super::gatherer::Gatherer;
 use super::pending_request::PendingRequest;
+use super::stream_body::{StreamBody, whole};
 use super::truncation_detector::TruncationDetector;
 use crate::api::{self, Api, EventTranslator};
 use crate::cli::Diagnostics;
-use crate::http::{self, Decoder, HeaderMap, HeaderValue, Response, Truncation};
+use crate::http::{HeaderMap, HeaderValue, Response, Truncation};
 use crate::record::Object;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -54,18 +55,6 @@ pub struct AnswerHead {
     pub headers: HeaderMap,
     /// Whether the pieces are encoded.
     pub encoded: bool,
-}
-
-/// The source of pieces.
-enum StreamBody {
-    Arriving(Response),
-    /// The provider did not stream: the answer as it was sent, and parsed.
-    Whole(Option<Bytes>, Object),
-    /// Nothing more arrives, and only the end is to be sent; `is_cut` if the connection broke.
-    Arrived {
-        is_cut: bool,
-    },
-    Ended,
 }
 
 /// A piece of an answer.
@@ -367,35 +356,6 @@ impl Stream {
         });
         StreamEnd { response, failure }
     }
-}
-
-/// Waits for all of an answer that is not streamed, and keeps it as it was sent, too.
-async fn whole(
-    mut response: Response,
-    pending: &PendingRequest,
-    limit: usize,
-) -> Result<StreamBody, Failure> {
-    let mut decoder = Decoder::for_encoding(response.content_encoding());
-    let (mut sent, mut bytes) = (Vec::new(), Vec::new());
-    let cut = loop {
-        match response.piece().await {
-            Ok(None) => break None,
-            Ok(Some(piece)) => {
-                sent.extend_from_slice(&piece);
-                if let Err(cut) = decoder.decode(&piece, &mut bytes, limit) {
-                    break Some(cut);
-                }
-            }
-            Err(failed) => break Some(Truncation::Failed(failed)),
-        }
-    };
-    let (member, body) = (pending.sent_api.answer_member(), http::Body { bytes, cut });
-    let answer = read_answer(&pending.target, member, &body, pending.key.as_ref())?;
-    if pending.translation.is_some() {
-        // An invalid chat completion is no answer for another API.
-        pending.translated(answer.clone())?;
-    }
-    Ok(StreamBody::Whole(Some(sent.into()), answer))
 }
 
 /// Events of the client's API as a piece.

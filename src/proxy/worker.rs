@@ -12,6 +12,7 @@ mod auto_commit;
 mod backfill;
 mod blocking_pool;
 mod budgets;
+mod day_tokens;
 pub(super) mod degraded;
 mod describe_jobs;
 pub(super) mod document_jobs;

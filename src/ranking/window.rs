@@ -5,7 +5,8 @@
 //! length (`b` = 0), with the power 1.5 of the idf; times the share of the question that the whole text holds, by the
 //! same weights.
 
-use super::bm25::{Corpus, QueryToken};
+use super::bm25::Corpus;
+use super::query_token::QueryToken;
 use super::weights::{self, Weighting};
 use crate::text::fold::fold;
 use crate::text::terms;

@@ -7,29 +7,23 @@
 use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
-use super::error::{Result, StoreFault};
+use super::error::Result;
 use super::evidence::{Around, Evidence, Plan};
 use super::forgetting::WriteRules;
 use super::identity::WriteOutcome;
 use super::languages::LANGUAGES;
+use super::maintenance::Maintenance;
 use super::number_ranges::NumberRanges;
 use super::question::Question;
-use super::rename::{Obstacle, Rename};
 use super::select::{Collection, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
-use crate::error::Error;
 use crate::record::{
-    Embedding, Hit, Link, Record, RecordKind, Scope, ScopeSummary, Scopes, StoredRecord, Tombstone,
-    TombstoneState,
+    Embedding, Hit, Link, Record, Scope, ScopeSummary, Scopes, StoredRecord, Tombstone, TombstoneState,
 };
 use crate::text::Languages;
 use crate::text::terms::{Occur, Term};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::Path;
-
-/// The greatest number of records that `visit_last` holds at once.
-const MAX_HELD: usize = 1000;
 
 /// A store of any kind: searches, beside what its parts do.
 pub trait Store: Records + Vectors + Links + State + Maintenance + Audit + Send {
@@ -247,217 +241,8 @@ pub trait State {
     fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState>;
 }
 
-/// The care of a store's files, its indexes, its names and what other programs write into it. Most methods need not be
-/// written by a store that has nothing of the kind.
-pub trait Maintenance {
-    /// Errors if the store's file was removed, renamed or replaced since it was opened, or is of a later release now.
-    fn check_place(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Clears what removed records left in the store's files; waits some seconds for readers of old snapshots. Returns
-    /// false if a reader is still active then; the next writer tries again.
-    fn erase(&mut self, _what: Leftovers) -> Result<bool> {
-        Ok(true)
-    }
-
-    /// Copies the store's file, as it is at one moment, into an empty one, while others may write to the store. Returns
-    /// false, and copies nothing, if the store is no file.
-    fn copy_file(&mut self, _to: &Path) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Moves all records of a partition to another name, with their vectors, links and synapses; returns their number.
-    /// All are moved or none, except that a database server may move many in several transactions: the same call goes
-    /// on. The inner error says why nothing was moved.
-    fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>>;
-
-    /// Examines the store's file, and finds up to `most` errors in it.
-    fn examine(&mut self, _most: u32) -> Result<FileState> {
-        Ok(FileState::default())
-    }
-
-    /// Brings some of what the store has for the search by words to the present version, which a release may have
-    /// changed; returns the number of records that are left. Each call takes a moment, so that other writers need not
-    /// wait.
-    fn update_words(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    /// The number of records whose words are of an earlier version yet. They are found by that.
-    fn outdated_words(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    /// Rebuilds what follows from the records. Returns in words what was wrong, and what was done.
-    fn repair(&mut self, _what: Derived) -> Result<Vec<String>> {
-        Ok(Vec::new())
-    }
-
-    /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
-    /// kept like all others. Returns their number.
-    fn adopt(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    /// The messages that another program wrote into the same database and that cannot be read, so that they
-    /// are left out everywhere: the reasons for the first `most`, and the number of all.
-    fn unreadable(&mut self, _most: usize) -> Result<(Vec<Error>, usize)> {
-        Ok((Vec::new(), 0))
-    }
-}
-
-/// The traces of removed records in a store's files.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Leftovers {
-    /// Their texts.
-    Texts,
-    /// Unused bytes, which are returned to the file system, and their texts.
-    Space,
-}
-
-/// The state of a store's file. A database server looks after its own.
-#[derive(Debug, Default)]
-pub struct FileState {
-    /// Its errors, in words.
-    pub errors: Vec<String>,
-    /// The number of unused bytes in it.
-    pub unused_bytes: u64,
-}
-
-/// The derived data of a store.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Derived {
-    /// All of it: indexes, marks and counts.
-    All,
-    /// The indexes of vectors, as far as they differ from the vectors.
-    VectorIndexes,
-    /// The sums of [`State::tallies`].
-    Tallies,
-}
-
-impl dyn Store + '_ {
-    /// The value of a fact. Fails if the store cannot be read.
-    pub fn fact(&mut self, name: &str) -> Result<Option<String>> {
-        let facts = self.facts(name)?;
-        Ok(facts.into_iter().find_map(|(found, value)| (found == name).then_some(value)))
-    }
-
-    /// The scope of the record of any kind that has this id. Fails if the store cannot be read.
-    pub fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
-        Ok(self.identify(Among::Ids(&[id]))?.pop().map(|(_, scope)| scope))
-    }
-
-    /// Removes records that are kept out from then on, as [`Records::remove`] does; their copies are
-    /// forgotten with them. Fails if the store cannot be written.
-    pub fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
-        let copies = self.forgotten_copies(ids, at)?;
-        let removed = self.remove(Removal::Records(ids, TombstoneState::Forgotten), at)?;
-        if !copies.is_empty() {
-            self.write(&copies, WriteRules::KEEP_OUT)?;
-        }
-        Ok(removed)
-    }
-
-    /// The tombstones that say of the copies of some messages that they are forgotten at a time.
-    fn forgotten_copies(&mut self, ids: &[&str], at: i64) -> Result<Vec<Record>> {
-        let mut copies = Vec::new();
-        for ids in ids.chunks(MAX_HELD) {
-            let messages = self.get(ids, &Select::messages(Scopes::All))?;
-            let named = self.tombstones_of(&messages.iter().collect::<Vec<_>>())?;
-            let is_copy = |one: &&Tombstone| {
-                one.duplicate_of().is_some_and(|original| ids.contains(&original.as_str()))
-            };
-            copies.extend(named.iter().filter(is_copy).map(|one| Record::Tombstone(one.forgotten(at))));
-        }
-        Ok(copies)
-    }
-
-    /// Renames a partition; returns the number of its records. It is under way until `end_rename`: one that
-    /// was interrupted continues with the next call. Errors, and changes nothing, if there is no such
-    /// partition, or another has the name.
-    pub fn rename_partition(&mut self, rename: &Rename) -> crate::error::Result<u64> {
-        let Rename { from, to } = rename;
-        for name in [from, to] {
-            Scope::new(Some(name), None)?;
-        }
-        if from == to {
-            return Err(StoreFault::SameName { name: from.clone() }.into());
-        }
-        if let Some(other) = self.fact(&rename.fact())?.filter(|other| other != to) {
-            let rename = Rename { from: from.clone(), to: other };
-            return Err(StoreFault::Renaming { rename }.into());
-        }
-        let cannot = |obstacle| Error::from(obstacle).at(format_args!("cannot rename the partition {from}"));
-        self.rename(rename)?.map_err(cannot)
-    }
-
-    /// Notes that everything has followed the new name of a partition. Fails if the store cannot be written.
-    pub fn end_rename(&mut self, rename: &Rename) -> Result<()> {
-        self.set_fact(&rename.fact(), None)
-    }
-
-    /// The last `count` records of one selection, oldest first. Fails if the store cannot be read.
-    pub fn last_of(&mut self, which: &Select, count: usize) -> Result<Vec<StoredRecord>> {
-        Ok(self.last(std::slice::from_ref(which), count)?.pop().unwrap_or_default())
-    }
-
-    /// Visits the last `count` records of a selection, oldest first. Many are not held at once, but counted
-    /// first: one that is written meanwhile may take the place of another. Fails if `visit` does.
-    pub fn visit_last(&mut self, which: &Select, count: usize, visit: &mut Visit) -> Result<()> {
-        if count <= MAX_HELD {
-            for record in self.last_of(which, count)? {
-                visit(Record::Stored(record))?;
-            }
-            return Ok(());
-        }
-        let total = self.count(which, usize::MAX)?;
-        let mut places = 0..;
-        self.walk(&Walk::records(which.clone()), &mut |record| match places.next() {
-            Some(place) if (total.saturating_sub(count)..total).contains(&place) => visit(record),
-            _ => Ok(()),
-        })?;
-        Ok(())
-    }
-
-    /// The lookup keys of the records of a selection, in no order. Fails if the store cannot be read.
-    pub fn keys(&mut self, which: &Select) -> Result<Vec<String>> {
-        let mut keys = Vec::new();
-        self.walk(&Walk { texts: false, ..Walk::records(which.clone()) }, &mut |record| {
-            if let Record::Stored(record) = record {
-                keys.extend(record.lookup_key());
-            }
-            Ok(())
-        })?;
-        Ok(keys)
-    }
-
-    /// The times of the last records of a kind that have these lookup keys, by key. Fails if the store does.
-    pub fn last_times(&mut self, kind: &'static RecordKind, keys: &[&str]) -> Result<BTreeMap<String, i64>> {
-        let of_key =
-            |key: &&str| Select { key: Some((*key).to_owned()), ..Select::records(vec![kind], Scopes::All) };
-        let last = self.last(&keys.iter().map(of_key).collect::<Vec<_>>(), 1)?;
-        let times =
-            keys.iter().zip(last).filter_map(|(key, last)| Some(((*key).to_owned(), last.last()?.timestamp)));
-        Ok(times.collect())
-    }
-
-    /// The records that [`Store::visit_found`] visits. Fails if the store cannot be read.
-    pub fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        let mut hits = Vec::new();
-        self.visit_found(terms, occur, which, limit, &mut |hit| {
-            hits.push(hit);
-            Ok(())
-        })?;
-        Ok(hits)
-    }
-}
-
 /// Sums, by subject and counter.
 pub type Tallies = BTreeMap<String, BTreeMap<String, i64>>;
-
-/// The fact that is set while the store's files still hold text of removed records.
-pub const ERASE_PENDING: &str = "erase";
 
 /// Records by what the store knows of each.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 
 use super::imports::FactTable;
 use crate::text::Languages;
-use crate::text::languages::ToldLanguages;
+use crate::text::language_detection::ToldLanguages;
 
 /// The name of the fact: the codes of the languages other than English, with spaces between them. It is missing where
 /// all texts are in English, and where an earlier release wrote them.

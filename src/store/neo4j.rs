@@ -17,6 +17,7 @@
 mod around;
 mod audit;
 mod batch;
+mod batch_changes;
 mod changes;
 mod compare;
 mod error;

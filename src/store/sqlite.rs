@@ -41,7 +41,8 @@ mod words; // 8 the index of words
 mod removal; // 9 removing records
 mod repair; // 9 rebuilding what is derived
 
-mod write; // 10 writing records
+mod write; // 10 writing batches
+mod writer; // 10 writing the records of a batch
 
 mod database; // 11 two connections to a file
 mod rename; // 11 another name of a partition

@@ -2,6 +2,7 @@
 //! does, within a bound of tokens a day. A document that is not described stays as it is until the next attempt.
 
 use super::blocking_pool::BlockingPool;
+use super::day_tokens::DayTokens;
 use super::degraded::{FailureReason, Failures};
 use super::document_jobs::{USERS, documents_of};
 use super::foreground::Foreground;
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::visibility::Visibility;
 use crate::record::{Address, DOCUMENT, Record, Scopes, StoredRecord, URI};
-use crate::store::{Below, Select, Store, Walk};
+use crate::store::{Below, Select, Walk};
 use crate::structured::Model;
 use crate::tree;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -20,9 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 
-/// The name of the job that one process does at a time, and of the fact that has the tokens of a day.
+/// The name of the job that one process does at a time.
 const JOB: &str = "describe";
-const SPENT_FACT: &str = "described_tokens";
 /// The first and the longest pause before documents that could not be described are tried again.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(3600);
@@ -34,7 +34,6 @@ const RELIST_INTERVAL: Duration = Duration::from_secs(3600);
 const MAX_ATTEMPTS: usize = 3;
 /// The tokens of an answer that are expected before there is one.
 const EXPECTED_ANSWER_TOKENS: u64 = 800;
-const DAY_MS: i64 = 86_400_000;
 /// How long the end of the proxy waits for a description.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -46,8 +45,7 @@ pub(in crate::proxy) struct DescribeJobs {
     stores: Arc<StorePool>,
     /// The model that describes; `None` if none does.
     model: Option<Result<Model>>,
-    /// The tokens of a day.
-    limit: u64,
+    tokens: DayTokens,
     state: Mutex<DescribeState>,
     /// Why documents are not described, by the partitions and the addresses at and below which they are; `None` for all.
     failures: Failures<Option<(String, String)>>,
@@ -98,11 +96,10 @@ impl DescribeJobs {
         stores: &Arc<StorePool>,
         on_stored: impl Fn() + Send + Sync + 'static,
     ) -> DescribeJobs {
-        let limit = config.settings.integer("documents.tokens_per_day").unwrap_or(0);
         DescribeJobs {
             model: (config.settings.text("documents.describe").as_deref() == Some("model"))
                 .then(|| model(config)),
-            limit: limit.unsigned_abs(),
+            tokens: DayTokens::of(config),
             config: config.clone(),
             blocking: blocking.clone(),
             foreground: foreground.clone(),
@@ -168,7 +165,7 @@ impl DescribeJobs {
                 None => RELIST_INTERVAL,
                 Some(Retry::Soon) => backoff,
                 Some(Retry::Claimed) => CLAIM_INTERVAL,
-                Some(Retry::Tomorrow) => self.until_tomorrow(),
+                Some(Retry::Tomorrow) => self.tokens.until_tomorrow(),
             };
             backoff = if retry == Some(Retry::Soon) { MAX_BACKOFF.min(backoff * 2) } else { MIN_BACKOFF };
             tokio::select! {
@@ -177,10 +174,6 @@ impl DescribeJobs {
                 () = tokio::time::sleep(pause) => self.state().is_listed &= retry.is_some(),
             }
         }
-    }
-
-    fn until_tomorrow(&self) -> Duration {
-        Duration::from_millis((DAY_MS - self.config.clock.now().rem_euclid(DAY_MS)).unsigned_abs())
     }
 
     /// Queues the uploads of the partitions in which some are not described, unless that was done.
@@ -240,7 +233,7 @@ impl DescribeJobs {
                 Ok(Some(Undescribed::Ending)) => return Ok(None),
                 Ok(Some(Undescribed::Useless(reason))) => (about, of_partition(reason), Retry::Soon, false),
                 Ok(Some(Undescribed::Spent)) => {
-                    let text = format!("the {} tokens of the day are spent", self.limit);
+                    let text = format!("the {} tokens of the day are spent", self.tokens.limit);
                     (None, FailureReason::new(text), Retry::Tomorrow, true)
                 }
                 Err(error) => (about, of_partition(format!("{address}: {error}")), Retry::Soon, true),
@@ -304,15 +297,17 @@ impl DescribeJobs {
         }
         let (model, request) = (self.model()?, document.request());
         let expected = model.tokens_of(&request) + EXPECTED_ANSWER_TOKENS;
-        if self.limit > 0 && expected > self.limit {
+        if self.tokens.limit > 0 && expected > self.tokens.limit {
             self.pass_over(id, &uri, expected);
             return Ok(None);
         }
-        if !self.book(expected)? {
+        if !self.tokens.book(&mut *self.stores.open_to_serve()?, expected)? {
             return Ok(Some(Undescribed::Spent));
         }
         let answer = model.ask_counted(&request);
-        self.settle(expected, answer.as_ref().map_or(0, |answer| answer.tokens))?;
+        let tokens = answer.as_ref().map_or(0, |answer| answer.tokens);
+        self.config.metrics.description_tokens.inc_by(tokens);
+        self.tokens.settle(&mut *self.stores.open_to_serve()?, expected, tokens)?;
         let described = answer?.text.and_then(|text| document.described_by(&text, model.name()));
         let stored = described.and_then(|described| {
             store_line(&self.config, &mut *self.stores.open_to_serve()?, "the description", described.line)?;
@@ -345,7 +340,7 @@ impl DescribeJobs {
         self.state().attempts.insert(id, MAX_ATTEMPTS);
         self.config.diagnostics.note(format_args!(
             "{uri} is not described: that takes about {expected} tokens, and documents.tokens_per_day is {}",
-            self.limit
+            self.tokens.limit
         ));
     }
 
@@ -353,40 +348,6 @@ impl DescribeJobs {
     fn model(&self) -> Result<&Model> {
         let none = || Error::new("no model describes documents");
         self.model.as_ref().ok_or_else(none)?.as_ref().map_err(Clone::clone)
-    }
-
-    fn day(&self) -> i64 {
-        self.config.clock.now().div_euclid(DAY_MS)
-    }
-
-    /// Books the tokens that a description is expected to take, before they are spent. Returns whether the day has them.
-    fn book(&self, expected: u64) -> Result<bool> {
-        let mut store = self.stores.open_to_serve()?;
-        let spent = self.spent(&mut *store)?.saturating_add(expected);
-        if spent > self.limit {
-            return Ok(false);
-        }
-        self.set_spent(&mut *store, spent)?;
-        Ok(true)
-    }
-
-    /// Replaces the tokens that were booked by those that were spent.
-    fn settle(&self, booked: u64, tokens: u64) -> Result<()> {
-        self.config.metrics.description_tokens.inc_by(tokens);
-        let mut store = self.stores.open_to_serve()?;
-        let spent = self.spent(&mut *store)?.saturating_sub(booked).saturating_add(tokens);
-        self.set_spent(&mut *store, spent)
-    }
-
-    /// The tokens that were booked and spent today.
-    fn spent(&self, store: &mut dyn Store) -> Result<u64> {
-        let fact = store.fact(SPENT_FACT)?.unwrap_or_default();
-        let (day, tokens) = fact.split_once(' ').unwrap_or_default();
-        Ok(if day == self.day().to_string() { tokens.parse().unwrap_or(0) } else { 0 })
-    }
-
-    fn set_spent(&self, store: &mut dyn Store, tokens: u64) -> Result<()> {
-        Ok(store.set_fact(SPENT_FACT, Some(&format!("{} {tokens}", self.day())))?)
     }
 }
 

@@ -3,9 +3,14 @@
 pub(super) mod message_vectors;
 pub(super) mod reindex;
 pub(super) mod repair;
+mod schema;
+mod vectors;
 
-use super::record_node::{INDEXES, PropertyIndex, listed};
-use super::statements::{for_label, for_model, fulltext_index, kind_position};
+pub(super) use schema::*;
+pub(super) use vectors::*;
+
+use super::record_node::listed;
+use super::statements::kind_position;
 use crate::record::{MESSAGE, RecordKind, check_relation};
 
 /// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All numbers come
@@ -21,84 +26,6 @@ macro_rules! lock {
     };
 }
 pub(super) const LOCK: &str = concat!(lock!(), "RETURN n, models");
-/// The version of the store, and that of the server.
-pub(super) const STORE: &str = "
-    CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
-    OPTIONAL MATCH (store:RsvStore {one: true})
-    RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds,
-      store.reindex_after IS NOT NULL AS is_outdated";
-
-/// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 19] = [
-    "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
-    "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
-    "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
-     FOR (c:RsvCollection) REQUIRE (c.kind, c.partition, c.instance) IS UNIQUE",
-    "CREATE CONSTRAINT rsv_collection_word IF NOT EXISTS FOR (w:RsvWord) REQUIRE (w.stem, w.collection) IS UNIQUE",
-    "CREATE CONSTRAINT rsv_model IF NOT EXISTS FOR (m:RsvModel) REQUIRE m.name IS UNIQUE",
-    "CREATE CONSTRAINT rsv_vector_count IF NOT EXISTS
-     FOR (s:RsvVectorCount) REQUIRE (s.model, s.kind, s.partition, s.instance) IS UNIQUE",
-    "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
-    "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
-    "CREATE CONSTRAINT rsv_tombstone IF NOT EXISTS FOR (t:RsvTombstone) REQUIRE t.of IS UNIQUE",
-    "CREATE CONSTRAINT rsv_tally IF NOT EXISTS FOR (t:RsvTally) REQUIRE (t.subject, t.counter) IS UNIQUE",
-    "CREATE INDEX rsv_tombstone_also IF NOT EXISTS FOR (t:RsvTombstone) ON (t.also)",
-    "CREATE INDEX rsv_tombstone_folded IF NOT EXISTS FOR (t:RsvTombstone) ON (t.folded)",
-    "CREATE INDEX rsv_tombstone_fingerprint IF NOT EXISTS FOR (t:RsvTombstone) ON (t.fingerprint)",
-    "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
-    "CREATE INDEX rsv_tombstone_number IF NOT EXISTS FOR (t:RsvTombstone) ON (t.n)",
-    "CREATE INDEX rsv_record_digest IF NOT EXISTS FOR (r:RsvRecord) ON (r.digest)",
-    "CREATE INDEX rsv_record_number IF NOT EXISTS FOR (r:RsvRecord) ON (r.n)",
-    "CREATE CONSTRAINT rsv_audit IF NOT EXISTS FOR (a:RsvAudit) REQUIRE a.id IS UNIQUE",
-    "CREATE INDEX rsv_audit_time IF NOT EXISTS FOR (a:RsvAudit) ON (a.timestamp)",
-];
-
-/// Tombstones are found by their records' words in any form. A release before kept the digest with the other
-/// members.
-const M007_FOLDED: &str = r#"
-    MATCH (t:RsvTombstone) WHERE t.extra CONTAINS '"folded":"'
-    SET t.folded = split(split(t.extra, '"folded":"')[1], '"')[0]"#;
-
-/// The ids of records after one, in their order, as many as `$count`.
-pub(super) const IDS_AFTER: &str = "
-    MATCH (r:RsvRecord) WHERE r.rsv_id > $after RETURN r.rsv_id AS id ORDER BY id LIMIT $count";
-/// Has records found by the digests of their ids.
-pub(super) const SET_DIGESTS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.digest = row.digest";
-
-/// The number of steps, the first ones, after which records have no digests yet. The server has no function for them.
-pub(super) const WITHOUT_DIGESTS: usize = 1;
-
-/// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
-pub(super) const OLDEST: i64 = 6;
-
-/// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-/// The last of them change nothing: from version 10 on messages may hold vectors, which an earlier release would not
-/// keep up to date; from version 11 on there may be actions, a kind that earlier releases do not know, and from version
-/// 12 on an audit.
-pub(super) const MIGRATIONS: &[&[&str]] = &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[], &[], &[]];
-
-/// The version of the schema; each store records its own.
-pub(super) const VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;
-
-/// Why a graph of another version is not used.
-pub(super) fn other_version(version: i64) -> String {
-    format!("is of another version of rsv ({version}; this one reads {VERSION})")
-}
-
-const SCOPE_INDEX: &str = "
-    CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";
-const TIME_INDEX: &str = "CREATE INDEX rsv_{name}_time IF NOT EXISTS FOR (m:{label}) ON (m.timestamp)";
-const PROPERTY_INDEX: &str = "
-    CREATE INDEX rsv_{name}_{index} IF NOT EXISTS FOR (m:{label}) ON (m.{property}, m.timestamp)";
-const PARENT_INDEX: &str = "CREATE INDEX rsv_{name}_parent IF NOT EXISTS FOR (m:RsvNode) ON (m.parent)";
-const FULLTEXT_INDEX: &str = "
-    CREATE FULLTEXT INDEX {fulltext} IF NOT EXISTS FOR (m:{label}) ON EACH [m.words]
-    OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}";
-pub(super) const SET_VERSION: &str = "
-    MATCH (store:RsvStore {one: true}) SET store.version = $version
-    SET store.kinds = coalesce(store.kinds, []) + [kind IN $kinds WHERE NOT kind IN coalesce(store.kinds, [])]";
-pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
 pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
@@ -251,17 +178,6 @@ pub(super) const MOVE_RECORDS: &str = "
     CALL (m, row) {
       MATCH (m)-[l]-(:RsvRecord) WHERE row.id <> m.rsv_id AND NOT l:CHILD_OF SET l.n = row.n
     }";
-/// A synapse leads from the lesser id to the greater, which may be other ones now.
-pub(super) const TURN_SYNAPSES: &str = "
-    MATCH (a:RsvNode {partition: $partition})-[l:SYNAPSE]->(b:RsvRecord) WHERE a.rsv_id > b.rsv_id
-    CREATE (b)-[turned:SYNAPSE]->(a) SET turned = properties(l) DELETE l";
-/// Has the rules of synapses follow their collections.
-pub(super) const MOVE_RULES: &str = "
-    MATCH (old:RsvVectorCount {partition: $from}) WHERE old.threshold IS NOT NULL
-    MATCH (new:RsvVectorCount {partition: $to}) WHERE new.model = old.model AND new.kind = old.kind
-      AND new.instance = CASE old.instance WHEN $from THEN $to ELSE old.instance END
-    SET new.threshold = old.threshold, new.degree = old.degree, new.foreign = old.foreign
-    SET old.threshold = null, old.degree = null, old.foreign = true";
 /// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes time that
 /// grows with N.
 pub(super) const REMOVE_RECORDS: &str = "
@@ -298,21 +214,6 @@ pub(super) const MARK_DOUBLES: &str = "
       (o:MessageNode&RsvRecord) WHERE o.trace_id = m.trace_id AND o.timestamp = m.timestamp AND o.partition = m.partition
       AND o.instance = m.instance AND o.role = m.role AND o.content = m.content
     } SET m:RsvDouble RETURN count(m) AS count";
-/// Numbers of 32 bits are read faster than the 64-bit numbers of a list.
-const ADD_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})
-    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties {late}
-    WITH r, e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector){held}";
-/// Messages hold the vectors of this model (`neo4j/message_vectors.rs`).
-const HELD_BY_MESSAGE: &str = "
-    WITH r, row MATCH (:RsvStore {one: true, message_model: {model}})
-    CALL db.create.setNodeVectorProperty(r, 'embedding', row.vector)";
-const REMOVE_UNEMBEDDED_LABEL: &str = "REMOVE r:RsvLacks{model}";
-/// A message that Reservoir wrote has an embedding node of Reservoir's already: Reservoir would count a second one as
-/// that of another message.
-const LABEL_FOR_RESERVOIR: &str = "
-    FOREACH (_ IN CASE WHEN EXISTS { (r)-[:HAS_EMBEDDING]->(own) WHERE NOT own:RsvVector } THEN [] ELSE [1] END |
-      SET e:Embedding{dim})";
 /// One statement for each relation: if the type is a parameter, the server (5.26.0) caches the first value that it
 /// gets.
 const ADD_LINKS: &str = "
@@ -329,38 +230,6 @@ pub(super) const LINK_CHILDREN: &str = "
 const REMOVE_LINK: &str = "
     MATCH (a:RsvRecord {rsv_id: $from})-[l:{rel}]->(:RsvRecord {rsv_id: $to}) WITH a, collect(l) AS links
     FOREACH (l IN links | DELETE l) RETURN a.partition AS partition, a.instance AS instance";
-pub(super) const ADD_MODELS: &str = "
-    UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
-    SET m.vectors = m.vectors + row.vectors";
-/// Deletes models without vectors, and every trace of them.
-pub(super) const DELETE_EMPTY_MODELS: &str = "
-    UNWIND $names AS name MATCH (m:RsvModel {name: name}) WHERE m.vectors <= 0
-    WITH m, m.n AS n DELETE m RETURN n";
-pub(super) const ADD_VECTOR_COUNTS: &str = "
-    UNWIND $rows AS row
-    MERGE (s:RsvVectorCount {model: row.model, kind: row.kind, partition: row.partition, instance: row.instance})
-    ON CREATE SET s.vectors = 0, s.foreign = true SET s.vectors = s.vectors + row.vectors";
-/// Every record with a text to embed lacks a vector of a new model.
-pub(super) const BEGIN_UNEMBEDDED: &str = "
-    MATCH (m:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
-/// Notes that synapses were imported.
-pub(super) const NOTE_FOREIGN: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})
-    WITH DISTINCT r.partition AS partition, r.instance AS instance
-    MATCH (s:RsvVectorCount {partition: partition, instance: instance}) SET s.foreign = true";
-
-/// The vector index of a model, quantized to 8 bits. The server (5.26) keeps vectors that it has indexed since it
-/// started in buffers of a kilobyte, and each vector that spans two of them costs an exception. With 32-bit numbers
-/// every vector does, and a thousand turns made a query five times as slow.
-pub(super) const MAKE_VECTOR_INDEX: &str = "
-    CREATE VECTOR INDEX rsv_vector_{model} IF NOT EXISTS FOR (e:RsvVector{model}) ON (e.embedding)
-    OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
-      `vector.quantization.enabled`: true}}";
-pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
-/// The name of a model's vector index.
-pub(super) fn vector_index(n: i64) -> String {
-    for_model("rsv_vector_{model}", n)
-}
 
 /// The kinds, scopes and times of records, and the members that name their versions.
 const PLACES: &str = "
@@ -376,63 +245,6 @@ pub(super) fn places(kinds: &[&RecordKind]) -> String {
 fn or_versioned(kinds: &[&RecordKind]) -> String {
     let versioned = kinds.iter().filter(|kind| kind.versions.is_some());
     versioned.map(|kind| format!(" OR r:{}", kind.label)).collect()
-}
-
-/// Removes vectors and the synapses that were derived from them.
-pub(super) const REMOVE_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
-    CALL (r, row) { MATCH (r)-[l:SYNAPSE {model: row.model}]-() DELETE l }
-    DETACH DELETE e RETURN row.of AS of, row.model AS model";
-/// Removes all vectors of records, those of Reservoir too.
-pub(super) const REMOVE_ALL_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e)
-    CALL (r, e) { MATCH (r)-[l:SYNAPSE]-() WHERE l.model = e.model DELETE l }
-    DETACH DELETE e";
-pub(super) const DELETE_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
-pub(super) const DELETE_UNEMBEDDED: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
-pub(super) const DELETE_VECTOR_COUNTS: &str = "MATCH (s:RsvVectorCount {model: $model}) DELETE s";
-pub(super) const DELETE_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
-pub(super) const DELETE_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
-
-pub(super) const MARK_LINKED: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e:RsvUnlinked{model} {n: row.version})
-    REMOVE e:RsvUnlinked{model} RETURN count(e) AS count";
-pub(super) const CUT_SYNAPSES: &str = "
-    UNWIND $rows AS row MATCH (:RsvRecord {rsv_id: row.from})-[l:SYNAPSE]->(:RsvRecord {rsv_id: row.to}) DELETE l";
-/// A record that has got another vector meanwhile is compared later, when its own turn comes.
-pub(super) const ADD_SYNAPSES: &str = "
-    UNWIND $rows AS row MATCH (near:RsvRecord {rsv_id: row.near})
-    WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvUnlinked{model}) }
-    MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
-    MERGE (a)-[l:SYNAPSE]->(b) ON CREATE SET l = row.properties";
-pub(super) const BEGIN_RULES: &str = "
-    UNWIND $rows AS row MATCH (:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e:RsvVector{model})
-    WITH DISTINCT e.kind AS kind, e.partition AS partition, e.instance AS instance
-    MATCH (s:RsvVectorCount {model: $model, kind: kind, partition: partition, instance: instance})
-    WHERE s.threshold IS NULL SET s.threshold = $threshold, s.degree = $degree, s.foreign = true";
-pub(super) const SET_RULE: &str = "
-    MATCH (s:RsvVectorCount {model: $model, kind: $kind, partition: $partition, instance: $instance})
-    SET s.threshold = $threshold, s.degree = $degree, s.foreign = false";
-/// Removes synapses between a record of the collection and any other.
-pub(super) const PRUNE: &str = "
-    MATCH (r:{label}) WHERE r.partition = $partition AND r.instance = $instance
-    MATCH (r)-[l:SYNAPSE]-(:RsvRecord)
-    WHERE $rebuild OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
-    WITH DISTINCT l DELETE l RETURN count(l) AS count";
-pub(super) const BEGIN_UNLINKED: &str = "
-    MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
-    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvUnlinked{model}";
-
-/// The statements that make the indexes of a kind.
-pub(super) fn indexes_of(kind: &RecordKind) -> Vec<String> {
-    let of_property = |(name, property, _): &PropertyIndex| {
-        PROPERTY_INDEX.replace("{index}", name).replace("{property}", property)
-    };
-    let mut all = vec![SCOPE_INDEX.to_owned(), TIME_INDEX.to_owned()];
-    all.extend(INDEXES.iter().filter(|(.., is_of)| is_of(kind)).map(of_property));
-    all.extend(kind.versions.as_ref().map(|_| PARENT_INDEX.to_owned()));
-    all.extend(kind.indexed.is_some().then(|| FULLTEXT_INDEX.replace("{fulltext}", &fulltext_index(kind))));
-    all.iter().map(|index| for_label(&index.replace("{name}", kind.name), kind)).collect()
 }
 
 /// Puts a relation in place of `{rel}`; `None` if links of it are not stored, as it may be no name.
@@ -469,42 +281,6 @@ pub(super) fn replace_records(kind: &RecordKind, missing_models: &[i64], models:
 
 fn unembedded_labels(models: &[i64]) -> String {
     models.iter().map(|model| format!(":RsvLacks{model}")).collect()
-}
-
-/// The properties that decide the labels of a vector.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct VectorLabels {
-    pub(super) model: i64,
-    pub(super) dim: usize,
-    /// Whether its kind is embedded: only such vectors are searched and compared.
-    pub(super) searched: bool,
-    /// Whether it belongs to a message, so that Reservoir may read it.
-    pub(super) of_message: bool,
-    /// Whether its record existed without it.
-    pub(super) late: bool,
-}
-
-impl VectorLabels {
-    pub(super) fn new(kind: &RecordKind, model: i64, dim: usize, late: bool) -> VectorLabels {
-        VectorLabels { model, dim, searched: kind.embedded.is_some(), of_message: *kind == MESSAGE, late }
-    }
-}
-
-/// The statement that writes vectors with these labels.
-pub(super) fn add_vectors(labels: &VectorLabels) -> String {
-    let VectorLabels { model, dim, searched, of_message, late } = *labels;
-    let own = if searched { format!(":RsvVector{model}:RsvUnlinked{model}") } else { String::new() };
-    let for_reservoir = if of_message && !late { format!(":Embedding{dim}") } else { String::new() };
-    let mut afterwards = String::new();
-    if late {
-        afterwards.push_str(&for_model(REMOVE_UNEMBEDDED_LABEL, model));
-    }
-    if late && of_message {
-        afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));
-    }
-    let held = if of_message { for_model(HELD_BY_MESSAGE, model) } else { String::new() };
-    let labelled = ADD_VECTORS.replace("{labels}", &(for_reservoir + &own));
-    labelled.replace("{late}", &afterwards).replace("{held}", &held)
 }
 
 /// The statement that removes a link of a relation.

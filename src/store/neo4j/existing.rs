@@ -1,6 +1,7 @@
 //! Reads the existing records of a batch while the writers' lock is held.
 
-use super::batch::{Batch, OldVersion, natural_key};
+use super::batch::{Batch, natural_key};
+use super::batch_changes::OldVersion;
 use super::changes;
 use super::error::{DbError, DbResult};
 use super::lock::{lock_params, locked};

@@ -3,7 +3,8 @@
 //! The indexed text is the collection of a record, its words, and their stems in the languages that it may be in, so
 //! that a match in the index is a match of the search.
 
-use crate::ranking::bm25::{Corpus, QueryToken};
+use crate::ranking::bm25::Corpus;
+use crate::ranking::query_token::QueryToken;
 use crate::text::Languages;
 use crate::text::fold::fold;
 use crate::text::languages::Stem;

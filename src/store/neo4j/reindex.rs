@@ -2,7 +2,7 @@
 //! at a time, in the order of their numbers. The node of the store has the numbers between which they are left; records
 //! that are written meanwhile are of the present version anyway.
 
-use super::batch::Counts;
+use super::batch_changes::Counts;
 use super::changes::{self, reindex};
 use super::error::DbResult;
 use super::fulltext::{IndexedText, indexed_stems};
@@ -14,7 +14,7 @@ use super::values::Params;
 use super::write::{collection_steps, run_all};
 use crate::record::kinds;
 use crate::store::languages;
-use crate::text::languages::ToldLanguages;
+use crate::text::language_detection::ToldLanguages;
 use std::collections::HashMap;
 
 impl Neo4j {

@@ -1,6 +1,6 @@
 //! The vectors of records: search, the records without one, and changes of a model's vectors.
 
-use super::batch::Counts;
+use super::batch_changes::Counts;
 use super::changes::{self, VectorLabels};
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
@@ -178,13 +178,13 @@ fn write_vectors(
         }
         let row = vector_row(vector, collection_params(kind.name, scope), *timestamp, n);
         rows.entry(VectorLabels::new(kind, model, dim, true)).or_default().push(row);
-        counts.add_vectors((&vector.model, models), kind, scope, 1);
+        counts.add_vectors(&vector.model, models, kind, scope, 1);
     }
     let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
     for row in transaction.rows(changes::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
         let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
         if let Some(StoredRecord { kind, scope, .. }) = records.get(&of) {
-            counts.add_vectors((&model, models), kind, scope, -1);
+            counts.add_vectors(&model, models, kind, scope, -1);
         }
     }
     run_all(transaction, vector_steps(models, counts))?;

@@ -13,7 +13,8 @@ use super::selection::scopes_params;
 use super::server::FETCH_SIZE;
 use super::statements::{self, for_scopes, for_words, fulltext_index};
 use super::values::{self, Params};
-use crate::ranking::bm25::{self, Corpus, QueryToken, Scored};
+use crate::ranking::bm25::{self, Corpus, Scored};
+use crate::ranking::query_token::{self, QueryToken};
 use crate::ranking::window::QuestionWords;
 use crate::record::{Hit, RecordKind, Scopes, StoredRecord};
 use crate::store::evidence::{Cosines, FoundByWords};
@@ -78,7 +79,7 @@ impl Neo4j {
         limit: usize,
         measure: MeasuringVector,
     ) -> DbResult<FoundByWords> {
-        let mut tokens = bm25::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
+        let mut tokens = query_token::query_tokens(terms, occur, &which.kinds, |_| Ok::<_, DbError>(true))?;
         for token in &mut tokens {
             token.set_outdated(self.is_outdated);
         }
@@ -266,9 +267,9 @@ impl SeenRecords {
             match listed {
                 Some(listed) => {
                     let record = record_node::record(listed, kinds)?;
-                    scan((n, timestamp), &record.indexed_text().unwrap_or_default(), tokens);
+                    scan(n, timestamp, &record.indexed_text().unwrap_or_default(), tokens);
                 }
-                None => drop(scan((n, timestamp), &text.unwrap_or_default(), tokens)),
+                None => drop(scan(n, timestamp, &text.unwrap_or_default(), tokens)),
             }
             self.ids.insert(n, id);
         }
@@ -278,7 +279,7 @@ impl SeenRecords {
     /// Adds a message without a number; returns its length in words.
     fn add_unadopted(&mut self, message: StoredRecord, which: &Select, tokens: &mut [QueryToken]) -> usize {
         self.unadopted -= 1;
-        let words = scan((self.unadopted, message.timestamp), &message.text, tokens);
+        let words = scan(self.unadopted, message.timestamp, &message.text, tokens);
         self.read.insert(self.unadopted, Some(message).filter(|message| which.admits(message)));
         words
     }
@@ -321,8 +322,8 @@ impl SeenRecords {
 }
 
 /// Looks for the tokens in a text; returns its length in words.
-fn scan(document: (i64, i64), text: &str, tokens: &mut [QueryToken]) -> usize {
+fn scan(n: i64, timestamp: i64, text: &str, tokens: &mut [QueryToken]) -> usize {
     let text = FoldedText::of(text);
-    bm25::scan_document(document, &text, tokens, |token, doc| token.docs.push(doc));
+    query_token::scan_document(n, timestamp, &text, tokens, |token, doc| token.docs.push(doc));
     text.length
 }

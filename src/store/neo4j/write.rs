@@ -1,6 +1,7 @@
 //! Writes a batch while the writers' lock is held: reads the existing records, works out the changes, and writes them.
 
-use super::batch::{Batch, CollectionKey, Counts, New};
+use super::batch::Batch;
+use super::batch_changes::{CollectionKey, Counts, New};
 use super::changes;
 use super::error::DbResult;
 use super::existing::{self, ROWS, is_replaceable};

@@ -8,7 +8,7 @@
 use super::connection;
 use super::error::is_busy;
 use super::facts;
-use crate::store::api::ERASE_PENDING;
+use crate::store::maintenance::ERASE_PENDING;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 use std::time::Duration;

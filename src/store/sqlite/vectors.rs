@@ -2,6 +2,7 @@
 //! keeps (`code_cache.rs`); those of small collections are in pools (`code_pool.rs`). `unembedded.rs` and `unlinked.rs`
 //! have the marks of what waits for a vector or for links.
 
+mod checksum;
 pub(super) mod code_cache;
 pub(super) mod code_page;
 pub(super) mod code_pool;

@@ -1,10 +1,11 @@
 //! The state of the store, in SQLite.
 
 use crate::record::{Scope, StoredRecord, title_of_question};
-use crate::store::api::{Among, Claim, Derived, FileState, Leftovers, Maintenance, State, Tallies};
+use crate::store::api::{Among, Claim, State, Tallies};
 use crate::store::changes::{ChangeState, Witness};
 use crate::store::error::{ErrorKind, Result, StoreError};
 use crate::store::forgetting::blocking;
+use crate::store::maintenance::{Derived, FileState, Leftovers, Maintenance};
 use crate::store::rename::{Obstacle, Rename};
 use crate::store::sqlite::connection::open_private;
 use crate::store::sqlite::database::Sqlite;

@@ -1,7 +1,8 @@
 //! Keeps the codes that a search has read for the next one, so that a process that searches often reads only newer
 //! ones.
 
-use super::code_page::{self, Checksum, CodeBlock, CodeMeta, Pages};
+use super::checksum::Checksum;
+use super::code_page::{self, CodeBlock, CodeMeta, Pages};
 use super::code_scope::CodeScope;
 use crate::store::api::OpenMode;
 use rusqlite::Connection;

@@ -3,6 +3,7 @@
 //! until they fill a page, so that storing one costs little; meanwhile the pool has a copy of them (`code_pool.rs`).
 //! Each code has metadata for selections, so that a search compares only admitted records.
 
+use super::checksum::Checksum;
 use super::code_scope::{CodePart, CodeScope};
 use crate::store::sqlite::collections::CollectionRow;
 use crate::store::sqlite::connection::PAGE_PAYLOAD;
@@ -362,38 +363,6 @@ pub(crate) fn rebuild(
     }
     add_to_checksum(connection, key, &made)?;
     pack(connection, key).map(drop)
-}
-
-/// The number of vectors and the sum of their records' numbers, by which a damaged index is detected.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Checksum {
-    vectors: i64,
-    sum: i64,
-}
-
-impl Checksum {
-    pub(crate) fn add(&mut self, n: i64) {
-        self.vectors += 1;
-        self.sum = self.sum.wrapping_add(n);
-    }
-
-    pub(crate) fn of(records: &BTreeSet<i64>) -> Checksum {
-        let mut checksum = Checksum::default();
-        for n in records {
-            checksum.add(*n);
-        }
-        checksum
-    }
-
-    /// The checksum that takes this away when it is added.
-    pub(crate) fn negative(&self) -> Checksum {
-        Checksum { vectors: -self.vectors, sum: self.sum.wrapping_neg() }
-    }
-
-    fn merge(&mut self, other: &Checksum) {
-        self.vectors += other.vectors;
-        self.sum = self.sum.wrapping_add(other.sum);
-    }
 }
 
 /// Adds to the checksum of a collection or a pool.

@@ -5,7 +5,8 @@
 //! A pool is in the tables as a collection is, with the checksum of all vectors of its collections. In a file of an
 //! earlier release the collections get into their pools some at a time, from the newest on, with later writes.
 
-use super::code_page::{self, Checksum, IndexKey};
+use super::checksum::Checksum;
+use super::code_page::{self, IndexKey};
 use super::code_scope::{CodeScope, pooled_from, set_pooled_from};
 use crate::record::kind_named;
 use crate::store::sqlite::collections::{POOLS, Within};

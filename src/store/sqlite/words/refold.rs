@@ -6,13 +6,14 @@
 //! has. A segment knows how many of its first slots are of the next folding: it can be searched, and records can be
 //! removed from it, at any time.
 
-use super::segment::{ChangedWords, Segment, WordBalance};
+use super::segment::Segment;
+use super::segment_change::{ChangedWords, WordBalance};
 use crate::record::{RecordKind, TextSource, kind_named};
 use crate::store::languages;
 use crate::store::sqlite::facts;
 use crate::store::sqlite::record_columns;
 use crate::text::fold::fold_as;
-use crate::text::languages::ToldLanguages;
+use crate::text::language_detection::ToldLanguages;
 use crate::text::terms;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
@@ -144,8 +145,8 @@ impl<'a> Refolding<'a> {
         self.segment.change_words(self.connection, &self.balance)?;
         let is_whole = self.refolded >= self.segment.slots;
         let folding = self.segment.folding;
-        let folding = if is_whole { (folding + 1, 0) } else { (folding, self.refolded) };
-        self.segment.set_folding(self.connection, folding, self.length)?;
+        let (folding, refolded) = if is_whole { (folding + 1, 0) } else { (folding, self.refolded) };
+        self.segment.set_folding(self.connection, folding, refolded, self.length)?;
         Ok(is_whole)
     }
 }
@@ -180,8 +181,9 @@ mod tests {
     use super::*;
     use crate::record::TombstoneState;
     use crate::record::{Content, Draft as NewRecord, DraftDefaults, Record, Role, Scopes, StoredRecord};
-    use crate::store::api::{Maintenance, OpenMode, Records, Store};
+    use crate::store::api::{OpenMode, Records, Store};
     use crate::store::forgetting::WriteRules;
+    use crate::store::maintenance::Maintenance;
     use crate::store::select::Select;
     use crate::store::sqlite::database::Sqlite;
     use crate::store::sqlite::words::segment_draft::Draft;

@@ -11,20 +11,17 @@ use super::postings::{DocBlock, Postings};
 use crate::record::{Scopes, quote};
 use crate::store::select::Select;
 use crate::store::sqlite::collections::{self, POOLS, scope_condition};
-use crate::store::sqlite::connection::PAGE_PAYLOAD;
 use crate::store::sqlite::record_row::DocMeta;
 use crate::text::fold::FOLDING;
 use memchr::memmem::Finder;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, ToSql, params, params_from_iter};
-use rustc_hash::FxHashSet;
-use std::collections::{BTreeMap, BTreeSet};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::ops::Range;
 
 /// The number of documents in a block, of about eight bytes each.
-const BLOCK_DOCS: usize = 2000;
+pub(super) const BLOCK_DOCS: usize = 2000;
 /// The rows of segment n in `segment_words` and `segment_docs` are numbered from n times this number.
-const ROW_NUMBERS: i64 = 1 << 20;
+pub(super) const ROW_NUMBERS: i64 = 1 << 20;
 
 /// A segment.
 pub(crate) struct Segment {
@@ -160,21 +157,8 @@ impl Segment {
         self.retired.get(slot / 64).is_none_or(|bits| bits & 1 << (slot % 64) == 0)
     }
 
-    /// Removes the segment. Fails if the file cannot be written.
-    pub(crate) fn delete(&self, connection: &Connection) -> rusqlite::Result<()> {
-        for table in ["segment_words", "segment_docs"] {
-            let sql = format!("DELETE FROM {table} WHERE n >= ? AND n < ?");
-            connection.prepare_cached(&sql)?.execute(self.row_numbers())?;
-        }
-        for table in ["posting", "removed_slot"] {
-            let sql = format!("DELETE FROM {table} WHERE segment = ?");
-            connection.prepare_cached(&sql)?.execute([self.n])?;
-        }
-        connection.prepare_cached("DELETE FROM segment WHERE n = ?")?.execute([self.n]).map(drop)
-    }
-
     /// The range of its row numbers: the first, and the one after the last.
-    fn row_numbers(&self) -> [i64; 2] {
+    pub(super) fn row_numbers(&self) -> [i64; 2] {
         [self.n * ROW_NUMBERS, (self.n + 1) * ROW_NUMBERS]
     }
 
@@ -255,7 +239,7 @@ impl Segment {
     }
 
     /// Reads the posting list of a word, if there is one.
-    fn posting_list<T>(
+    pub(super) fn posting_list<T>(
         &self,
         connection: &Connection,
         word: &[u8],
@@ -360,209 +344,6 @@ impl Segment {
         let slot = |row: &rusqlite::Row| Ok(row.get::<_, i64>(0)?.unsigned_abs());
         connection.prepare_cached(sql)?.query_map([self.n], slot)?.collect()
     }
-
-    /// Takes documents out of the statistics: slots with the lengths of the documents, in words. Their postings stay.
-    /// Returns whether documents are left; an empty segment is deleted.
-    pub(crate) fn retire(
-        &self,
-        connection: &Connection,
-        slots: &BTreeMap<u64, i64>,
-    ) -> rusqlite::Result<bool> {
-        let (mut count, mut words) = (0, 0);
-        for (slot, length) in slots {
-            let sql = "INSERT OR IGNORE INTO removed_slot (segment, slot) VALUES (?, ?)";
-            if connection.prepare_cached(sql)?.execute([self.n, *slot as i64])? == 1 {
-                count += 1;
-                words += length;
-            }
-        }
-        let sql = "UPDATE segment SET docs = docs - ?, length = length - ? WHERE n = ? RETURNING docs";
-        let left: i64 =
-            connection.prepare_cached(sql)?.query_row([count, words, self.n], |row| row.get(0))?;
-        if left <= 0 {
-            self.delete(connection)?;
-        }
-        Ok(left > 0)
-    }
-
-    /// Removes documents: `slots` with the lengths of the documents, and their words.
-    pub(crate) fn remove(
-        &self,
-        connection: &Connection,
-        slots: &BTreeMap<u64, i64>,
-        words: ChangedWords,
-    ) -> rusqlite::Result<()> {
-        if !self.retire(connection, slots)? {
-            return Ok(());
-        }
-        let mut balance = WordBalance::default();
-        self.change_postings(connection, words, &mut balance)?;
-        self.change_words(connection, &balance)
-    }
-
-    /// Changes the posting lists of words. The rows of words stay as they are: those that no document held before, and
-    /// those that none holds any more, are noted in `balance`.
-    pub(crate) fn change_postings(
-        &self,
-        connection: &Connection,
-        words: ChangedWords,
-        balance: &mut WordBalance,
-    ) -> rusqlite::Result<()> {
-        for (word, changes) in words {
-            let changed = self.posting_list(connection, &word, |bytes| changed_postings(bytes, &changes))?;
-            let is_new = changed.is_none();
-            let changed = changed.unwrap_or_else(|| changed_postings(&[], &changes));
-            let sql = match (is_new, changed.bytes().is_empty()) {
-                (true, true) => continue,
-                (false, true) => "DELETE FROM posting WHERE ?1 IS NOT NULL AND segment = ?2 AND word = ?3",
-                (true, false) => "INSERT INTO posting (docs, segment, word) VALUES (?1, ?2, ?3)",
-                (false, false) => "UPDATE posting SET docs = ?1 WHERE segment = ?2 AND word = ?3",
-            };
-            connection.prepare_cached(sql)?.execute(params![changed, self.n, word])?;
-            if is_new || changed.bytes().is_empty() {
-                balance.note(word, is_new);
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings the rows of words up to date.
-    pub(crate) fn change_words(
-        &self,
-        connection: &Connection,
-        balance: &WordBalance,
-    ) -> rusqlite::Result<()> {
-        self.forget_words(connection, &balance.removed)?;
-        self.add_words(connection, &balance.added)
-    }
-
-    /// Adds words to the last row of words, and to new ones.
-    fn add_words(&self, connection: &Connection, new_words: &BTreeSet<Vec<u8>>) -> rusqlite::Result<()> {
-        if new_words.is_empty() {
-            return Ok(());
-        }
-        let sql = "SELECT n, words FROM segment_words WHERE n >= ? AND n < ? ORDER BY n DESC LIMIT 1";
-        let last = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
-        let last = connection.prepare_cached(sql)?.query_row(self.row_numbers(), last).optional()?;
-        let (mut n, mut words): (i64, Vec<u8>) = last.unwrap_or((self.row_numbers()[0], vec![b'\n']));
-        let sql = "INSERT OR REPLACE INTO segment_words (n, words) VALUES (?, ?)";
-        let mut write = connection.prepare_cached(sql)?;
-        for word in new_words {
-            if words.len() + word.len() >= PAGE_PAYLOAD {
-                write.execute(params![n, words])?;
-                (n, words) = (n + 1, vec![b'\n']);
-            }
-            words.extend_from_slice(word);
-            words.push(b'\n');
-        }
-        write.execute(params![n, words]).map(drop)
-    }
-
-    /// Changes the lengths of documents, by their slots.
-    pub(crate) fn set_lengths(
-        &self,
-        connection: &Connection,
-        lengths: &BTreeMap<usize, u32>,
-    ) -> rusqlite::Result<()> {
-        let blocks: BTreeSet<usize> = lengths.keys().map(|slot| slot / BLOCK_DOCS).collect();
-        for block in blocks {
-            let slots = block * BLOCK_DOCS..self.slots.min((block + 1) * BLOCK_DOCS);
-            let mut docs = self.docs_in(connection, slots.clone())?;
-            for (slot, doc) in slots.zip(&mut docs) {
-                doc.length = lengths.get(&slot).copied().unwrap_or(doc.length);
-            }
-            let sql = "UPDATE segment_docs SET docs = ? WHERE n = ?";
-            let row = self.n * ROW_NUMBERS + block as i64;
-            connection.prepare_cached(sql)?.execute(params![DocBlock::pack(&docs), row])?;
-        }
-        Ok(())
-    }
-
-    /// Notes the version of the folding of its words, the number of its first slots that are of the next one, and by
-    /// how much its length changes.
-    pub(crate) fn set_folding(
-        &self,
-        connection: &Connection,
-        (folding, refolded): (i64, usize),
-        length: i64,
-    ) -> rusqlite::Result<()> {
-        let sql = "UPDATE segment SET folding = ?, refolded = ?, length = length + ? WHERE n = ?";
-        connection.prepare_cached(sql)?.execute([folding, refolded as i64, length, self.n]).map(drop)
-    }
-
-    /// Removes words that no document holds any more from the rows of words.
-    fn forget_words(
-        &self,
-        connection: &Connection,
-        removed_words: &FxHashSet<Vec<u8>>,
-    ) -> rusqlite::Result<()> {
-        if removed_words.is_empty() {
-            return Ok(());
-        }
-        let mut changed: Vec<(i64, Vec<u8>)> = Vec::new();
-        let mut statement = connection.prepare_cached(WORDS)?;
-        let mut rows = statement.query(self.row_numbers())?;
-        while let Some(row) = rows.next()? {
-            let words = row.get_ref(1)?.as_blob()?;
-            let mut kept = vec![b'\n'];
-            for word in words
-                .split(|byte| *byte == b'\n')
-                .filter(|word| !word.is_empty() && !removed_words.contains(*word))
-            {
-                kept.extend_from_slice(word);
-                kept.push(b'\n');
-            }
-            if kept.len() < words.len() {
-                changed.push((row.get(0)?, kept));
-            }
-        }
-        for (n, words) in changed {
-            let sql = "UPDATE segment_words SET words = ? WHERE n = ?";
-            connection.prepare_cached(sql)?.execute(params![words, n])?;
-        }
-        Ok(())
-    }
-}
-
-/// How often each of some documents holds a word from now on, by words and slots; 0 for one that does not.
-pub(crate) type ChangedWords = BTreeMap<Vec<u8>, BTreeMap<u64, u64>>;
-
-/// The words that the rows of words lack, and those that no posting list has any more.
-#[derive(Default)]
-pub(crate) struct WordBalance {
-    added: BTreeSet<Vec<u8>>,
-    removed: FxHashSet<Vec<u8>>,
-}
-
-impl WordBalance {
-    /// Notes that a word was added, or else removed; both together are nothing.
-    fn note(&mut self, word: Vec<u8>, is_new: bool) {
-        if is_new {
-            if !self.removed.remove(&word) {
-                self.added.insert(word);
-            }
-        } else if !self.added.remove(&word) {
-            self.removed.insert(word);
-        }
-    }
-}
-
-/// A posting list with changes.
-fn changed_postings(bytes: &[u8], changes: &BTreeMap<u64, u64>) -> Postings {
-    let (mut changed, mut changes) = (Postings::default(), changes.iter().peekable());
-    let mut push = |slot, times| {
-        if times > 0 {
-            changed.push(slot, times);
-        }
-    };
-    for (slot, times) in Postings::each(bytes) {
-        while let Some((before, times)) = changes.next_if(|(changed, _)| **changed < slot) {
-            push(*before, *times);
-        }
-        push(slot, changes.next_if(|(changed, _)| **changed == slot).map_or(times, |(_, times)| *times));
-    }
-    changes.for_each(|(slot, times)| push(*slot, *times));
-    changed
 }
 
 /// Whether a row is of a pool, by the end of the name of its kind.
@@ -571,124 +352,5 @@ fn is_pool(row: &rusqlite::Row, end: &str) -> bool {
 }
 
 /// The rows of words, and those of documents, of a segment.
-const WORDS: &str = "SELECT n, words FROM segment_words WHERE n >= ? AND n < ? ORDER BY n";
+pub(super) const WORDS: &str = "SELECT n, words FROM segment_words WHERE n >= ? AND n < ? ORDER BY n";
 const DOCS: &str = "SELECT docs FROM segment_docs WHERE n = ?";
-
-/// The bytes of words and posting lists that are written at once. Each time, SQLite saves and then seeks again the
-/// positions of all statements that read posting lists, which a merge does.
-const WRITE_BYTES: usize = 1 << 20;
-
-/// The number of posting lists that one statement inserts: it continues from the place of the last one, where
-/// a new statement would search the tree again.
-const INSERTED_ROWS: usize = 32;
-
-/// Writes a segment, word by word in order.
-pub(crate) struct SegmentWriter<'a> {
-    connection: &'a Connection,
-    segment: i64,
-    /// The words with their posting lists that are to be written, and their number of bytes.
-    pending: Vec<(Box<[u8]>, Postings)>,
-    pending_bytes: usize,
-    /// The rows. Each begins and ends with a newline, so that every word has one before and after it.
-    words: Vec<Vec<u8>>,
-}
-
-impl<'a> SegmentWriter<'a> {
-    /// Begins a segment of some documents in the order of their numbers, none of them removed.
-    pub(crate) fn begin(
-        connection: &'a Connection,
-        collection: i64,
-        docs: &[DocMeta],
-    ) -> rusqlite::Result<SegmentWriter<'a>> {
-        let length: i64 = docs.iter().map(|doc| i64::from(doc.length)).sum();
-        let sql =
-            "INSERT INTO segment (collection, slots, docs, length, folding) VALUES (?1, ?2, ?2, ?3, ?4)";
-        let values = [collection, docs.len() as i64, length, FOLDING];
-        let segment = connection.prepare_cached(sql)?.insert(values)?;
-        let blocks = docs.chunks(BLOCK_DOCS).map(DocBlock::pack);
-        insert_rows(connection, "INSERT INTO segment_docs (n, docs) VALUES (?, ?)", segment, blocks)?;
-        Ok(SegmentWriter { connection, segment, pending: Vec::new(), pending_bytes: 0, words: Vec::new() })
-    }
-
-    /// Adds a word, which must come after those before it. Fails if the file cannot be written.
-    pub(crate) fn add(&mut self, word: Box<[u8]>, postings: Postings) -> rusqlite::Result<()> {
-        if self.words.last().is_none_or(|row| row.len() + word.len() >= PAGE_PAYLOAD) {
-            self.words.push(vec![b'\n']);
-        }
-        if let Some(row) = self.words.last_mut() {
-            row.extend_from_slice(&word);
-            row.push(b'\n');
-        }
-        self.pending_bytes += word.len() + postings.bytes().len();
-        self.pending.push((word, postings));
-        if self.pending_bytes < WRITE_BYTES { Ok(()) } else { self.write_pending() }
-    }
-
-    fn write_pending(&mut self) -> rusqlite::Result<()> {
-        let insert = |rows: &[(Box<[u8]>, Postings)]| {
-            let sql = format!(
-                "INSERT INTO posting (segment, word, docs) VALUES {}",
-                vec!["(?, ?, ?)"; rows.len()].join(", ")
-            );
-            let values = rows
-                .iter()
-                .flat_map(|(word, postings)| -> [&dyn ToSql; 3] { [&self.segment, word, postings] });
-            self.connection.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
-        };
-        let (groups, rest) = self.pending.as_chunks::<INSERTED_ROWS>();
-        groups.iter().try_for_each(|rows| insert(rows))?;
-        rest.iter().try_for_each(|row| insert(std::slice::from_ref(row)))?;
-        self.pending.clear();
-        self.pending_bytes = 0;
-        Ok(())
-    }
-
-    /// Writes the words themselves, so that their pages are adjacent in the file.
-    pub(crate) fn end(mut self) -> rusqlite::Result<()> {
-        self.write_pending()?;
-        let sql = "INSERT INTO segment_words (n, words) VALUES (?, ?)";
-        insert_rows(self.connection, sql, self.segment, self.words)
-    }
-}
-
-/// Inserts the rows of a segment, numbered from its first.
-fn insert_rows(
-    connection: &Connection,
-    sql: &str,
-    segment: i64,
-    rows: impl IntoIterator<Item = Vec<u8>>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(sql)?;
-    for (n, row) in (segment * ROW_NUMBERS..).zip(rows) {
-        statement.execute(params![n, row])?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::sqlite::schema;
-
-    #[test]
-    fn every_record_is_located_in_its_own_slot_and_no_other_in_any() {
-        for slots in [1, 2, BLOCK_DOCS, BLOCK_DOCS + 1, 2 * BLOCK_DOCS + 7] {
-            let mut connection = Connection::open_in_memory().unwrap();
-            let transaction = connection.transaction().unwrap();
-            schema::create(&transaction).unwrap();
-            let sql = "INSERT INTO collection (n, kind, partition, instance) VALUES (1, 'message', 'p', 'i')";
-            transaction.execute(sql, []).unwrap();
-            let doc = |slot| DocMeta { n: 5 + 3 * slot as i64, timestamp: 7, length: 9, role: 1 };
-            let docs: Vec<DocMeta> = (0..slots).map(doc).collect();
-            SegmentWriter::begin(&transaction, 1, &docs).unwrap().end().unwrap();
-            let segment = Segment::list(&transaction, 1).unwrap().remove(0);
-            let expected: Vec<_> = (0..).zip(docs).collect();
-            let all: Vec<i64> = (0..3 * slots as i64 + 10).collect();
-            assert_eq!(segment.locate(&transaction, &all).unwrap(), expected, "{slots}");
-            for (slot, doc) in expected.into_iter().step_by(101) {
-                assert_eq!(segment.locate(&transaction, &[doc.n]).unwrap(), [(slot, doc)], "{slots}");
-                assert_eq!(segment.locate(&transaction, &[doc.n + 1]).unwrap(), [], "{slots}");
-            }
-        }
-    }
-}

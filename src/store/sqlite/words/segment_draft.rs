@@ -2,7 +2,7 @@
 //! batch while the records are inserted: to find the words takes a third of the time of an import.
 
 use super::postings::Postings;
-use super::segment::SegmentWriter;
+use super::segment_writer::SegmentWriter;
 use crate::store::sqlite::record_row::DocMeta;
 use crate::text::fold::fold;
 use crate::text::terms;
