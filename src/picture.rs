@@ -19,14 +19,12 @@ mod nearest;
 mod page;
 mod sample;
 mod svg;
-mod timeline;
 mod tree_search;
 mod words;
 
 pub use activity::Activity;
 pub use drawing::{Drawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
-pub use svg::Arrangement;
 pub use tree_search::SearchedTree;
 
 pub(crate) use markup::{attribute, escaped};

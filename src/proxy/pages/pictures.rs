@@ -5,7 +5,7 @@ use super::shown::Shown;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::link::synapse;
-use crate::picture::{Activity, Arrangement, Graph, GraphOptions, escaped};
+use crate::picture::{Activity, Graph, GraphOptions, escaped};
 use crate::proxy::http::Page;
 use crate::record::Reach;
 use crate::store::{Select, Store};
@@ -41,7 +41,7 @@ pub(super) fn graph(
     let reach = synapse::reach(settings).unwrap_or(Reach::Partition);
     let options = GraphOptions { nodes: NODES, keep_isolated: false, reach };
     let graph = Graph::read(store, &Select::messages(request.scopes()), &options)?;
-    let html = graph.to_html(partition, Arrangement::Groups, &request.zone);
+    let html = graph.to_html(partition, &request.zone);
     let policy = format!("{}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'", Graph::policy());
     Ok(Shown::Whole { html, policy })
 }
