@@ -19,12 +19,10 @@ mod nearest;
 mod page;
 mod sample;
 mod svg;
-mod tree_search;
 mod words;
 
 pub use activity::Activity;
 pub use drawing::{Drawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
-pub use tree_search::SearchedTree;
 
 pub(crate) use markup::{attribute, escaped};

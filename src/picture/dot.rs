@@ -113,6 +113,6 @@ fn label(node: &Node) -> String {
 }
 
 /// A text as Graphviz takes it.
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     format!("\"{}\"", visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
