@@ -1,11 +1,8 @@
-//! Pictures of the stored records: the groups of messages that belong together, and how much was said when.
+//! Pictures of the stored records: the groups of messages that belong together.
 //!
 //! They read nothing but the store, and have no random order: one store gives one picture.
 
 mod about;
-mod activity;
-mod activity_text;
-mod calendar;
 mod communities;
 mod dot;
 mod drawing;
@@ -21,7 +18,6 @@ mod sample;
 mod svg;
 mod words;
 
-pub use activity::Activity;
 pub use drawing::{Drawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
 
