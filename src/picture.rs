@@ -1,11 +1,8 @@
-//! Pictures of the stored records: the groups of messages that belong together, and how much was said when.
+//! Pictures of the stored records: the groups of messages that belong together.
 //!
 //! They read nothing but the store, and have no random order: one store gives one picture.
 
 mod about;
-mod activity;
-mod activity_text;
-mod calendar;
 mod communities;
 mod dot;
 mod drawing;
@@ -19,14 +16,9 @@ mod nearest;
 mod page;
 mod sample;
 mod svg;
-mod timeline;
-mod tree_search;
 mod words;
 
-pub use activity::Activity;
 pub use drawing::{Drawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
-pub use svg::Arrangement;
-pub use tree_search::SearchedTree;
 
 pub(crate) use markup::{attribute, escaped};

@@ -5,7 +5,7 @@ use rsv::config::{Settings, parse_duration};
 use rsv::error::{Error, Result};
 use rsv::link::{ClusterRule, Tie};
 use rsv::memory::PriorRule;
-use rsv::picture::{Arrangement, Drawing, MAX_NODES};
+use rsv::picture::{Drawing, MAX_NODES};
 use rsv::record::{MEMORY, RecordKind};
 use rsv::search;
 use rsv::show::links::{self, MakeOptions};
@@ -69,9 +69,6 @@ struct Args {
     /// With --format: show at most this many messages, or 'all' of them, with all links, as json
     #[arg(long, value_name = "COUNT", default_value = "150", value_parser = nodes, requires = "format")]
     nodes: Nodes,
-    /// With --format: place messages in groups (the default), or along time
-    #[arg(long, value_name = "LAYOUT", value_parser = ["groups", "time"], hide_possible_values = true, requires = "format")]
-    layout: Option<String>,
     /// With --format: show only messages that a search for this text finds
     #[arg(long, value_name = "TEXT", requires = "format", conflicts_with = "around")]
     about: Option<String>,
@@ -190,10 +187,8 @@ impl Args {
     }
 
     fn drawing(self, format: String) -> Drawing {
-        let is_by_time = self.layout.as_deref() == Some("time");
-        let arrangement = if is_by_time { Arrangement::Time } else { Arrangement::Groups };
         let Args { nodes: Nodes(nodes), about, around, hops, .. } = self;
-        Drawing { format, arrangement, nodes, about, around, hops }
+        Drawing { format, nodes, about, around, hops }
     }
 }
 

@@ -29,12 +29,8 @@ rsv::tool!(run);
 
 fn run(mut args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let format = args.format.clone().unwrap_or_default();
-    let picture = ["dot", "svg"].contains(&&*format).then(|| format.clone());
-    if picture.is_some() && !args.tree.steps {
-        return Err(Error::new("--format: a picture is of the steps of a search").hint("add --steps"));
-    }
     let is_block = format == "block";
-    let printing = Printing { format: args.format.clone(), no_pager: args.no_pager || picture.is_some() };
+    let printing = Printing { format: args.format.clone(), no_pager: args.no_pager };
     let layout = io.print_as(&printing);
     let kinds = args.kinds(io.stdout_is_tty() && layout.is_some())?;
     if let Some(flag) = args.flag_without_target() {
@@ -68,7 +64,7 @@ fn run(mut args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
         store,
         searcher: Searcher::new(&settings, &diagnostics),
         request,
-        in_tree: in_tree(args, picture, &settings, io)?,
+        in_tree: in_tree(args, &settings, io)?,
         format,
         context,
         finds_titles,
@@ -147,7 +143,7 @@ fn ranking(args: &Args) -> Option<Ranking> {
     }
 }
 
-fn in_tree(args: Args, picture: Option<String>, settings: &Settings, io: &Io) -> Result<InTree> {
+fn in_tree(args: Args, settings: &Settings, io: &Io) -> Result<InTree> {
     let planner = args.tree.plan.as_deref();
     let planner = planner.map(|model| Model::new(model, settings, io.clock, &io.diagnostics()));
     Ok(InTree {
@@ -158,6 +154,5 @@ fn in_tree(args: Args, picture: Option<String>, settings: &Settings, io: &Io) ->
         session: args.tree.with_session,
         planner: planner.transpose()?,
         steps: args.tree.steps,
-        picture,
     })
 }

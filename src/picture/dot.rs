@@ -3,7 +3,6 @@
 
 use super::graph::{Graph, Group, Node};
 use super::lines::Line;
-use super::svg::Arrangement;
 use crate::record::{RESPONDED_WITH, Role, time};
 use crate::view::visible;
 use jiff::tz::TimeZone;
@@ -15,41 +14,30 @@ const WIDTH: usize = 30;
 
 impl Graph {
     /// Returns a graph that `dot` draws; days are those of `zone`.
-    pub fn to_dot(&self, title: &str, arrangement: Arrangement, zone: &TimeZone) -> String {
-        let order = match arrangement {
-            Arrangement::Groups => "layout=fdp, overlap=false, K=0.6, maxiter=900, splines=true",
-            Arrangement::Time => "layout=dot, rankdir=LR, newrank=true, nodesep=0.12, ranksep=0.25",
-        };
+    pub fn to_dot(&self, title: &str, zone: &TimeZone) -> String {
         let label = format!("{title} · {}\n{}", self.summary(zone), self.foot());
         let mut dot = format!(
-            "graph memory {{\n  graph [{order}, outputorder=edgesfirst, bgcolor=white, fontname=Helvetica, \
-             label={}, labelloc=t]\n  \
+            "graph memory {{\n  graph [layout=fdp, overlap=false, K=0.6, maxiter=900, splines=true, \
+             outputorder=edgesfirst, bgcolor=white, fontname=Helvetica, label={}, labelloc=t]\n  \
              node [shape=box, style=\"rounded,filled\", fontname=Helvetica, fontsize=9, margin=\"0.1,0.05\", \
              color=\"#b8c0cc\", penwidth=0.8]\n  edge [fontname=Helvetica, fontsize=8, arrowsize=0.6]\n",
             quoted(&label)
         );
         for (at, group) in self.groups.iter().enumerate() {
-            dot.push_str(&self.cluster(at, group, arrangement, zone));
+            dot.push_str(&self.cluster(at, group, zone));
         }
-        if arrangement == Arrangement::Time {
-            dot.push_str(&self.ranks());
-        }
-        dot.push_str(&self.edges(arrangement));
+        dot.push_str(&self.edges());
         dot + "}\n"
     }
 
-    /// A group with its messages. Along time, a group is only a colour: a cluster would keep its messages together.
-    fn cluster(&self, at: usize, group: &Group, arrangement: Arrangement, zone: &TimeZone) -> String {
-        let mut dot = String::new();
-        let (colour, is_cluster) = (group.colour(at), arrangement == Arrangement::Groups);
-        if is_cluster {
-            let label = quoted(&format!("{}\n{}", group.name(self), group.details(self, zone)));
-            let _ = writeln!(
-                dot,
-                "  subgraph cluster_{at} {{\n    label={label}\n    style=\"rounded,filled\"\n    \
-                 fillcolor=\"{colour}18\"\n    color=\"{colour}\"\n    fontcolor=\"{colour}\"\n    fontsize=14"
-            );
-        }
+    /// A group with its messages.
+    fn cluster(&self, at: usize, group: &Group, zone: &TimeZone) -> String {
+        let colour = group.colour(at);
+        let caption = quoted(&format!("{}\n{}", group.name(self), group.details(self, zone)));
+        let mut dot = format!(
+            "  subgraph cluster_{at} {{\n    label={caption}\n    style=\"rounded,filled\"\n    \
+             fillcolor=\"{colour}18\"\n    color=\"{colour}\"\n    fontcolor=\"{colour}\"\n    fontsize=14\n"
+        );
         for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.group == at) {
             let fill = if node.message.role == Some(Role::User) {
                 format!("{colour}55")
@@ -63,39 +51,13 @@ impl Graph {
                 quoted(&node.message.id)
             );
         }
-        if is_cluster {
-            dot.push_str("  }\n");
-        }
-        dot
+        dot + "  }\n"
     }
 
-    /// The days from left to right, each with its messages below it.
-    fn ranks(&self) -> String {
-        let mut days: Vec<(String, Vec<usize>)> = Vec::new();
-        for (place, node) in self.nodes.iter().enumerate() {
-            let day = day(node.message.timestamp);
-            match days.last_mut() {
-                Some((last, nodes)) if *last == day => nodes.push(place),
-                _ => days.push((day, vec![place])),
-            }
-        }
-        let mut dot = String::new();
-        for (at, (day, nodes)) in days.iter().enumerate() {
-            let nodes: String = nodes.iter().map(|node| format!("m{node}; ")).collect();
-            let _ = writeln!(dot, "  day{at} [label={}, shape=plaintext, style=\"\"]", quoted(day));
-            let _ = writeln!(dot, "  {{ rank=same; day{at}; {nodes}}}");
-            if at > 0 {
-                let _ = writeln!(dot, "  day{} -- day{at} [color=\"#e3e7ec\", weight=100]", at - 1);
-            }
-        }
-        dot
-    }
-
-    fn edges(&self, arrangement: Arrangement) -> String {
+    fn edges(&self) -> String {
         let scores = || self.lines.iter().filter_map(Line::similarity);
         let least = scores().fold(f64::INFINITY, f64::min);
         let width = (scores().fold(f64::NEG_INFINITY, f64::max) - least).max(0.01);
-        let free = if arrangement == Arrangement::Time { ", constraint=false" } else { "" };
         let mut dot = String::new();
         for line in &self.lines {
             let look = match (line.link.rel.as_str(), line.similarity()) {
@@ -110,7 +72,7 @@ impl Graph {
                 }
                 (rel, None) => format!("dir=forward, color=\"#975a16\", label={}", quoted(rel)),
             };
-            let _ = writeln!(dot, "  m{} -- m{} [{look}{free}]", line.from, line.to);
+            let _ = writeln!(dot, "  m{} -- m{} [{look}]", line.from, line.to);
         }
         dot
     }
@@ -151,6 +113,6 @@ fn label(node: &Node) -> String {
 }
 
 /// A text as Graphviz takes it.
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     format!("\"{}\"", visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

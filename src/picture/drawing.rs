@@ -2,7 +2,6 @@
 
 use super::about::about;
 use super::graph::{Graph, GraphOptions};
-use super::svg::Arrangement;
 use crate::cli::{Common, Io};
 use crate::config::Settings;
 use crate::error::{Error, Result};
@@ -18,7 +17,6 @@ pub const MAX_NODES: usize = 3000;
 pub struct Drawing {
     /// The format: svg, html, dot or json.
     pub format: String,
-    pub arrangement: Arrangement,
     /// The greatest number of messages; `None` for all, as json.
     pub nodes: Option<usize>,
     /// Only messages about this.
@@ -52,9 +50,9 @@ impl Drawing {
         let graph = Graph::read(store, &which, &options)?;
         let (title, zone) = (self.title(&io.common), io.layout().zone);
         Ok(match format {
-            "dot" => graph.to_dot(&title, self.arrangement, &zone),
-            "svg" => graph.to_svg(&title, self.arrangement, &zone),
-            "html" => graph.to_html(&title, self.arrangement, &zone),
+            "dot" => graph.to_dot(&title, &zone),
+            "svg" => graph.to_svg(&title, &zone),
+            "html" => graph.to_html(&title, &zone),
             _ => graph.to_json(store, &which)?,
         })
     }

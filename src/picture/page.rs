@@ -5,7 +5,7 @@
 
 use super::graph::Graph;
 use super::markup::{FONTS, escaped};
-use super::svg::{Arrangement, Drawing};
+use super::svg::Drawing;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::tz::TimeZone;
@@ -17,8 +17,8 @@ const SCRIPT: &str = include_str!("page.js");
 
 impl Graph {
     /// Returns a web page. `title` says whose messages they are; times are those of `zone`.
-    pub fn to_html(&self, title: &str, arrangement: Arrangement, zone: &TimeZone) -> String {
-        let drawing = Drawing::new(self, arrangement, zone);
+    pub fn to_html(&self, title: &str, zone: &TimeZone) -> String {
+        let drawing = Drawing::new(self);
         let policy = Graph::policy();
         let (title, summary, foot) =
             (escaped(title), escaped(&self.summary(zone)), escaped(&self.foot_line()));

@@ -4,19 +4,9 @@ use super::graph::{Graph, Group, Node};
 use super::layout::{Layout, PADDING, by_groups, hull, radius};
 use super::lines::Line;
 use super::markup::{FONTS, beginning, colour, counted, days, escaped};
-use super::timeline::{AXIS_HEIGHT, NAME_HEIGHT, Timeline, by_time};
 use crate::record::{RESPONDED_WITH, Role, time};
 use jiff::tz::TimeZone;
 use std::fmt::Write;
-
-/// The order of the messages in a picture.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Arrangement {
-    /// Each near those that it is linked with.
-    Groups,
-    /// Each at its time.
-    Time,
-}
 
 /// The greatest width of the title of a conversation, in columns.
 const TITLE_COLUMNS: usize = 32;
@@ -41,12 +31,11 @@ const FOOT_HEIGHT: f64 = 30.0;
 
 impl Graph {
     /// Returns an SVG picture. `title` says whose messages they are; days are those of `zone`.
-    pub fn to_svg(&self, title: &str, arrangement: Arrangement, zone: &TimeZone) -> String {
-        let drawing = Drawing::new(self, arrangement, zone);
-        let is_beside = arrangement == Arrangement::Groups;
+    pub fn to_svg(&self, title: &str, zone: &TimeZone) -> String {
+        let drawing = Drawing::new(self);
         let legend_height = self.groups.len() as f64 * ENTRY_HEIGHT;
-        let width = 2.0 * MARGIN + drawing.width + if is_beside { LEGEND_WIDTH } else { 0.0 };
-        let inner = if is_beside { drawing.height.max(legend_height) } else { drawing.height };
+        let width = 2.0 * MARGIN + drawing.width + LEGEND_WIDTH;
+        let inner = drawing.height.max(legend_height);
         let height = HEADING_HEIGHT + inner + FOOT_HEIGHT + MARGIN;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -60,12 +49,9 @@ impl Graph {
         );
         let top = HEADING_HEIGHT + ((inner - drawing.height) / 2.0).max(0.0);
         let _ = writeln!(svg, "<g transform=\"translate({MARGIN} {top:.1})\">\n{}</g>", drawing.body);
-        if is_beside {
-            let left = MARGIN + drawing.width;
-            let top = HEADING_HEIGHT + ((inner - legend_height) / 2.0).max(0.0);
-            let _ =
-                writeln!(svg, "<g transform=\"translate({left:.1} {top:.1})\">\n{}</g>", self.legend(zone));
-        }
+        let left = MARGIN + drawing.width;
+        let top = HEADING_HEIGHT + ((inner - legend_height) / 2.0).max(0.0);
+        let _ = writeln!(svg, "<g transform=\"translate({left:.1} {top:.1})\">\n{}</g>", self.legend(zone));
         let foot = height - MARGIN;
         let _ = writeln!(
             svg,
@@ -146,7 +132,7 @@ impl Graph {
 const STYLE: &str = ".heading{font-size:20px;font-weight:600;fill:#1c2430}.note{font-size:13px;fill:#5b6675}\
     .name{font-size:15px;font-weight:600;fill:#1c2430}.small{font-size:12px;fill:#5b6675}.said{fill:#1c2430}\
     .label{font-size:15px;font-weight:600;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:4px;\
-    stroke-opacity:.85;stroke-linejoin:round}.axis{stroke:#e3e7ec}.lane{fill-opacity:.08}.lane-name{text-anchor:start}.label .small{font-weight:400}\
+    stroke-opacity:.85;stroke-linejoin:round}\
     .line{fill:none;stroke-linecap:round}";
 
 impl Group {
@@ -188,20 +174,9 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    pub(super) fn new(graph: &Graph, arrangement: Arrangement, zone: &TimeZone) -> Drawing {
-        let (layout, back, front) = match arrangement {
-            Arrangement::Groups => {
-                let layout = by_groups(graph);
-                let (back, front) = hulls(graph, &layout);
-                (layout, back, front)
-            }
-            Arrangement::Time => {
-                let timeline = by_time(graph, zone);
-                let (back, front) = lanes(graph, &timeline, zone);
-                (timeline.layout, back, front)
-            }
-        };
-        let mut body = back;
+    pub(super) fn new(graph: &Graph) -> Drawing {
+        let layout = by_groups(graph);
+        let (mut body, front) = hulls(graph, &layout);
         body.push_str(&lines(graph, &layout));
         for (at, node) in graph.nodes.iter().enumerate() {
             body.push_str(&circle(graph, node, at, layout.places[at]));
@@ -234,38 +209,6 @@ fn hulls(graph: &Graph, layout: &Layout) -> (String, String) {
             (left + right) / 2.0,
             top - PADDING - 8.0,
             escaped(&group.name(graph))
-        );
-    }
-    (back, front)
-}
-
-/// The lanes of the groups with their names, above the axis of time.
-fn lanes(graph: &Graph, timeline: &Timeline, zone: &TimeZone) -> (String, String) {
-    let (mut back, mut front) = (String::new(), String::new());
-    let (width, axis) = (timeline.layout.width, timeline.layout.height - AXIS_HEIGHT);
-    for (group, (top, bottom)) in timeline.lanes.iter().enumerate() {
-        let (of, height) = (&graph.groups[group], bottom - top);
-        let colour = of.colour(group);
-        let _ = writeln!(
-            back,
-            "<rect y=\"{top:.1}\" width=\"{width:.0}\" height=\"{height:.1}\" rx=\"8\" fill=\"{colour}\" class=\"lane\"/>"
-        );
-        let y = top + NAME_HEIGHT - 4.0;
-        let _ = writeln!(
-            front,
-            "<text x=\"12\" y=\"{y:.1}\" class=\"label lane-name\"><tspan fill=\"{colour}\">{}</tspan>\
-             <tspan dx=\"12\" class=\"small\">{}</tspan></text>",
-            escaped(&of.name(graph)),
-            escaped(&of.details(graph, zone))
-        );
-    }
-    for (x, text) in &timeline.marks {
-        let _ = writeln!(
-            back,
-            "<path d=\"M{x:.1} 0V{axis:.1}\" class=\"axis\"/>\
-             <text x=\"{x:.1}\" y=\"{:.1}\" class=\"small\" text-anchor=\"middle\">{}</text>",
-            axis + 16.0,
-            escaped(text)
         );
     }
     (back, front)

@@ -59,7 +59,7 @@ fn known_names_are_completed() {
         (&["rsv-ingest", "--role", ""], &["user", "assistant", "system", "tool"]),
         (&["rsv-enrich", "--placement", "h"], &["head"]),
         (&["rsv-enrich", "--recall", "s"], &["similar"]),
-        (&["rsv-search", "--format", ""], &["jsonl", "json", "text", "reservoir", "block", "dot", "svg"]),
+        (&["rsv-search", "--format", ""], &["jsonl", "json", "text", "reservoir", "block"]),
         (&["rsv-search", "--sem"], &["--semantic"]),
         (&["rsv-search", "words", ""], &[]),
         (&["rsv-config", "se"], &["set"]),

@@ -5,7 +5,6 @@ mod access;
 mod action_calls;
 mod action_search;
 mod actions;
-mod activity;
 mod agent_clients;
 mod agents;
 mod answer_shapes;

@@ -217,11 +217,9 @@ fn one_store_gives_one_picture() {
     let (home, other) = (conversation_home(), Home::new().env("TZ", "UTC"));
     store_of(&other, &home.export());
     for format in ["svg", "html", "dot", "json"] {
-        for layout in ["groups", "time"] {
-            let picture = draw(&home, format, &["-p", "p", "--layout", layout]);
-            assert_eq!(draw(&home, format, &["-p", "p", "--layout", layout]), picture, "{format} {layout}");
-            assert_eq!(draw(&other, format, &["-p", "p", "--layout", layout]), picture, "{format} {layout}");
-        }
+        let picture = draw(&home, format, &["-p", "p"]);
+        assert_eq!(draw(&home, format, &["-p", "p"]), picture, "{format}");
+        assert_eq!(draw(&other, format, &["-p", "p"]), picture, "{format}");
     }
 }
 
@@ -229,20 +227,8 @@ fn one_store_gives_one_picture() {
 fn pictures_look_as_they_did() {
     let home = conversation_home();
     insta::assert_snapshot!("groups.svg", draw(&home, "svg", &["-p", "p"]));
-    insta::assert_snapshot!("time.svg", draw(&home, "svg", &["-p", "p", "--layout", "time"]));
     insta::assert_snapshot!("groups.dot", draw(&home, "dot", &["-p", "p"]));
-    insta::assert_snapshot!("time.dot", draw(&home, "dot", &["-p", "p", "--layout", "time"]));
     insta::assert_snapshot!("groups.json", draw(&home, "json", &["-p", "p"]));
-}
-
-#[test]
-fn along_time_a_message_is_right_of_those_before_it() {
-    let svg = draw(&conversation_home(), "svg", &["--layout", "time"]);
-    let x = |circle: &str| circle.split('"').next().unwrap().parse::<f64>().unwrap();
-    let circles = svg.split("<circle cx=\"").skip(1).filter(|circle| circle.contains("data-node="));
-    let along: Vec<f64> = circles.map(x).collect();
-    assert!(along.len() == 24 && along.is_sorted() && along[0] < along[23] - 500.0, "{along:?}");
-    assert!(svg.contains(">2 Mar</text>") && svg.contains(">9 Mar</text>"), "{svg}");
 }
 
 #[test]
@@ -297,11 +283,9 @@ fn words_do_where_there_are_no_vectors() {
 fn what_has_nothing_in_common_is_shown_if_there_is_nothing_else() {
     let home = Home::new();
     store_of(&home, &pair("one", 1, ["?", "1"], &[1.0, 0.0]));
-    for layout in ["groups", "time"] {
-        let svg = draw(&home, "svg", &["--layout", layout]);
-        assert_eq!(svg.matches("data-node=").count(), 2);
-        assert!(svg.contains(">others<") && !svg.contains("left out"), "{svg}");
-    }
+    let svg = draw(&home, "svg", &[]);
+    assert_eq!(svg.matches("data-node=").count(), 2);
+    assert!(svg.contains(">others<") && !svg.contains("left out"), "{svg}");
     // Neither has a word, so the beginning of a message names the group.
     store_of(&home, &pair("two", 2, ["1 + 1?", "2"], &[1.0, 0.1]));
     let svg = draw(&home, "svg", &[]);
@@ -357,20 +341,15 @@ fn any_text_can_be_drawn_in_a_graph() {
     let home = conversation_home();
     let odd = "He said \"go\" \\ </b> ]]> & \u{202e}\n\nthen\tleft\u{0}\u{ffff}".repeat(9);
     store_of(&home, &pair("odd", 30, [&odd, &odd], &[1.0, 0.0, 0.0, 0.0, 0.1, 0.1]));
-    for layout in ["groups", "time"] {
-        let dot = draw(&home, "dot", &["--layout", layout]);
-        assert!(dot.contains("\\\"go\\\" \\\\ "), "{dot}");
-        if let Some(ran) = drawn(&dot) {
-            assert!(ran.status == 0 && ran.stdout.contains("</svg>") && ran.stderr.is_empty(), "{ran}");
-            assert!(ran.stdout.matches("class=\"node\"").count() >= 26);
-        }
-        for format in ["svg", "html"] {
-            let picture = draw(&home, format, &["--layout", layout]);
-            assert!(
-                picture.contains("He said &quot;go&quot; \\ &lt;/b&gt; ]]&gt; &amp; \\u{202e}"),
-                "{picture}"
-            );
-            assert!(!picture.contains(['\u{0}', '\u{202e}', '\u{ffff}']), "{picture}");
-        }
+    let dot = draw(&home, "dot", &[]);
+    assert!(dot.contains("\\\"go\\\" \\\\ "), "{dot}");
+    if let Some(ran) = drawn(&dot) {
+        assert!(ran.status == 0 && ran.stdout.contains("</svg>") && ran.stderr.is_empty(), "{ran}");
+        assert!(ran.stdout.matches("class=\"node\"").count() >= 26);
+    }
+    for format in ["svg", "html"] {
+        let picture = draw(&home, format, &[]);
+        assert!(picture.contains("He said &quot;go&quot; \\ &lt;/b&gt; ]]&gt; &amp; \\u{202e}"), "{picture}");
+        assert!(!picture.contains(['\u{0}', '\u{202e}', '\u{ffff}']), "{picture}");
     }
 }

@@ -417,31 +417,6 @@ fn a_model_says_what_to_search_for() {
 }
 
 #[test]
-fn the_visited_part_of_the_tree_is_drawn() {
-    let home = Home::new();
-    let bad = "<b>&\"\u{1}";
-    store(&home, "p", &[document(&format!("{ROOT}/garden/a"), bad, "Tomatoes."), directory(ROOT, "M", "x")]);
-    let picture = |format: &str, flag: &str| {
-        search(&home, &["--target", ROOT, flag, "--steps", "--format", format, "tomatoes <i>"]).ok()
-    };
-    for flag in ["--flat", "--recursive"] {
-        let svg = picture("svg", flag);
-        assert!(
-            svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("garden/a")
-                || flag == "--recursive"
-        );
-        assert!(!svg.contains("<i>") && svg.contains("&lt;i&gt;"));
-        let dot = picture("dot", flag);
-        assert!(
-            dot.starts_with("digraph search {\n") && dot.contains(" -> ") && dot.ends_with("}\n"),
-            "{dot}"
-        );
-    }
-    let ran = home.run("rsv-search", &["-p", "p", "--target", ROOT, "--format", "svg", "tomatoes"], "");
-    assert!(ran.trouble().contains("add --steps"));
-}
-
-#[test]
 fn the_proxy_searches_below_targets() {
     let home = Home::new();
     let uris = ["a", "b"].map(|name| format!("{ROOT}/{name}"));

@@ -78,8 +78,8 @@ pub struct SearchArgs {
     /// In a pipe too, search as on a terminal: the partition of the project, if it has records, else all scopes
     #[arg(long, conflicts_with_all = ["partition", "instance", "scope", "all"])]
     pub here: bool,
-    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model); with --steps also dot or svg, a picture [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block", "dot", "svg"], hide_possible_values = true)]
+    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model) [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block"], hide_possible_values = true)]
     pub format: Option<String>,
     /// Print to a terminal without a pager
     #[arg(long)]

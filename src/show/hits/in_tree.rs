@@ -1,8 +1,7 @@
 //! The hits of a search in the tree of contexts, and its steps.
 
 use super::{Search, highlight};
-use crate::error::{Error, Result};
-use crate::picture::SearchedTree;
+use crate::error::Result;
 use crate::plan;
 use crate::record::{Address, Query, RecordKind, Scopes};
 use crate::search::{Answer, Ranking, Request, tree};
@@ -25,8 +24,6 @@ pub struct InTree {
     pub planner: Option<Model>,
     /// Whether the steps are printed.
     pub steps: bool,
-    /// The format of a picture of the steps, which is printed instead.
-    pub picture: Option<String>,
 }
 
 impl Search<'_> {
@@ -70,15 +67,6 @@ impl Search<'_> {
         highlight(&mut self.format, question, languages, self.request.is_by_meaning());
         let Answer { mut hits, steps, .. } = self.searcher.run(&mut *self.store, request)?;
         self.announcement.print(query, self.io);
-        if let Some(format) = &self.in_tree.picture {
-            if query.is_some() {
-                return Err(Error::new("--format: a picture is of one question").hint("give it as words"));
-            }
-            let tree = SearchedTree::new(&steps);
-            let text = if format == "svg" { tree.to_svg() } else { tree.to_dot() };
-            self.io.out.write(text.as_bytes())?;
-            return self.io.out.flush().map(|()| !hits.is_empty());
-        }
         let level = self.in_tree.level;
         if self.is_block {
             tree::set_level(&mut hits, level, true);
