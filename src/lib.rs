@@ -42,10 +42,10 @@ pub mod memory; // 8  confidence of memories, from signals
 pub mod recall_rules; // 8  messages that are recalled always, or never
 pub mod tree; // 8  documents by their addresses
 
-pub mod export; // 9 records as lines, messages in other formats
+pub mod export; // 9  records as lines, messages in other formats
 pub mod import_run; // 9  an import from its first line to its report
 pub mod link; // 9  links between related messages
-pub mod statement; // 9 statements about memories and messages
+pub mod statement; // 9  statements about memories and messages
 
 pub mod search; // 10  search, by words, meaning and links
 
@@ -64,7 +64,8 @@ pub mod merge; // 14  similar memories into one
 pub mod plan; // 14  the questions of a message, by a model
 
 pub mod mcp; // 15  the tools of the suite for clients of the Model Context Protocol
-pub mod proxy;
-pub mod show; // 15 stored records and hits as the tools print them // 16  the same steps behind HTTP
+pub mod show; // 15  stored records and hits as the tools print them
 
-mod tool; // 17 the head of every tool
+pub mod proxy; // 16  the same steps behind HTTP
+
+mod tool; // 17  the head of every tool

@@ -24,7 +24,7 @@ mod tree_search;
 mod words;
 
 pub use activity::Activity;
-pub use drawing::{Drawing, MAX_NODES};
+pub use drawing::{GraphDrawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
 pub use svg::Arrangement;
 pub use tree_search::SearchedTree;

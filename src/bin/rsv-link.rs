@@ -5,7 +5,7 @@ use rsv::config::{Settings, parse_duration};
 use rsv::error::{Error, Result};
 use rsv::link::{ClusterRule, Tie};
 use rsv::memory::PriorRule;
-use rsv::picture::{Arrangement, Drawing, MAX_NODES};
+use rsv::picture::{Arrangement, GraphDrawing, MAX_NODES};
 use rsv::record::{MEMORY, RecordKind};
 use rsv::search;
 use rsv::show::links::{self, MakeOptions};
@@ -189,11 +189,11 @@ impl Args {
         })
     }
 
-    fn drawing(self, format: String) -> Drawing {
+    fn drawing(self, format: String) -> GraphDrawing {
         let is_by_time = self.layout.as_deref() == Some("time");
         let arrangement = if is_by_time { Arrangement::Time } else { Arrangement::Groups };
         let Args { nodes: Nodes(nodes), about, around, hops, .. } = self;
-        Drawing { format, arrangement, nodes, about, around, hops }
+        GraphDrawing { format, arrangement, nodes, about, around, hops }
     }
 }
 

@@ -15,7 +15,7 @@ pub const MAX_NODES: usize = 3000;
 
 /// Which messages are drawn, and how.
 #[derive(Clone, Debug)]
-pub struct Drawing {
+pub struct GraphDrawing {
     /// The format: svg, html, dot or json.
     pub format: String,
     pub arrangement: Arrangement,
@@ -28,7 +28,7 @@ pub struct Drawing {
     pub hops: usize,
 }
 
-impl Drawing {
+impl GraphDrawing {
     /// The picture as text in its format. Errors if all messages are wanted in another format than json.
     pub fn draw(
         &self,
