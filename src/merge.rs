@@ -7,7 +7,7 @@ mod cluster;
 mod decide;
 mod decide_by_model;
 mod decision;
-mod merger;
+mod merge_run;
 mod prior;
 mod sentences;
 
@@ -16,5 +16,5 @@ pub use by_rule::by_rule;
 pub use cluster::{Cluster, ConsolidationType};
 pub use decide::decide;
 pub use decide_by_model::decision_requests;
-pub use merger::Merger;
+pub use merge_run::MergeRun;
 pub use prior::consolidated_prior;

@@ -18,7 +18,7 @@ mod sample;
 mod svg;
 mod words;
 
-pub use drawing::{Drawing, MAX_NODES};
+pub use drawing::{GraphDrawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
 
 pub(crate) use markup::{attribute, escaped};

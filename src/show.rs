@@ -28,7 +28,8 @@ use crate::search;
 use crate::store::{Select, Store};
 use crate::view;
 
-/// Of some kinds, or of all without any, those whose records are about others. Errors if one of `named` is none.
+/// Of some kinds, or of all without any, those whose records are about others. Errors if one of `named` is
+/// none.
 pub fn kinds_about(named: &[&'static RecordKind]) -> Result<Vec<&'static RecordKind>> {
     if let Some(kind) = named.iter().find(|kind| kind.subject.is_none()) {
         return Err(Error::new(format!("a {} is about no other record", kind.name)).hint("leave out --kind"));

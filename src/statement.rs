@@ -19,7 +19,8 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// Stores it about some records, in one transaction; returns these, `None` for an id that is none's within the scopes.
+    /// Stores it about some records, in one transaction; returns these, `None` for an id that is none's
+    /// within the scopes.
     pub fn store(
         &self,
         store: &mut dyn Store,

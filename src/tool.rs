@@ -1,8 +1,8 @@
 //! The head of every tool.
 
-/// Makes the `main` of a tool, whose `run` gets the arguments, the settings and the streams. With `without store`, its
-/// command line is completed without a database, so that it need not link one; with `without settings`, `run` loads
-/// them itself.
+/// Makes the `main` of a tool, whose `run` gets the arguments, the settings and the streams. With `without
+/// store`, its command line is completed without a database, so that it need not link one; with `without
+/// settings`, `run` loads them itself.
 #[macro_export]
 macro_rules! tool {
     ($run:path) => {

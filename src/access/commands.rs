@@ -5,7 +5,8 @@ use crate::cli::{Io, Outcome};
 use crate::config;
 use crate::error::{Error, Result};
 
-/// Adds a token for partitions, separated by commas, in which `*` stands for any text, and prints it: it is nowhere else.
+/// Adds a token for partitions, separated by commas, in which `*` stands for any text, and prints it: it is
+/// nowhere else.
 pub fn add(new: NewToken, io: &mut Io) -> Result<Outcome> {
     let path = TokenFile::beside(&config::path(&io.common)?);
     let now = io.clock.now();

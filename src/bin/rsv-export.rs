@@ -83,8 +83,8 @@ impl Args {
     }
 
     fn scopes(&self, settings: &Settings, io: &Io) -> Result<Scopes> {
-        let is_shared = self.sharing.shared;
-        if is_shared { Ok(settings.shared_scopes(&io.common.partitions)) } else { io.common.to_cover() }
+        let shared = self.sharing.shared.then(|| settings.shared_scopes(&io.common.partitions));
+        shared.map_or_else(|| io.common.to_cover(), Ok)
     }
 }
 
@@ -94,8 +94,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     args.check()?;
     let settings = config::load_for_tool(io)?;
     if let Some(file) = args.to.as_ref().filter(|_| args.format == "sqlite") {
-        let is_narrowed = args.scopes(&settings, io)? != Scopes::All || args.filter != Filter::default();
-        if is_narrowed || !args.kind.is_empty() {
+        let is_narrowed = args.filter != Filter::default() || !args.kind.is_empty();
+        if args.scopes(&settings, io)? != Scopes::All || is_narrowed {
             let error = Error::new("--format sqlite copies the whole store");
             return Err(error.hint("pipe the selection of rsv-export into: rsv-import --store FILE"));
         }

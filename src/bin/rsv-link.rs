@@ -5,7 +5,7 @@ use rsv::config::{Settings, parse_duration};
 use rsv::error::{Error, Result};
 use rsv::link::{ClusterRule, Tie};
 use rsv::memory::PriorRule;
-use rsv::picture::{Drawing, MAX_NODES};
+use rsv::picture::{GraphDrawing, MAX_NODES};
 use rsv::record::{MEMORY, RecordKind};
 use rsv::search;
 use rsv::show::links::{self, MakeOptions};
@@ -186,9 +186,9 @@ impl Args {
         })
     }
 
-    fn drawing(self, format: String) -> Drawing {
+    fn drawing(self, format: String) -> GraphDrawing {
         let Args { nodes: Nodes(nodes), about, around, hops, .. } = self;
-        Drawing { format, nodes, about, around, hops }
+        GraphDrawing { format, nodes, about, around, hops }
     }
 }
 

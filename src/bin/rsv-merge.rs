@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{Io, Outcome};
 use rsv::config::Settings;
 use rsv::error::Result;
-use rsv::merge::Merger;
+use rsv::merge::MergeRun;
 use rsv::redact::Redactor;
 use rsv::structured::Method;
 use rsv::text::counted;
@@ -36,9 +36,9 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     Redactor::for_tool(&settings)?;
     let begin = Instant::now();
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
-    let mut merger = Merger::new(method);
-    merger.lines(io.sources(&args.files)?, settings.max_line(), io)?;
-    let Merger { done, failed, .. } = merger;
+    let mut run = MergeRun::new(method);
+    run.lines(io.sources(&args.files)?, settings.max_line(), io)?;
+    let MergeRun { done, failed, .. } = run;
     if done + failed > 0 {
         let (clusters, seconds) = (counted(done as u64, "cluster"), begin.elapsed().as_secs_f64());
         let verb = if args.emit_request { "printed requests for" } else { "merged" };

@@ -104,20 +104,14 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     }
     if args.rebuild {
         let wrong = store::open(&settings.store()?, OpenMode::Create)?.repair(Derived::Tallies)?;
-        io.note(if wrong.is_empty() {
-            "the counts were right"
-        } else {
-            "the counts differed, and are made again"
-        });
+        let are_right = wrong.is_empty();
+        io.note(if are_right { "the counts were right" } else { "the counts differed, and are made again" });
         return Ok(Outcome::Yes);
     }
     let Some(statement) = args.signal.chosen(args.session) else {
         return Err(Error::new("nothing is said of the memories or messages")
             .hint("give --helpful, --unhelpful, --succeeded, --failed or --used; of messages --always, --never or --auto"));
     };
-    if args.ids.iter().any(|id| id.trim().is_empty()) {
-        return Err(statement.no_id());
-    }
     if args.ids.is_empty() {
         return statement::pass_lines(&statement, &settings, io);
     }

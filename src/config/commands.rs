@@ -58,7 +58,8 @@ pub fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// Tells a person of unknown keys beside the one that was written. A file with another fault can be written too.
+/// Tells a person of unknown keys beside the one that was written. A file with another fault can be written
+/// too.
 fn note_unknown_of_file(io: &Io) {
     if let Ok(settings) = load(&io.common) {
         note_unknown(&settings, io);

@@ -13,7 +13,8 @@ use crate::search;
 use crate::store::{self, OpenMode, Select, Store};
 
 impl Distiller {
-    /// Makes memories of a session of the store, stores them, and prints them: as text for people, as lines for programs.
+    /// Makes memories of a session of the store, stores them, and prints them: as text for people, as lines
+    /// for programs.
     pub fn stored(
         &self,
         outcome: SessionOutcome,

@@ -42,8 +42,8 @@ enum Taken {
 }
 
 impl Distiller {
-    /// Distils the lines of inputs, of at most `limit` bytes each: summaries of sessions, messages, and, with a model,
-    /// documents, of which it is asked about `jobs` at once. Other lines are passed on.
+    /// Distils the lines of inputs, of at most `limit` bytes each: summaries of sessions, messages, and, with
+    /// a model, documents, of which it is asked about `jobs` at once. Other lines are passed on.
     pub fn lines(&self, sources: Vec<Source>, limit: usize, jobs: NonZeroUsize, io: &mut Io) -> Result<()> {
         let mut conversations = Conversations::new();
         let mut documents = match &self.method {
@@ -99,8 +99,8 @@ impl Distiller {
         }
     }
 
-    /// Prints the memories of a session, each with the links to its messages. A session that names no scope is of that of
-    /// the flags. `place` is where it was read.
+    /// Prints the memories of a session, each with the links to its messages. A session that names no scope
+    /// is of that of the flags. `place` is where it was read.
     fn distil(&self, mut session: Session, place: &dyn Display, io: &mut Io) -> Result<()> {
         if session.partition.is_none() && session.instance.is_none() {
             session.partition = io.common.partition().map(str::to_owned);

@@ -28,8 +28,8 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Adds vectors to lines, in their order; a pause in the input flushes the batch.
 ///
-/// The text of each is its member `field`, if one is named, and a question if `are_questions`. With `raw`, vectors alone
-/// are printed, as 32-bit floats, little-endian.
+/// The text of each is its member `field`, if one is named, and a question if `are_questions`. With `raw`,
+/// vectors alone are printed, as 32-bit floats, little-endian.
 pub fn embed_lines(
     mut feed: Feed,
     field: Option<&str>,

@@ -16,7 +16,8 @@ pub(super) struct Cursors<'a> {
 }
 
 impl Cursors<'_> {
-    /// Reads the cursor of the export before, and takes that of the next one. Records written meanwhile are in both.
+    /// Reads the cursor of the export before, and takes that of the next one. Records written meanwhile are
+    /// in both.
     pub(super) fn begin<'a>(
         options: &'a LineOptions,
         which: &Select,

@@ -7,7 +7,8 @@ use crate::record::Record;
 use crate::store::{Damage, Select, Store, Walk};
 use std::path::Path;
 
-/// Prints the messages of a selection in a format, or writes them to a new directory, a file for each conversation.
+/// Prints the messages of a selection in a format, or writes them to a new directory, a file for each
+/// conversation.
 pub fn messages(
     format: Format,
     directory: Option<&Path>,

@@ -1,4 +1,5 @@
-//! Removes records as a person asks for it: they are printed, many only after a yes, and the reasons why others stay.
+//! Removes records as a person asks for it: they are printed, many only after a yes, and the reasons why
+//! others stay.
 
 use super::{Skipped, derived, erase, expired, import_named, in_scopes, left_alone, same_words};
 use super::{select, skip_reason, visit, with_records_about};
@@ -51,8 +52,8 @@ impl<'a> Forgetter<'a> {
         Ok(Forgetter { store, settings, options, io })
     }
 
-    /// Removes some records of a selection, and those that go with them; `everything` says that they are all of its scopes.
-    /// No if there are none.
+    /// Removes some records of a selection, and those that go with them; `everything` says that they are all
+    /// of its scopes. No if there are none.
     pub fn forget(&mut self, mut ids: BTreeSet<String>, which: &Select, everything: bool) -> Result<Outcome> {
         self.add_same_words(&mut ids)?;
         if self.add_derived(&mut ids, which)? {
@@ -75,7 +76,8 @@ impl<'a> Forgetter<'a> {
         Ok(Outcome::Yes)
     }
 
-    /// Removes the records of a selection that are older than their partition keeps them. No if there are none.
+    /// Removes the records of a selection that are older than their partition keeps them. No if there are
+    /// none.
     pub fn expire(&mut self, which: Select) -> Result<Outcome> {
         let mut ids = BTreeSet::new();
         for expired in expired(&mut *self.store, self.settings, &which, self.io.clock.now())? {
@@ -85,7 +87,8 @@ impl<'a> Forgetter<'a> {
         self.forget(ids, &which, false)
     }
 
-    /// Undoes the import of an id. If it is interrupted, the same command continues. No if nothing is left of it.
+    /// Undoes the import of an id. If it is interrupted, the same command continues. No if nothing is left of
+    /// it.
     pub fn undo(&mut self, id: &str) -> Result<Outcome> {
         let all = store::imports(&mut *self.store)?;
         let import = import_named(&all, id)?;
@@ -114,8 +117,8 @@ impl<'a> Forgetter<'a> {
         Ok(Outcome::of(!ids.is_empty()))
     }
 
-    /// Adds the ids of the records that were made from some, if they are to go, or says which stay; returns whether it
-    /// has added any.
+    /// Adds the ids of the records that were made from some, if they are to go, or says which stay; returns
+    /// whether it has added any.
     fn add_derived(&mut self, ids: &mut BTreeSet<String>, which: &Select) -> Result<bool> {
         let derived = derived(&mut *self.store, ids)?;
         if derived.is_empty() {
@@ -161,8 +164,8 @@ impl<'a> Forgetter<'a> {
         Ok(())
     }
 
-    /// Asks at the terminal about many records, or about all of the scopes of `whole`, which it names. Errors unless the
-    /// answer is yes; without a terminal, if there are many.
+    /// Asks at the terminal about many records, or about all of the scopes of `whole`, which it names. Errors
+    /// unless the answer is yes; without a terminal, if there are many.
     fn confirm(&self, count: usize, whole: Option<&Scopes>) -> Result<()> {
         let is_harmless = whole.is_none() && count <= MAX_UNCONFIRMED;
         if self.options.dry_run || self.options.yes || is_harmless {
@@ -185,8 +188,8 @@ impl<'a> Forgetter<'a> {
         }
     }
 
-    /// Prints the records to remove: as text for people, in whose terminal no secret is to stay, or as lines that
-    /// rsv-import reads.
+    /// Prints the records to remove: as text for people, in whose terminal no secret is to stay, or as lines
+    /// that rsv-import reads.
     fn print(&mut self, ids: &BTreeSet<String>, which: &Select) -> Result<()> {
         let Forgetter { store, settings, io, .. } = self;
         let scopes = which.scopes == Scopes::All;

@@ -6,7 +6,8 @@ use crate::lines::Reader;
 use crate::record::{Object, kind_named};
 use std::collections::BTreeMap;
 
-/// The ids that lines of at most `limit` bytes name, each with its place for messages. Bad lines are reported.
+/// The ids that lines of at most `limit` bytes name, each with its place for messages. Bad lines are
+/// reported.
 pub fn named_in_lines(limit: usize, io: &mut Io) -> Result<BTreeMap<String, String>> {
     let mut named = BTreeMap::new();
     let mut lines = Reader::new("<stdin>", io.stdin()?, limit);

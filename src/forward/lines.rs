@@ -17,8 +17,8 @@ use tokio::sync::mpsc::{Receiver, channel};
 const AHEAD: usize = 1024;
 
 impl Forwarder {
-    /// Answers the lines of inputs, of at most `limit` bytes each, `jobs` at once, and prints the answers. `scope` is for
-    /// requests that have none.
+    /// Answers the lines of inputs, of at most `limit` bytes each, `jobs` at once, and prints the answers.
+    /// `scope` is for requests that have none.
     pub fn lines(
         self,
         sources: Vec<Source>,

@@ -8,8 +8,8 @@ use crate::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Prints the files of other programs, with the commands that import them; with `imports`, asks whether to import them.
-/// Breaks if they are not to be imported, or there are none.
+/// Prints the files of other programs, with the commands that import them; with `imports`, asks whether to
+/// import them. Breaks if they are not to be imported, or there are none.
 pub fn offer(
     imports: bool,
     settings: &Settings,

@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The shortest time between two writes of the fact about watched files, which has all of them: what it lacks is only
-/// read again.
+/// The shortest time between two writes of the fact about watched files, which has all of them: what it lacks
+/// is only read again.
 const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// A watch of directories.

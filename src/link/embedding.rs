@@ -11,8 +11,8 @@ use crate::store::{self, Derived, OpenMode, Store};
 use crate::text::counted_verb;
 use std::cell::RefCell;
 
-/// Indexes the words of records that an earlier release has indexed, makes the vectors that records of the scopes of the
-/// flags lack, and links these.
+/// Indexes the words of records that an earlier release has indexed, makes the vectors that records of the
+/// scopes of the flags lack, and links these.
 pub fn embed_and_link(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
@@ -39,8 +39,8 @@ pub fn embed_and_link(settings: &Settings, io: &mut Io) -> Result<()> {
     link(&mut *store, settings, &which.scopes, false, io)
 }
 
-/// Indexes the words of the records anew that an earlier release has indexed; returns whether there were any. This needs
-/// no model.
+/// Indexes the words of the records anew that an earlier release has indexed; returns whether there were any.
+/// This needs no model.
 fn update_words(store: &mut dyn Store, io: &Io) -> Result<bool> {
     let mut remaining = store.outdated_words()?;
     let (total, mut bar) = (remaining, io.progress());
@@ -68,8 +68,8 @@ fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: boo
     }
 }
 
-/// Makes the vectors of all records of the scopes of the flags anew, by a model or that of the settings, and links these.
-/// With `keep` the vectors of the previous model stay.
+/// Makes the vectors of all records of the scopes of the flags anew, by a model or that of the settings, and
+/// links these. With `keep` the vectors of the previous model stay.
 pub fn replay_and_link(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;

@@ -17,8 +17,8 @@ pub struct Tie<'a> {
 }
 
 impl Tie<'_> {
-    /// The link, made at `now`, in milliseconds since 1970, UTC. `partition` is that of addresses. Errors if an end is in
-    /// none of the scopes, and for a name that no person gives.
+    /// The link, made at `now`, in milliseconds since 1970, UTC. `partition` is that of addresses. Errors if
+    /// an end is in none of the scopes, and for a name that no person gives.
     pub fn to_link(&self, store: &mut dyn Store, scopes: &Scopes, partition: &str, now: i64) -> Result<Link> {
         let mut line = Object::default();
         line.set_text("rel", self.rel.unwrap_or(RELATED));

@@ -7,8 +7,9 @@ use crate::record::Address;
 /// The address below which operands have theirs by default.
 const DEFAULT_TO: &str = "viking://resources";
 
-/// The address of each operand, and the partition to which they belong, if that is known: `to` for a single one, else below
-/// it; without it, below viking://resources. Errors if an address is none of documents, or of two operands.
+/// The address of each operand, and the partition to which they belong, if that is known: `to` for a single
+/// one, else below it; without it, below viking://resources. Errors if an address is none of documents, or of
+/// two operands.
 pub fn addresses(
     operands: &[Operand],
     to: Option<&str>,

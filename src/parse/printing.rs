@@ -12,8 +12,8 @@ use crate::record::Address;
 use crate::text::counted_verb;
 use std::collections::BTreeMap;
 
-/// Prints the tree of each operand at its address. Files that cannot be read are named, or, in a directory, counted by
-/// their kinds.
+/// Prints the tree of each operand at its address. Files that cannot be read are named, or, in a directory,
+/// counted by their kinds.
 pub fn print_trees(
     parser: &Parser,
     operands: Vec<Operand>,
@@ -84,8 +84,8 @@ impl Printer<'_> {
     }
 }
 
-/// Prints the texts of operands, which are read in a format if one is named; `private` says whether private networks are
-/// fetched from. rsv-parse runs itself so for a PDF.
+/// Prints the texts of operands, which are read in a format if one is named; `private` says whether private
+/// networks are fetched from. rsv-parse runs itself so for a PDF.
 pub fn print_texts(
     operands: Vec<Operand>,
     format: Option<Format>,

@@ -14,7 +14,7 @@ pub const MAX_NODES: usize = 3000;
 
 /// Which messages are drawn, and how.
 #[derive(Clone, Debug)]
-pub struct Drawing {
+pub struct GraphDrawing {
     /// The format: svg, html, dot or json.
     pub format: String,
     /// The greatest number of messages; `None` for all, as json.
@@ -26,7 +26,7 @@ pub struct Drawing {
     pub hops: usize,
 }
 
-impl Drawing {
+impl GraphDrawing {
     /// The picture as text in its format. Errors if all messages are wanted in another format than json.
     pub fn draw(
         &self,

@@ -7,8 +7,8 @@ use crate::project::Projects;
 use crate::store::{self, OpenMode, Rename};
 use crate::text::counted;
 
-/// Renames a partition in the store, in the settings file and of the projects that have it. If it is interrupted, the
-/// same command continues.
+/// Renames a partition in the store, in the settings file and of the projects that have it. If it is
+/// interrupted, the same command continues.
 pub fn rename(from: String, to: String, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;

@@ -12,8 +12,8 @@ use crate::store::{self, Select, Walk};
 use crate::view::{self, Heads};
 
 impl Viewer<'_> {
-    /// Prints the record of some scopes that has an id, or a short id, between as many neighbours as `context` on either
-    /// side; as text with a mark before it, and a memory with its row in the table.
+    /// Prints the record of some scopes that has an id, or a short id, between as many neighbours as
+    /// `context` on either side; as text with a mark before it, and a memory with its row in the table.
     pub fn one(&mut self, id: &str, scopes: &Scopes, context: usize) -> Result<Outcome> {
         let mut record = self.record_of(id, scopes)?;
         let rule = PriorRule::from_settings(self.settings);
@@ -57,8 +57,8 @@ impl Viewer<'_> {
         Ok(Outcome::Yes)
     }
 
-    /// Prints all messages of the instance of the record that has an id, oldest first; as text with a mark before the
-    /// record itself, and with the command that continues it.
+    /// Prints all messages of the instance of the record that has an id, oldest first; as text with a mark
+    /// before the record itself, and with the command that continues it.
     pub fn conversation(&mut self, id: &str, scopes: &Scopes) -> Result<Outcome> {
         let record = self.record_of(id, scopes)?;
         self.leave_scopes_out();

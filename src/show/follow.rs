@@ -12,7 +12,8 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Viewer<'_> {
-    /// Prints the last records of a selection, and from then on those that are stored, until a signal ends the tool.
+    /// Prints the last records of a selection, and from then on those that are stored, until a signal ends
+    /// the tool.
     pub fn follow(&mut self, last: Last) -> Result<Outcome> {
         let place = self.settings.store()?;
         // A file that is only being made is read as an empty store, and so is opened again.

@@ -2,17 +2,16 @@
 
 mod in_tree;
 
-pub use in_tree::InTree;
-
 use super::last::MAX_WITH_HEADS;
 use crate::chat::fence;
 use crate::cli::Io;
 use crate::error::Result;
 use crate::lines::{LocatedObject, Reader};
-use crate::record::{ACTION, Hit, Query, RecallRule};
+use crate::record::{ACTION, Hit, Query, RecallRule, RecordKind};
 use crate::redact::Redactor;
-use crate::search::{self, Announcement, Request, Searcher};
+use crate::search::{self, Announcement, Ranking, Request, Searcher};
 use crate::store::{Around, Store, topic_terms};
+use crate::structured::Model;
 use crate::text::{Languages, Term};
 use crate::view::{Heads, HitFormat, HitStyle, RankedHit};
 use std::collections::BTreeSet;
@@ -38,8 +37,28 @@ pub struct Search<'a> {
     pub io: &'a mut Io,
 }
 
+/// A search at and below addresses.
+#[derive(Default)]
+pub struct InTree {
+    /// The addresses; a query line may name others.
+    pub targets: Vec<String>,
+    pub ranking: Option<Ranking>,
+    pub kinds: Vec<&'static RecordKind>,
+    /// The level of detail of the hits, 0 to 2.
+    pub level: Option<u8>,
+    /// The session whose words are added to the question.
+    pub session: Option<String>,
+    /// The model that says what to search for.
+    pub planner: Option<Model>,
+    /// Whether the steps are printed.
+    pub steps: bool,
+    /// The format of a picture of the steps, which is printed instead.
+    pub picture: Option<String>,
+}
+
 impl Search<'_> {
-    /// Prints the hits of a question; returns whether there are any. The members of a query line override the request.
+    /// Prints the hits of a question; returns whether there are any. The members of a query line override the
+    /// request.
     pub fn answer(&mut self, question: &str, query: Option<&Query>) -> Result<bool> {
         let mut request = self.request.clone();
         request.questions = vec![question.to_owned()];
@@ -83,7 +102,8 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Prints the records that hold secrets, at most `limit` of them, without these; returns whether there are any.
+    /// Prints the records that hold secrets, at most `limit` of them, without these; returns whether there
+    /// are any.
     pub fn secrets(&mut self, limit: usize, redactor: &Redactor) -> Result<bool> {
         let (mut rank, mut held) = (0, Vec::new());
         self.announcement.print(None, self.io);
@@ -108,7 +128,8 @@ impl Search<'_> {
         self.io.out.flush().map(|()| rank > 0)
     }
 
-    /// Prints the hits of a request, and then the conversations that are found by their titles; returns their number.
+    /// Prints the hits of a request, and then the conversations that are found by their titles; returns their
+    /// number.
     fn list(&mut self, question: &str, request: &Request, query: Option<&Query>) -> Result<usize> {
         let holds = self.format.layout().is_some() && request.options.limit <= MAX_WITH_HEADS;
         let (mut rank, mut held, mut found) = (0, Vec::new(), BTreeSet::new());
@@ -200,7 +221,8 @@ impl Search<'_> {
     }
 }
 
-/// Lets the terms of a question stand out where there is colour: all of them, or, by meaning, those that carry its topic.
+/// Lets the terms of a question stand out where there is colour: all of them, or, by meaning, those that
+/// carry its topic.
 fn highlight(format: &mut HitFormat, question: &str, languages: Languages, by_meaning: bool) {
     format.by_meaning = by_meaning;
     format.highlighted = match format.layout() {

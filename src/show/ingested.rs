@@ -20,7 +20,8 @@ pub enum IngestFormat {
 }
 
 impl IngestFormat {
-    /// The format of a name; without one, text on a terminal. As json, lines are elements of an array from now on.
+    /// The format of a name; without one, text on a terminal. As json, lines are elements of an array from
+    /// now on.
     pub fn begin(name: Option<&str>, io: &mut Io) -> IngestFormat {
         let to_terminal = io.stdout_is_tty();
         match name {
@@ -62,8 +63,8 @@ impl IngestFormat {
         io.out.flush()
     }
 
-    /// Stores lines as they arrive; a pause in the input commits the batch. With `mirror`, documents that the trees of the
-    /// input do not have are taken away.
+    /// Stores lines as they arrive; a pause in the input commits the batch. With `mirror`, documents that the
+    /// trees of the input do not have are taken away.
     pub fn store_lines(
         self,
         mut feed: Feed<LocatedLine>,

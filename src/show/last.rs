@@ -80,8 +80,8 @@ impl Viewer<'_> {
         self.io.out.write(block.as_bytes()).map(|()| Outcome::Yes)
     }
 
-    /// Prints the last memories that were made of messages which later ones supersede, with these. No if there
-    /// are none.
+    /// Prints the last memories that were made of messages which later ones supersede, with these. No if
+    /// there are none.
     pub fn stale(&mut self, last: &Last) -> Result<Outcome> {
         let all = Last { which: last.which.clone(), count: usize::MAX, offset: 0, ..*last };
         let mut memories = self.with_state(&all)?;

@@ -20,7 +20,8 @@ pub fn link(link: Link, io: &mut Io) -> Result<()> {
     io.out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out))
 }
 
-/// Links two records, or, with `unlink`, removes their link, and prints a new one. No if there is none to remove.
+/// Links two records, or, with `unlink`, removes their link, and prints a new one. No if there is none to
+/// remove.
 pub fn tie(store: &mut dyn Store, scopes: &Scopes, tie: &Tie, unlink: bool, io: &mut Io) -> Result<Outcome> {
     let (partition, now) = (io.common.scope()?.partition, io.clock.now());
     let made = tie.to_link(store, scopes, &partition, now)?;
@@ -101,7 +102,8 @@ pub fn path(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], io: &mut Io
     path.into_iter().try_for_each(|one| link(one, io)).map(|()| Outcome::Yes)
 }
 
-/// Prints the clusters of similar memories in the scopes of the flags, and, with `totals`, a line with the counts.
+/// Prints the clusters of similar memories in the scopes of the flags, and, with `totals`, a line with the
+/// counts.
 pub fn clusters(
     store: &mut dyn Store,
     settings: &Settings,
@@ -135,8 +137,8 @@ pub fn clusters(
     Ok(Outcome::Yes)
 }
 
-/// Makes the missing vectors of memories, by which they are compared, if there is a model. Memories that cannot have one
-/// are named. Errors if the model of the settings cannot be used, or the store has another.
+/// Makes the missing vectors of memories, by which they are compared, if there is a model. Memories that
+/// cannot have one are named. Errors if the model of the settings cannot be used, or the store has another.
 fn embed_memories(store: &mut dyn Store, settings: &Settings, scopes: &[Scopes], io: &mut Io) -> Result<()> {
     let mut embedder = match backfill::optional(store, settings, Workload::Many, &io.diagnostics()) {
         Ok(Some(embedder)) => embedder,
@@ -158,8 +160,8 @@ fn embed_memories(store: &mut dyn Store, settings: &Settings, scopes: &[Scopes],
     Ok(())
 }
 
-/// Reads commits of sessions from standard input, and prints them with the stored memories that are near theirs. Other
-/// lines are passed on.
+/// Reads commits of sessions from standard input, and prints them with the stored memories that are near
+/// theirs. Other lines are passed on.
 pub fn near(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<Outcome> {
     let mut embedder = match backfill::optional(store, settings, Workload::Few, &io.diagnostics()) {
         Ok(embedder) => embedder,
@@ -185,8 +187,8 @@ pub fn near(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<O
     Ok(Outcome::Yes)
 }
 
-/// Adds to each memory of a commit the stored ones that are near it: by meaning as long as the model can be used, which a
-/// note says, then by words.
+/// Adds to each memory of a commit the stored ones that are near it: by meaning as long as the model can be
+/// used, which a note says, then by words.
 fn add_near(
     commit: &mut Commit,
     store: &mut dyn Store,

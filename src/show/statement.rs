@@ -10,8 +10,9 @@ use crate::statement::Statement;
 use crate::store::{self, OpenMode, Store};
 use crate::view;
 
-/// Stores a statement about the records of some ids, or short ids, and prints them: memories with their new confidence,
-/// messages for people after their new rule. An id that is none's is reported.
+/// Stores a statement about the records of some ids, or short ids, and prints them: memories with their new
+/// confidence, messages for people after their new rule. An id that is none's is reported. Errors
+/// if one is empty.
 pub fn state(
     statement: &Statement,
     ids: &[String],
@@ -20,6 +21,9 @@ pub fn state(
     io: &mut Io,
 ) -> Result<Outcome> {
     let scopes = io.common.to_cover()?;
+    if ids.iter().any(|id| id.trim().is_empty()) {
+        return Err(statement.no_id());
+    }
     let store = &mut *store::open(&settings.store()?, OpenMode::Create)?;
     let full_ids = store::full_ids(store, ids, &scopes)?;
     let stored = statement.store(store, &full_ids, &scopes, &io.clock)?;

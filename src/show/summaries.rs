@@ -51,8 +51,8 @@ impl Viewer<'_> {
         Ok(Outcome::Yes)
     }
 
-    /// Prints the archive and the messages that the next commit of the session of the flags is made of. No if there are
-    /// none.
+    /// Prints the archive and the messages that the next commit of the session of the flags is made of. No if
+    /// there are none.
     pub fn uncommitted(&mut self) -> Result<Outcome> {
         let Viewer { store, layout, io, .. } = self;
         let session = io.common.scope()?;

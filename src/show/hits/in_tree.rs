@@ -3,28 +3,10 @@
 use super::{Search, highlight};
 use crate::error::Result;
 use crate::plan;
-use crate::record::{Address, Query, RecordKind, Scopes};
-use crate::search::{Answer, Ranking, Request, tree};
+use crate::record::{Address, Query, Scopes};
+use crate::search::{Answer, Request, tree};
 use crate::store::Around;
-use crate::structured::Model;
 use crate::view;
-
-/// A search at and below addresses.
-#[derive(Default)]
-pub struct InTree {
-    /// The addresses; a query line may name others.
-    pub targets: Vec<String>,
-    pub ranking: Option<Ranking>,
-    pub kinds: Vec<&'static RecordKind>,
-    /// The level of detail of the hits, 0 to 2.
-    pub level: Option<u8>,
-    /// The session whose words are added to the question.
-    pub session: Option<String>,
-    /// The model that says what to search for.
-    pub planner: Option<Model>,
-    /// Whether the steps are printed.
-    pub steps: bool,
-}
 
 impl Search<'_> {
     /// The request for what lies at and below some addresses.
@@ -56,7 +38,8 @@ impl Search<'_> {
         Ok(request)
     }
 
-    /// Prints the answer to such a request: the steps, if they are wanted, and the hits; returns whether there are any.
+    /// Prints the answer to such a request: the steps, if they are wanted, and the hits; returns whether
+    /// there are any.
     pub(super) fn answer_in_tree(
         &mut self,
         question: &str,

@@ -8,21 +8,21 @@ use crate::record::{Commit, Object};
 use crate::structured::Method;
 
 /// Merges by a method.
-pub struct Merger {
+pub struct MergeRun {
     method: Method,
     /// The numbers of clusters that were merged and that failed.
     pub done: usize,
     pub failed: usize,
 }
 
-impl Merger {
-    /// A merger that has done nothing yet.
-    pub fn new(method: Method) -> Merger {
-        Merger { method, done: 0, failed: 0 }
+impl MergeRun {
+    /// A run that has done nothing yet.
+    pub fn new(method: Method) -> MergeRun {
+        MergeRun { method, done: 0, failed: 0 }
     }
 
-    /// Merges the clusters and decides about the commits among the lines of inputs, of at most `limit` bytes each. Other
-    /// lines are passed on.
+    /// Merges the clusters and decides about the commits among the lines of inputs, of at most `limit` bytes
+    /// each. Other lines are passed on.
     pub fn lines(&mut self, sources: Vec<Source>, limit: usize, io: &mut Io) -> Result<()> {
         BadLines::of_each(sources, limit, io, &mut |line, io| self.line(line, io))?.end(io);
         Ok(())
@@ -47,7 +47,8 @@ impl Merger {
         Ok(Err(failed.at(location)))
     }
 
-    /// Prints a commit with the decisions about its memories, or the requests for them. `location` is where it was read.
+    /// Prints a commit with the decisions about its memories, or the requests for them. `location` is where
+    /// it was read.
     fn decide(&self, commit: Commit, location: &SourceLocation, io: &mut Io) -> Result<Result<()>> {
         let decided = match &self.method {
             Method::EmitRequests(recipient) => decision_requests(&commit).and_then(|requests| {
