@@ -14,9 +14,9 @@ mod token_file;
 
 pub use caller::Caller;
 pub use live::LiveTokens;
-pub use rights::Right;
+pub use rights::{Right, TokenError};
 pub use token::{AccessToken, State};
-pub use token_file::{NewToken, TokenError, TokenFile};
+pub use token_file::{NewToken, TokenFile};
 
 use crate::error::{Context, Result};
 use crate::record::hexadecimal;

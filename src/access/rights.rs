@@ -1,6 +1,6 @@
 //! The rights of a token.
 
-use crate::error::Result;
+use crate::error::{Result, failures};
 use serde::{Deserialize, Serialize};
 
 /// A right in the partitions of a token; `Admin` is one over the server.
@@ -34,7 +34,7 @@ impl Right {
     pub fn list(text: &str) -> Result<Vec<Right>> {
         let named = |word: &str| {
             let right = Right::ALL.into_iter().find(|right| right.name() == word);
-            right.ok_or_else(|| super::token_file::TokenError::Right { word: word.to_owned() }.into())
+            right.ok_or_else(|| TokenError::Right { word: word.to_owned() }.into())
         };
         let mut rights: Vec<Right> = text.split(',').map(|word| named(word.trim())).collect::<Result<_>>()?;
         rights.sort();
@@ -42,3 +42,17 @@ impl Right {
         Ok(rights)
     }
 }
+
+// The reason why a token cannot be read, added or revoked.
+failures! { pub enum TokenError {
+    Unreadable { source: serde_json::Error } ("is no token"),
+    Digest ("sha256: expected 64 hexadecimal digits"),
+    Right { word: String } ("expected some of read, write, forget and admin, found {word:?}"),
+    Duplicate { name: String } ("the token {name} is there twice") => "remove one of the two lines",
+    Name { name: String, most: usize } ("{name:?} is no name of a token")
+        => "use letters, digits and -_.@, at most {most}",
+    Taken { name: String } ("there is a token {name}")
+        => "choose another name, or revoke it: rsv-config token revoke {name}",
+    Missing { name: String } ("there is no token {name}") => "'rsv-config token list' shows the names",
+    Expired ("--expires: is in the past"),
+} }

@@ -1,8 +1,9 @@
 //! The file of the tokens: one JSON object a line, beside the settings file.
 
+use super::is_same_digest;
+use super::rights::{Right, TokenError};
 use super::token::{AccessToken, State, digest};
-use super::{Right, is_same_digest};
-use crate::error::{Context, Error, Result, failures};
+use crate::error::{Context, Error, Result};
 use crate::record::Scope;
 use crate::staging::StagingDir;
 use std::collections::BTreeMap;
@@ -151,20 +152,6 @@ impl TokenFile {
         text.context(format_args!("cannot write {}", self.path.display()))
     }
 }
-
-// The reason why a token cannot be read, added or revoked.
-failures! { pub enum TokenError {
-    Unreadable { source: serde_json::Error } ("is no token"),
-    Digest ("sha256: expected 64 hexadecimal digits"),
-    Right { word: String } ("expected some of read, write, forget and admin, found {word:?}"),
-    Duplicate { name: String } ("the token {name} is there twice") => "remove one of the two lines",
-    Name { name: String, most: usize } ("{name:?} is no name of a token")
-        => "use letters, digits and -_.@, at most {most}",
-    Taken { name: String } ("there is a token {name}")
-        => "choose another name, or revoke it: rsv-config token revoke {name}",
-    Missing { name: String } ("there is no token {name}") => "'rsv-config token list' shows the names",
-    Expired ("--expires: is in the past"),
-} }
 
 /// Gives a file that the superuser has written to the owner that it had.
 fn keep_owner(path: &Path, owner: &Metadata) -> Result<()> {

@@ -7,10 +7,7 @@ use std::path::PathBuf;
 failures! { pub enum EmbedError {
     NotBuilt ("this build of rsv runs no models") => "name a server: rsv-config set embed.via ADDRESS",
     NoModel ("no embedding model is installed") => "rsv-embed --fetch",
-    NotInstalled { id: String, known: String } ("the embedding model {id} is not installed")
-        => "rsv-embed --fetch {known}",
-    NotListed { id: String } ("the embedding model {id} is not installed")
-        => "rsv-embed --models lists those that are known",
+    NotInstalled { id: String, help: String } ("the embedding model {id} is not installed") => "{help}",
     UnknownModel { name: String } ("unknown embedding model: {name}") => "rsv-embed --models",
     ModelName { name: String, id: String } ("{name}: {id:?} cannot be the name of a model") => "rename it",
     Unnamed ("embed.model is not set, and the server needs the name of a model")

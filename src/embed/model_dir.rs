@@ -115,10 +115,9 @@ impl InstalledModel {
         if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
             return model_dir.find(&name)?.ok_or_else(|| {
                 let id = registry::canonical(&name).unwrap_or(&name).to_owned();
-                match registry::find(&name) {
-                    Some(model) => EmbedError::NotInstalled { id, known: model.id.to_string() }.into(),
-                    None => EmbedError::NotListed { id }.into(),
-                }
+                let help = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
+                let help = help.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned());
+                EmbedError::NotInstalled { id, help }.into()
             });
         }
         let all = model_dir.all()?;

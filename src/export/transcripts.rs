@@ -1,10 +1,9 @@
 //! Texts of conversations in a directory: a folder for each partition, and a file for each instance.
 
-use crate::error::{Context, Result};
+use crate::error::{Context, Result, failures};
 use crate::file_name::FileNames;
 use crate::record::Scope;
 use crate::staging::StagingDir;
-use crate::store::StoreFault;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -27,7 +26,7 @@ impl Transcripts {
         make(directory)?;
         let is_empty = directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
         if !is_empty {
-            return Err(StoreFault::NotEmpty { path: directory.to_owned() }.into());
+            return Err(ExportError::NotEmpty { path: directory.to_owned() }.into());
         }
         let context = format!("cannot make {}", directory.display());
         let directory = directory.canonicalize().context(context)?;
@@ -71,3 +70,7 @@ fn make(directory: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.context(format_args!("cannot make {}", directory.display()))
 }
+
+failures! { enum ExportError {
+    NotEmpty { path: PathBuf } ("{path} is not empty") => "name a directory that is empty, or does not exist yet",
+} }

@@ -102,8 +102,6 @@ failures! { pub enum StoreFault {
     NoRetention { of: String } ("no retention is set{of}")
         => "set one with 'rsv-config set retention 365d', or of one partition partitions.NAME.retention",
     NoQuestion ("there is nothing to search for") => "give a word",
-    NotEmpty { path: PathBuf } ("{path} is not empty")
-        => "name a directory that is empty, or does not exist yet",
     /// A walk ends early: its visitor has what it needs.
     Enough ("the walk has ended"),
 } }
