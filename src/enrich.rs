@@ -46,10 +46,10 @@ pub use session::as_turn;
 pub use turn::{Memory, Turn};
 
 use crate::api;
-use crate::chat::{self, Request, Rsv, fence};
+use crate::chat::Rsv;
 use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
-use crate::record::{Account, Action, Arm, Comparison, Content, Object, Reach, StoredRecord, id};
+use crate::record::{Account, Action, Arm, Comparison, Object, Reach, StoredRecord, id};
 use crate::search::tree::Step;
 use crate::store::Store;
 use budget::Plan;
@@ -140,7 +140,7 @@ pub fn begin(
 ) -> Result<Begun> {
     let mut rsv = request.turns.take_rsv()?;
     if request.is_chat() {
-        restore(&mut request.turns)?;
+        placement::restore(&mut request.turns)?;
     }
     rsv.user = request.said();
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id.take());
@@ -343,14 +343,12 @@ fn assemble(
     carried: Option<Carried>,
     options: &Options,
 ) -> Result<String> {
-    let mut before_words = None;
-    if let Some(Carried { block, after_summary, .. }) = carried {
-        match after_summary {
-            // First of all: it names the summary by its position, which `drop_from` changes.
-            Some(compaction) => request.add_to_summary(&compaction, &block),
-            None => before_words = Some(block),
-        }
-    }
+    let before_words = carried.and_then(|Carried { block, after_summary, .. }| {
+        // First of all: it names the summary by its position, which `drop_from` changes.
+        let Some(compaction) = after_summary else { return Some(block) };
+        request.add_to_summary(&compaction, &block);
+        None
+    });
     plan.drop_from(&mut request.turns);
     let kept: Vec<_> = plan.kept.iter().map(|(candidate, _)| candidate).collect();
     let mut block = String::new();
@@ -369,38 +367,4 @@ fn assemble(
         }
     }
     Ok(block)
-}
-
-/// The position of the first message, if it is a system message.
-fn system(request: &Request) -> Option<usize> {
-    request.messages.first().filter(|first| chat::is_system(first)).map(|_| 0)
-}
-
-/// Restores the client's own messages: removes the blocks that an earlier run put into them.
-fn restore(request: &mut Request) -> Result<()> {
-    // A system message that is nothing but a recalled block is not the client's.
-    if request.messages.len() > 1
-        && system(request).is_some()
-        && fence::is_all(&chat::text(&request.messages[0]))
-    {
-        request.messages.remove(0);
-    }
-    let user = request.last_user();
-    for at in user.into_iter().chain(system(request)) {
-        unfence(&mut request.messages[at])?;
-    }
-    Ok(())
-}
-
-/// Restores the client's text: removes a block that an earlier run put into a message.
-fn unfence(message: &mut Object) -> Result<()> {
-    let content = Content::from_message(message)?;
-    if !fence::may_be_in(&content) {
-        return Ok(());
-    }
-    let own = fence::strip(content.clone());
-    if own != content {
-        message.set("content", own.to_json());
-    }
-    Ok(())
 }

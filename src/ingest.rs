@@ -25,7 +25,7 @@ pub use report::ImportReport;
 use crate::error::Result;
 use crate::lines::{Feed, FeedEvent, LocatedLine};
 use crate::record::{Clock, Record, Scopes};
-use crate::store::{RefusedIds, Store, WriteOutcome, WriteRules, WriteSource};
+use crate::store::{RefusedIds, Store, WriteOutcome, WriteSource};
 use completion::Completion;
 use entry::{Entry, Forgetting, WrittenBatch};
 use known_keys::KnownKeys;
@@ -128,14 +128,6 @@ impl Ingest {
         self.bytes += other.bytes;
     }
 
-    /// Discards the batch and returns the number of its records.
-    pub fn discard(&mut self) -> usize {
-        self.entries.clear();
-        self.titles.clear();
-        self.bytes = 0;
-        std::mem::take(&mut self.records).len()
-    }
-
     /// A note on the records that were kept out or removed so far because they were forgotten.
     pub fn forgetting_note(&self) -> Option<String> {
         self.forgetting.note()
@@ -167,9 +159,7 @@ impl Ingest {
     fn write_titles(&mut self, store: &mut dyn Store) -> Result<()> {
         let titles = std::mem::take(&mut self.titles);
         if !titles.is_empty() {
-            let (forgotten, source) = (self.completion.forgotten(), WriteSource::Local);
-            let rules = WriteRules { forgotten, source, import: self.completion.options.undoable.as_ref() };
-            store.write(&titles, rules)?;
+            store.write(&titles, self.completion.write_rules(WriteSource::Local))?;
         }
         Ok(())
     }
@@ -208,10 +198,9 @@ impl Ingest {
         pair::order(&entries, &mut records, store)?;
         let own = records.len();
         records.extend(pair::links(&entries, &records, store)?);
-        let forgotten = self.completion.forgotten();
         let source =
             if self.completion.options.import.is_none() { WriteSource::Local } else { WriteSource::Import };
-        let rules = WriteRules { forgotten, source, import: self.completion.options.undoable.as_ref() };
+        let rules = self.completion.write_rules(source);
         let mut written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         drop(claim);
         // The batch is durable, so that a failure may only leave copies.

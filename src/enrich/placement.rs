@@ -1,6 +1,7 @@
 //! The placement of recalled text. Tail: one fenced block inside the user's last message, before its text, so that
 //! everything before it is unchanged, the provider's prompt cache stays valid, and roles still alternate. System: the
-//! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
+//! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents. Text that
+//! an earlier run placed is removed first.
 
 use super::candidate::{Block, Candidate};
 use super::options::{Options, Placement};
@@ -235,4 +236,38 @@ fn message(role: &str, text: &str) -> Object {
     message.set_text("role", role);
     message.set_text("content", text);
     message
+}
+
+/// The position of the first message, if it is a system message.
+fn system(request: &Request) -> Option<usize> {
+    request.messages.first().filter(|first| chat::is_system(first)).map(|_| 0)
+}
+
+/// Restores the client's own messages: removes the blocks that an earlier run put into them.
+pub(super) fn restore(request: &mut Request) -> Result<()> {
+    // A system message that is nothing but a recalled block is not the client's.
+    if request.messages.len() > 1
+        && system(request).is_some()
+        && fence::is_all(&chat::text(&request.messages[0]))
+    {
+        request.messages.remove(0);
+    }
+    let user = request.last_user();
+    for at in user.into_iter().chain(system(request)) {
+        unfence(&mut request.messages[at])?;
+    }
+    Ok(())
+}
+
+/// Restores the client's text: removes a block that an earlier run put into a message.
+fn unfence(message: &mut Object) -> Result<()> {
+    let content = Content::from_message(message)?;
+    if !fence::may_be_in(&content) {
+        return Ok(());
+    }
+    let own = fence::strip(content.clone());
+    if own != content {
+        message.set("content", own.to_json());
+    }
+    Ok(())
 }

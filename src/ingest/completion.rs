@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::chat::fence;
 use crate::error::Result;
 use crate::record::{Clock, Draft, DraftDefaults, Role, Scope, StoredRecord, derived_trace, empty, id};
-use crate::store::Forgotten;
+use crate::store::{Forgotten, WriteRules, WriteSource};
 use std::collections::HashMap;
 
 /// Completes drafts, one after the other.
@@ -23,12 +23,11 @@ impl Completion {
         Completion { options, clock, last: (i64::MIN, 0), questions: HashMap::new() }
     }
 
-    /// The treatment of forgotten records.
-    pub(super) fn forgotten(&self) -> Forgotten {
-        if self.options.allow_return {
-            return Forgotten::Return { at: self.clock.now() };
-        }
-        Forgotten::KeepOut
+    /// The rules of a write.
+    pub(super) fn write_rules(&self, source: WriteSource) -> WriteRules<'_> {
+        let at = self.options.allow_return.then(|| self.clock.now());
+        let forgotten = at.map_or(Forgotten::KeepOut, |at| Forgotten::Return { at });
+        WriteRules { forgotten, source, import: self.options.undoable.as_ref() }
     }
 
     /// Fills in the missing fields of a draft, and removes a recalled block from a turn of a conversation. Errors if

@@ -148,21 +148,7 @@ impl Message {
 }
 
 /// The messages before a message, and those after it, nearest first.
-#[derive(Default)]
-struct Neighbours {
-    before: Vec<Message>,
-    after: Vec<Message>,
-}
-
-impl Neighbours {
-    fn sides(&self) -> [&[Message]; 2] {
-        [&self.before, &self.after]
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Message> {
-        self.sides().into_iter().flatten()
-    }
-}
+type Neighbours = [Vec<Message>; 2];
 
 /// The copies on one side of two messages: one is the next to its message, the other near its own.
 fn copies_beside<'a>(own: &'a [Message], others: &'a [Message]) -> Option<(&'a Message, &'a Message)> {
@@ -213,7 +199,7 @@ struct Surroundings {
 impl Surroundings {
     fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a Message>) -> Result<Surroundings> {
         let neighbours = neighbours(store, messages)?;
-        let records = neighbours.values().flat_map(Neighbours::all).map(|message| &*message.record);
+        let records = neighbours.values().flatten().flatten().map(|message| &*message.record);
         let tombstones = Tombstones::read(store, records)?;
         Ok(Surroundings { neighbours, tombstones })
     }
@@ -222,7 +208,7 @@ impl Surroundings {
     fn copies_beside(&self, message: &Message, other: &Message) -> Option<Vec<(&Message, &Message)>> {
         let (own, others) = (&self.neighbours[message.id()], &self.neighbours[other.id()]);
         let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
-        for (own, others) in own.sides().into_iter().zip(others.sides()) {
+        for (own, others) in own.iter().zip(others) {
             let removed = |beside: &[Message], instance: &str| {
                 beside.first().filter(|one| self.tombstones.has_copy_in(instance, one)).map(Message::len)
             };
@@ -245,7 +231,7 @@ impl Surroundings {
         if kept_out.is_empty() {
             return Ok(Vec::new());
         }
-        let beside = self.neighbours.values().flat_map(Neighbours::all);
+        let beside = self.neighbours.values().flatten().flatten();
         let similar = similar(store, beside.map(|message| &message.fingerprint))?;
         let has_copy_in = |instance: &str, neighbour: &Message| {
             let others = similar.get(&neighbour.fingerprint.digest).into_iter().flatten();
@@ -255,8 +241,7 @@ impl Surroundings {
         };
         // Only beside another copy: the user may say forgotten words again in a new conversation.
         let is_copy = |(message, tombstone): &&(&Message, &Tombstone)| {
-            let Neighbours { before, after } = &self.neighbours[message.id()];
-            let mut next = before.first().into_iter().chain(after.first());
+            let mut next = self.neighbours[message.id()].iter().filter_map(|side| side.first());
             next.any(|next| has_copy_in(&tombstone.scope.instance, next))
         };
         Ok(kept_out.iter().filter(is_copy).map(|(message, _)| message.id().to_owned()).collect())
@@ -411,8 +396,7 @@ fn neighbours<'a>(
         let which = Select { roles: roles.clone(), ..Select::messages(Scopes::All) };
         for (record, around) in some.iter().zip(store.around(some, &which, REACH)?) {
             let side = |all: Vec<Arc<StoredRecord>>| all.into_iter().filter_map(Message::new).collect();
-            let neighbours = Neighbours { before: side(around.before), after: side(around.after) };
-            found.insert(record.id.clone(), neighbours);
+            found.insert(record.id.clone(), [side(around.before), side(around.after)]);
         }
     }
     Ok(found)

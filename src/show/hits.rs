@@ -52,8 +52,6 @@ pub struct InTree {
     pub planner: Option<Model>,
     /// Whether the steps are printed.
     pub steps: bool,
-    /// The format of a picture of the steps, which is printed instead.
-    pub picture: Option<String>,
 }
 
 impl Search<'_> {

@@ -41,13 +41,14 @@ mod words; // 8 the index of words
 mod removal; // 9 removing records
 mod repair; // 9 rebuilding what is derived
 
-mod write; // 10 writing batches
 mod writer; // 10 writing the records of a batch
 
-mod database; // 11 two connections to a file
-mod rename; // 11 another name of a partition
+mod write; // 11 writing batches
 
-mod api; // 12 the traits of a store
+mod database; // 12 two connections to a file
+mod rename; // 12 another name of a partition
+
+mod api; // 13 the traits of a store
 
 use crate::record::Scope;
 use crate::store::api::{OpenMode, Store};

@@ -1,5 +1,4 @@
-//! The recall for one request, which takes no longer than its time: it is looked up without the store's other readers, and
-//! given up with what is known by then.
+//! The recall for one request: it ends with its time, and the request continues with what is known by then.
 
 use super::retry_dedup::TurnIdentity;
 use crate::api::Request;

@@ -143,43 +143,6 @@ fn sum<'a>(words: impl IntoIterator<Item = &'a String>, weight: &dyn Fn(&str) ->
     words.into_iter().map(|word| weight(word)).sum()
 }
 
-/// The weights of the words of an older clause that are near a newer one, without the words of what both count.
-struct Common {
-    /// Of the older clause's sentence, and of the clause itself.
-    of_sentence: f64,
-    shared: f64,
-    /// Their share of the older clause.
-    share: f64,
-    /// The share of the newer clause that the words within it have.
-    inner_share: f64,
-}
-
-impl Common {
-    fn new(
-        old: &Clause,
-        new: &Clause,
-        near: &FxHashSet<&str>,
-        differences: &[Difference],
-        weight: &dyn Fn(&str) -> f64,
-    ) -> Common {
-        let is_unit = |word: &String| differences.iter().any(|one| one.units.contains(word.as_str()));
-        let is_subject = |word: &&String| !is_unit(word);
-        let is_near = |word: &&String| near.contains(word.as_str()) && !is_unit(word);
-        let within = |word: &&String| new.words.contains(*word) && !is_unit(word);
-        let shared = sum(old.words.iter().filter(is_near), weight);
-        let inner = sum(old.words.iter().filter(within), weight);
-        let part = |of: f64, clause: &Clause| {
-            of / sum(clause.words.iter().filter(is_subject), weight).max(f64::MIN_POSITIVE)
-        };
-        Common {
-            of_sentence: sum(old.sentence_words.iter().filter(is_near), weight),
-            shared,
-            share: part(shared, old),
-            inner_share: part(inner, new),
-        }
-    }
-}
-
 /// Why a clause that may supersede others supersedes one.
 fn reason(
     old: &Clause,
@@ -194,20 +157,27 @@ fn reason(
     if denies(old, new, weight) {
         return Some(DENIED);
     }
-    if !old.words.iter().any(|word| near.contains(word.as_str())) && old.values.is_empty() {
-        return None;
-    }
-    if new.is_of_others && !old.is_of_others || new.adds && !new.tells_change {
+    if !old.words.iter().any(|word| near.contains(word.as_str())) && old.values.is_empty()
+        || new.is_of_others && !old.is_of_others
+        || new.adds && !new.tells_change
+    {
         return None;
     }
     let differences = differences(old, new, near);
-    let replaced: Vec<&Value> = new.values.iter().filter(|value| value.is_old).collect();
-    let names_old = |value: &&Value| old.values.iter().any(|old| old.text == value.text);
-    if !replaced.is_empty() && !differences.is_empty() && !replaced.iter().any(names_old) {
+    let replaced = || new.values.iter().filter(|value| value.is_old);
+    let names_old = replaced().any(|value| old.values.iter().any(|old| old.text == value.text));
+    if replaced().next().is_some() && !differences.is_empty() && !names_old {
         return None;
     }
-    let Common { of_sentence, shared, share, inner_share } =
-        Common::new(old, new, near, &differences, weight);
+    let is_unit = |word: &String| differences.iter().any(|one| one.units.contains(word.as_str()));
+    let is_subject = |word: &&String| !is_unit(word);
+    let is_near = |word: &&String| near.contains(word.as_str()) && !is_unit(word);
+    let of_sentence = sum(old.sentence_words.iter().filter(is_near), weight);
+    let shared = sum(old.words.iter().filter(is_near), weight);
+    let share = shared / sum(old.words.iter().filter(is_subject), weight).max(f64::MIN_POSITIVE);
+    let within = |word: &&String| new.words.contains(*word) && !is_unit(word);
+    let inner = sum(old.words.iter().filter(within), weight);
+    let inner_share = inner / sum(new.words.iter().filter(is_subject), weight).max(f64::MIN_POSITIVE);
     let has_inner = old.words.iter().any(|word| new.words.contains(word));
     let has = |kind| differences.iter().any(|one| one.kind == kind);
     if differences.iter().any(|one| one.newer.is_new)
@@ -221,7 +191,7 @@ fn reason(
         return None;
     }
     // It says itself which value is gone.
-    if new.tells_change && has_inner && replaced.iter().any(names_old) {
+    if new.tells_change && has_inner && names_old {
         return Some(CHANGED);
     }
     // Another date without such a phrase before it is that of another event.

@@ -80,11 +80,6 @@ impl Step {
     pub fn to_object(&self) -> Object {
         let mut line = Object::default();
         line.set_text("kind", "step");
-        let number = |line: &mut Object, name: &str, number: Option<f64>| {
-            if let Some(number) = number {
-                line.set(name, number.to_string());
-            }
-        };
         match self {
             Step::SearchStart { questions, targets, method, limit, min_score, deduplicate, has_context } => {
                 line.set_text("event", "search_start");
@@ -172,6 +167,12 @@ impl Step {
                 format!("{hits} of {candidates} candidates are hits, in {ms:.1} ms")
             }
         }
+    }
+}
+
+fn number(line: &mut Object, name: &str, number: Option<f64>) {
+    if let Some(number) = number {
+        line.set(name, number.to_string());
     }
 }
 

@@ -1,6 +1,5 @@
 //! The statements that read records, vectors and links.
 
-use super::columns::{backward, cosine, forward, listed_link, newest, record, vector_of};
 use super::selection::for_label;
 use crate::record::RecordKind;
 use crate::store::neo4j::record_node::listed;

@@ -1,6 +1,5 @@
 //! The statements that search, by words and by vectors, and that compare vectors.
 
-use super::columns::{backward, cosine, unadopted};
 use super::selection::{for_scopes, kind_position};
 use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::neo4j::record_node::listed;
