@@ -1,4 +1,4 @@
-//! What people say of memories, and of messages: that they helped, or whether they are recalled.
+//! Statements of people about memories and messages: that they helped, or whether they are recalled.
 
 use crate::cli::{Io, Outcome};
 use crate::config::Settings;
@@ -12,7 +12,7 @@ use crate::store::{self, OpenMode, Store};
 /// The number of lines whose signals are stored together.
 const BATCH: usize = 10_000;
 
-/// What a person says of some memories, or of some messages.
+/// A person's statement about some memories, or some messages.
 pub enum Statement {
     OfMemories(NewSignal),
     OfMessages(RecallRule),

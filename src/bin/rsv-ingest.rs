@@ -67,7 +67,7 @@ struct Args {
 
 rsv::tool!(run);
 
-/// What is stored.
+/// The input to store.
 enum Mode {
     Text(String),
     /// Lines of standard input.

@@ -1,4 +1,4 @@
-//! What is written of records as lines.
+//! The parts of records that are written as lines.
 
 use crate::record::VectorFormat;
 use std::path::PathBuf;

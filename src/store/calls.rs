@@ -1,4 +1,4 @@
-//! What every store can do by the methods of its traits.
+//! The operations of every store, by the methods of its traits.
 
 use super::api::{Among, Removal, Store, Visit};
 use super::error::{Result, StoreFault};

@@ -60,7 +60,7 @@ if (search) {
   input.setSelectionRange(input.value.length, input.value.length);
 }
 
-// Forgets after ten seconds in which it can be undone. Whoever leaves the page before has forgotten nothing.
+// Forgets after ten seconds in which it can be undone. Leaving the page before forgets nothing.
 const WAIT = 10;
 const waiting = new Set();
 const forget = (form) => {
