@@ -202,7 +202,9 @@ fn is_name(text: &str, at: usize, length: usize) -> bool {
 /// it. Fails if the store cannot be read.
 pub(super) fn related_actions(
     store: &mut dyn Store,
-    (text, request, found): (&str, &Request, &[Candidate]),
+    text: &str,
+    request: &Request,
+    found: &[Candidate],
     scopes: Scopes,
     duplicates: &DuplicateFilter,
 ) -> Result<Vec<Candidate>> {

@@ -202,9 +202,9 @@ impl Recall<'_> {
     /// Finds the actions on what the question and the recalled texts name.
     fn add_actions(&mut self, request: &api::Request, memory: &mut Memory) {
         let found = self.step(RecallStep::Actions, memory, |recall, memory| {
-            let asked = (recall.text, request, &*recall.recalled.candidates);
-            let scopes = recall.options.reach.around(recall.turn.scope);
-            related_actions(&mut *memory.store, asked, scopes, recall.duplicates)
+            let (found, scopes) =
+                (&recall.recalled.candidates, recall.options.reach.around(recall.turn.scope));
+            related_actions(&mut *memory.store, recall.text, request, found, scopes, recall.duplicates)
         });
         self.recalled.candidates.splice(0..0, found);
     }

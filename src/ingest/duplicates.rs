@@ -205,7 +205,7 @@ impl Surroundings {
     }
 
     /// The copies among the neighbours of two messages that resemble each other; `None` if these are no copies.
-    fn copies_beside(&self, message: &Message, other: &Message) -> Option<Vec<(&Message, &Message)>> {
+    fn copies_around(&self, message: &Message, other: &Message) -> Option<Vec<(&Message, &Message)>> {
         let (own, others) = (&self.neighbours[message.id()], &self.neighbours[other.id()]);
         let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
         for (own, others) in own.iter().zip(others) {
@@ -306,7 +306,7 @@ impl Duplicates {
         // The nearest in time first, since `add` matches a message with one copy in each instance.
         pairs.sort_by_key(|(a, b)| (a.record.timestamp.abs_diff(b.record.timestamp), a.id(), b.id()));
         for (message, other) in pairs {
-            let Some(copies) = surroundings.copies_beside(message, other) else { continue };
+            let Some(copies) = surroundings.copies_around(message, other) else { continue };
             self.add(message, other, &tombstones);
             for (a, b) in copies {
                 self.add(a, b, &surroundings.tombstones);
@@ -329,11 +329,8 @@ impl Duplicates {
             return;
         }
         self.matched.extend(places.map(key));
-        let (copy, original) = if gives_way(&message.record.scope, &other.record.scope) {
-            (message, other)
-        } else {
-            (other, message)
-        };
+        let gives_way = gives_way(&message.record.scope, &other.record.scope);
+        let (copy, original) = if gives_way { (message, other) } else { (other, message) };
         let originals = self.originals.entry(copy.id().to_owned()).or_default();
         originals.insert((original.record.scope.clone(), original.id().to_owned()));
         self.staying.insert(original.id().to_owned(), original.clone());
@@ -389,11 +386,10 @@ fn neighbours<'a>(
     messages: impl Iterator<Item = &'a Message>,
 ) -> Result<HashMap<String, Neighbours>> {
     let messages: BTreeMap<&str, &Message> = messages.map(|message| (message.id(), message)).collect();
-    let roles = vec![Role::User, Role::Assistant];
+    let which = Select { roles: vec![Role::User, Role::Assistant], ..Select::messages(Scopes::All) };
     let mut found = HashMap::new();
     let all: Vec<&StoredRecord> = messages.values().map(|message| &*message.record).collect();
     for some in all.chunks(AT_ONCE) {
-        let which = Select { roles: roles.clone(), ..Select::messages(Scopes::All) };
         for (record, around) in some.iter().zip(store.around(some, &which, REACH)?) {
             let side = |all: Vec<Arc<StoredRecord>>| all.into_iter().filter_map(Message::new).collect();
             found.insert(record.id.clone(), [side(around.before), side(around.after)]);

@@ -75,6 +75,9 @@ where
     move |word| ((all / (0.5 + counts.get(word).copied().unwrap_or_default())).ln() / all.ln()).max(0.0)
 }
 
+/// The weight of a word: the rarer it is, the nearer to 1.
+type Weight<'a> = &'a dyn Fn(&str) -> f64;
+
 /// The clauses of a message, with the words by which they are compared.
 pub(super) struct Statements<'a> {
     clauses: &'a [Clause],
@@ -93,12 +96,11 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// The reason why one message supersedes another; `None` if it does not. `weight` is that of a word: the rarer it is,
-/// the nearer to 1. At most `left` clauses are compared with another one, and taken from it.
+/// The reason why one message supersedes another; `None` if it does not. At most `left` clauses are compared with another one, and taken from it.
 pub(super) fn superseded(
     older: &Statements,
     newer: &Statements,
-    weight: &dyn Fn(&str) -> f64,
+    weight: Weight,
     left: &mut usize,
 ) -> Option<&'static str> {
     let in_both = older.words.intersection(&newer.words);
@@ -129,7 +131,7 @@ fn has_cue(new: &Clause) -> bool {
 }
 
 /// Whether a clause says of what another one says that it was never so.
-fn denies(old: &Clause, new: &Clause, weight: &dyn Fn(&str) -> f64) -> bool {
+fn denies(old: &Clause, new: &Clause, weight: Weight) -> bool {
     if !new.says_never || old.is_negated || old.asks {
         return false;
     }
@@ -139,17 +141,12 @@ fn denies(old: &Clause, new: &Clause, weight: &dyn Fn(&str) -> f64) -> bool {
 }
 
 /// The weight of some words together.
-fn sum<'a>(words: impl IntoIterator<Item = &'a String>, weight: &dyn Fn(&str) -> f64) -> f64 {
+fn sum<'a>(words: impl IntoIterator<Item = &'a String>, weight: Weight) -> f64 {
     words.into_iter().map(|word| weight(word)).sum()
 }
 
 /// Why a clause that may supersede others supersedes one.
-fn reason(
-    old: &Clause,
-    new: &Clause,
-    near: &FxHashSet<&str>,
-    weight: &dyn Fn(&str) -> f64,
-) -> Option<&'static str> {
+fn reason(old: &Clause, new: &Clause, near: &FxHashSet<&str>, weight: Weight) -> Option<&'static str> {
     let common = old.sentence_words.iter().filter(|word| near.contains(word.as_str()));
     if sum(common, weight) < LEAST || are_opposed(old, new) {
         return None;
@@ -175,8 +172,7 @@ fn reason(
     let of_sentence = sum(old.sentence_words.iter().filter(is_near), weight);
     let shared = sum(old.words.iter().filter(is_near), weight);
     let share = shared / sum(old.words.iter().filter(is_subject), weight).max(f64::MIN_POSITIVE);
-    let within = |word: &&String| new.words.contains(*word) && !is_unit(word);
-    let inner = sum(old.words.iter().filter(within), weight);
+    let inner = sum(old.words.iter().filter(|word| new.words.contains(*word) && !is_unit(word)), weight);
     let inner_share = inner / sum(new.words.iter().filter(is_subject), weight).max(f64::MIN_POSITIVE);
     let has_inner = old.words.iter().any(|word| new.words.contains(word));
     let has = |kind| differences.iter().any(|one| one.kind == kind);

@@ -1,4 +1,4 @@
-//! Every statement that reads the graph; those that change it are in `changes.rs`. Values are always parameters. Only
+//! Every statement that reads the graph; those that change it are in `changes`. Values are always parameters. Only
 //! these parts are put into the text of a statement: the conditions of a selection, the label of a kind, the number of
 //! a model, which is part of a label's name, and the name of a relation.
 //!
