@@ -77,11 +77,6 @@ impl Request {
         Ok(Request { api, turns, wire: Some(wire), session: None, hidden: None })
     }
 
-    /// Its API.
-    pub fn api(&self) -> Api {
-        self.api
-    }
-
     /// Whether it is in the shape of chat completions itself.
     pub fn is_chat(&self) -> bool {
         self.wire.is_none()
@@ -90,11 +85,6 @@ impl Request {
     /// Whether it is a program's own request, such as for a title: nothing of it is recalled or stored.
     pub fn is_side_call(&self) -> bool {
         self.wire.as_ref().is_some_and(|wire| wire.is_side_call)
-    }
-
-    /// The session that the program of an agent names.
-    pub fn session(&self) -> Option<&str> {
-        self.wire.as_ref()?.session.as_deref()
     }
 
     /// Treats it as a program's own request, if its API has such requests.

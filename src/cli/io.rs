@@ -12,7 +12,7 @@ use super::stop::stop_signals;
 use super::style::{Layout, Style};
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
-use crate::lines::{Feed, binary_format, too_long};
+use crate::lines::{binary_format, too_long};
 use crate::record::{Clock, invalid_utf8};
 use atty::Stream;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -341,11 +341,6 @@ impl Io {
             );
         }
         Ok((name, Box::new(file)))
-    }
-
-    /// The operands as JSON objects, of at most `limit` bytes each, read ahead.
-    pub fn feed(&self, operands: &[PathBuf], limit: usize) -> Result<Feed> {
-        Feed::new(self.sources(operands)?, limit)
     }
 
     /// All of standard input as text, of at most `limit` bytes.

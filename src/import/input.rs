@@ -59,11 +59,6 @@ impl Sources {
         Sources { files, ..self }
     }
 
-    /// The outcome of the files so far.
-    pub fn files(&self) -> FileLog {
-        self.files.clone()
-    }
-
     /// Opens an input; none if there is nothing to read in it itself.
     fn open(&mut self, waiting: Waiting) -> Result<Option<Box<dyn ObjectSource>>> {
         match waiting {
