@@ -39,7 +39,7 @@ pub use client_project::ClientProject;
 pub use compaction::CutPart;
 pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
-pub use options::{Options, Placement, Wording};
+pub use options::{Options, Placement};
 pub use retry_lookup::RequestIdentity;
 pub use schedule::{RecallStep, Schedule};
 pub use session::as_turn;

@@ -127,8 +127,6 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.placement", &["RSV_ENRICH_PLACEMENT"], Choice(&["tail", "head", "system"]), Some("tail"), "the place of recalled messages: tail (in the last user message), head (before all turns) or system (in the system message)"),
     row("enrich.compress", &["RSV_ENRICH_COMPRESS"], Boolean, Some("true"), "whether head merges all messages up to the last system message into one"),
     row("enrich.note", &["RSV_ENRICH_NOTE"], Text, None, "the note that introduces recalled messages to the model; unset, rsv's own"),
-    row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "the note that introduces related messages with head; unset, rsv's own"),
-    row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "the note that introduces recent messages with head; unset, rsv's own"),
     row("enrich.check", &["RSV_ENRICH_CHECK"], Choice(&["auto", "off"]), Some("auto"), "whether the files and commits that a recalled message names are compared with those of the project: auto (where its directory is known) or off (never)"),
     row("enrich.compaction", &["RSV_ENRICH_COMPACTION"], Boolean, Some("true"), "whether the actions, decisions and open points of a session before a compaction are carried over, to the end of the next turn that the user begins"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),

@@ -1,7 +1,6 @@
 //! Candidates for recall, and the blocks in which they stand.
 
 use super::degraded::Degraded;
-use super::options::Wording;
 use super::schedule::RecallStep;
 use crate::chat::fence;
 use crate::error::Error;
@@ -84,14 +83,14 @@ impl Block {
     pub(super) const ALL: [Block; 5] =
         [Block::Memories, Block::Archives, Block::Documents, Block::Actions, Block::Messages];
 
-    /// The note to the model about it.
-    pub(super) fn note(self, wording: &Wording) -> &str {
+    /// The note to the model about it; `of_messages` is that about messages.
+    pub(super) fn note(self, of_messages: &str) -> &str {
         match self {
             Block::Memories => fence::MEMORY_NOTE,
             Block::Archives => fence::ARCHIVE_NOTE,
             Block::Documents => fence::DOCUMENT_NOTE,
             Block::Actions => fence::ACTION_NOTE,
-            Block::Messages => &wording.note,
+            Block::Messages => of_messages,
         }
     }
 }

@@ -10,7 +10,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use rsv::api::{Api, Request as AnyRequest};
 use rsv::chat::{self, Request, fence};
 use rsv::cli::Diagnostics;
-use rsv::enrich::{self, Memory, Options, Placement, Schedule, Turn, Wording};
+use rsv::enrich::{self, Memory, Options, Placement, Schedule, Turn};
 use rsv::record::{Address, Clock, Content, LINE_ENDS, Object, Reach, Scope};
 use rsv::store::Store;
 use rsv::tokens::{Counter, Limits};
@@ -67,7 +67,7 @@ fn options() -> impl Strategy<Value = Options> {
                 placement,
                 drops: true,
                 compress,
-                wording: Wording::default(),
+                note: fence::DEFAULT_NOTE.to_owned(),
                 keep_tools: false,
                 actions: false,
                 stored_actions: Default::default(),
