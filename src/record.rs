@@ -66,7 +66,7 @@ pub use members::{texts, time_member, timestamp};
 pub use memory::{ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{
-    Object, empty, invalid, invalid_utf8, missing, quote, string_length, unexpected, utf8, word,
+    Object, empty, excerpt, invalid, invalid_utf8, missing, quote, string_length, unexpected, utf8, word,
 };
 pub use partition_filter::{PartitionFilter, matches_pattern};
 pub use query::Query;

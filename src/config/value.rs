@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use crate::error::{Error, Result};
-use crate::record::quote;
+use crate::record::{excerpt, quote};
 use std::fmt;
 use std::time::Duration;
 use toml_edit::{Item, Value as Toml};
@@ -198,7 +198,7 @@ impl ValueType {
             ValueType::Store
                 if found.contains("memory") || ["", "sqlite:"].contains(&found.trim_matches('"')) =>
             {
-                return ConfigError::InMemory { found: cut(found) }.into();
+                return ConfigError::InMemory { found: excerpt(found, 60) }.into();
             }
             ValueType::Store => "the path of a file, sqlite:PATH, or the address of a server".to_owned(),
             ValueType::Variable => {
@@ -224,15 +224,7 @@ impl ValueType {
             ValueType::Age => format!("an age such as 90d or 2y, at most {MAX_YEARS}y, or {OFF}"),
             ValueType::Percent(most) => format!("a share from 0% to {most}%, such as 5%"),
         };
-        ConfigError::Found { expected, found: cut(found) }.into()
-    }
-}
-
-/// The beginning of a long text.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        ConfigError::Found { expected, found: excerpt(found, 60) }.into()
     }
 }
 

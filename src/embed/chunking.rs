@@ -80,15 +80,11 @@ fn parts<'a>(tokenizer: &dyn Tokens, text: &'a str, chunk_tokens: usize) -> Resu
             .find(|next| starts[*next].is_word)
             .unwrap_or(first + chunk_tokens);
         let end = starts[next].at.max(begin);
-        parts.push(&text[begin..char_boundary(text, end)]);
-        (first, begin) = (next, char_boundary(text, end));
+        parts.push(&text[begin..text.floor_char_boundary(end)]);
+        (first, begin) = (next, text.floor_char_boundary(end));
     }
     parts.push(&text[begin..]);
     Ok(parts)
-}
-
-fn char_boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Adds a part as a chunk; a part that has more tokens alone than it had in the whole is halved.
@@ -101,7 +97,7 @@ fn add(
 ) -> Result<()> {
     let text = format!("{prefix}{part}");
     let tokens = tokenizer.count(&text)?;
-    let middle = char_boundary(part, part.len() / 2);
+    let middle = part.floor_char_boundary(part.len() / 2);
     if tokens > window && middle > 0 {
         add(chunks, prefix, &part[..middle], window, tokenizer)?;
         return add(chunks, prefix, &part[middle..], window, tokenizer);

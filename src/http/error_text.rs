@@ -1,7 +1,7 @@
 //! The error messages of servers.
 
 use crate::config::Secret;
-use crate::record::Object;
+use crate::record::{self, Object};
 
 /// The greatest length of a quoted error message of a server, in characters.
 const MAX_QUOTED: usize = 300;
@@ -24,12 +24,7 @@ pub fn error_message(body: &[u8], key: Option<&Secret>) -> Option<String> {
 
 /// A text of a server's, cut where it is long and without the key.
 pub fn excerpt(text: &str, key: Option<&Secret>) -> String {
-    let text = redact_key(key, text);
-    let mut excerpt: String = text.chars().take(MAX_QUOTED).collect();
-    if excerpt.len() < text.len() {
-        excerpt.push('…');
-    }
-    excerpt
+    record::excerpt(&redact_key(key, text), MAX_QUOTED)
 }
 
 /// Removes the key from a text: a server may quote the request.

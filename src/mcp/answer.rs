@@ -297,8 +297,3 @@ fn to_json(item: &Item, rank: usize) -> Value {
     }
     json.into()
 }
-
-/// `1 memory`, `3 memories`.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}

@@ -1,6 +1,7 @@
 //! The arguments of tools: their types, as JSON Schema, and their values, read from a call.
 
 use crate::error::{Error, Result};
+use crate::record;
 use serde_json::{Map, Value, json};
 
 /// The type of a parameter.
@@ -93,16 +94,7 @@ impl Parameter {
         if is_right {
             return Ok(());
         }
-        Err(Error::new(format!("{}: expected {expected}, found {}", self.name, shortened(value))))
-    }
-}
-
-/// The beginning of a value, for an error.
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        Err(record::unexpected(self.name, &expected, &value.to_string()))
     }
 }
 
@@ -152,7 +144,7 @@ impl Arguments {
         let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
         if let Some(unknown) = values.keys().find(|name| !known(name)) {
             let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
-            let unknown = shortened(&Value::from(unknown.as_str()));
+            let unknown = record::excerpt(&Value::from(unknown.as_str()).to_string(), 40);
             return Err(Error::new(format!("there is no argument {unknown}"))
                 .hint(format!("the arguments are {}", names.join(", "))));
         }

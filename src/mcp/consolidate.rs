@@ -1,7 +1,7 @@
 //! Similar memories into one: `rsv-embed --pending; rsv-link --clusters | rsv-merge | rsv-ingest` of a
 //! partition.
 
-use super::answer::{Answer, counted};
+use super::answer::Answer;
 use super::arguments::Arguments;
 use super::call::Call;
 use super::recall::member;
@@ -10,6 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::link::{self, ClusterRule};
 use crate::merge;
 use crate::record::Object;
+use crate::text::{counted, counted_verb};
 use serde::Serialize;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -39,7 +40,7 @@ pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> 
     let verb = if is_dry_run { "would be made" } else { "made" };
     let mut text = format!(
         "{} {verb} of {}, {} examined",
-        counted(sums.created.len(), "memory", "memories"),
+        counted(sums.created.len() as u64, "memory"),
         sums.archived.len(),
         sums.examined,
     );
@@ -49,7 +50,7 @@ pub(super) fn consolidate(call: &Call, arguments: &Arguments) -> Result<Answer> 
         );
     }
     if found.unembedded > 0 {
-        let memories = counted(found.unembedded, "memory has", "memories have");
+        let memories = counted_verb(found.unembedded as u64, "memory", ["has", "have"]);
         text.push_str(&format!("; {memories} no vector and cannot be compared: rsv-embed --pending"));
     }
     Ok(Answer::new(text, sums.content(is_dry_run, begin.elapsed())))

@@ -1,6 +1,6 @@
 //! The tree of contexts: documents, memories and sessions by their addresses.
 
-use super::answer::{Answer, Item, Listing, ListingContent, counted};
+use super::answer::{Answer, Item, Listing, ListingContent};
 use super::arguments::Arguments;
 use super::call::Call;
 use super::recall::found;
@@ -11,6 +11,7 @@ use crate::recall_rules::RecallRules;
 use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
 use crate::search::Request;
 use crate::store::{Select, Store};
+use crate::text::counted;
 use crate::tree;
 
 /// The greatest number of messages of a session, and of memories, that are listed.
@@ -182,7 +183,7 @@ pub(super) fn list(call: &Call, arguments: &Arguments) -> Result<Answer> {
         ListingContent { uri: Some(address.as_str()), count: Some(count), ..listing.content("children") };
     let head = match count {
         0 => format!("nothing lies below {address}"),
-        _ => format!("{} below {address}", counted(count, "document", "documents")),
+        _ => format!("{} below {address}", counted(count as u64, "document")),
     };
     Ok(Answer::new(format!("{head}\n\n{}", listing.text).trim_end(), json))
 }

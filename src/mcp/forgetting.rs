@@ -1,6 +1,6 @@
 //! `forget`, as rsv-forget does it; only where the command line allows it.
 
-use super::answer::{Answer, counted};
+use super::answer::Answer;
 use super::arguments::Arguments;
 use super::call::Call;
 use super::context::address;
@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::forget;
 use crate::record::{SCHEME, Scopes, kinds};
 use crate::store::{self, Select};
+use crate::text::counted;
 use crate::tree;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -62,7 +63,7 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
     if count > 0 {
         forget::erase(store)?;
     }
+    let text = format!("{} removed, and kept out from now on", counted(count, "record"));
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let text = format!("{} removed, and kept out from now on", counted(count, "record", "records"));
     Ok(Answer::new(text, Removed { removed: count, ids: found }))
 }

@@ -1,6 +1,6 @@
 //! Memories, by the names, arguments and answers of ReasoningBank's tools.
 
-use super::answer::{Answer, counted};
+use super::answer::Answer;
 use super::arguments::Arguments;
 use super::call::Call;
 use super::client_scope::ClientScope;
@@ -12,6 +12,7 @@ use crate::ingest::NewMemory;
 use crate::memory::{self, NewSignal};
 use crate::record::{MEMORY, Object, SignalType, StoredRecord, quote};
 use crate::store::{self, Select};
+use crate::text::counted_verb;
 use serde::Serialize;
 
 /// Finds memories: `rsv-search --kind memory QUERY`, and then `rsv-signal --used`.
@@ -204,7 +205,8 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
         return Err(kept_out());
     }
     let ids: Vec<&str> = stored.iter().map(|memory| memory.id.as_str()).collect();
-    let message = format!("{} made of the session", counted(stored.len(), "memory was", "memories were"));
+    let message =
+        format!("{} made of the session", counted_verb(stored.len() as u64, "memory", ["was", "were"]));
     let text = ingested.with_notes(format!("{message}: {}", ids.join(", ")));
     let ended = EndedSession {
         session_id: session.session_id.as_deref(),

@@ -1,6 +1,6 @@
 //! Messages: `remember` as rsv-ingest, `recall` as rsv-search, `recall_when` as rsv-signal.
 
-use super::answer::{Answer, Item, Listing, ListingContent, counted};
+use super::answer::{Answer, Item, Listing, ListingContent};
 use super::arguments::Arguments;
 use super::call::Call;
 use crate::chat::fence;
@@ -13,7 +13,7 @@ use crate::record::{
 };
 use crate::search::{Ranking, Request};
 use crate::store::{self, Select};
-use crate::text::Occur;
+use crate::text::{Occur, counted};
 use serde::Serialize;
 
 /// Stores a text as a message: `rsv-ingest --role ROLE TEXT`.
@@ -148,19 +148,13 @@ pub(super) fn found(call: &Call, name: &str, hits: Vec<Hit>, note: &str, what: &
     let listing = Listing::new(items, note, call.server.options.max_tokens);
     call.count_uses(&listing.shown);
     let count = listing.shown.len();
-    let (one, many) = plural(what);
     let head = match (count, listing.left_out) {
         (0, 0) => "nothing was found".to_owned(),
-        (count, _) => format!("{} found", counted(count, &one, &many)),
+        (count, _) => format!("{} found", counted(count as u64, what)),
     };
     let json = ListingContent { count: Some(count), ..listing.content(name) };
     let text = format!("{head}\n\n{}", listing.text);
     Answer::new(text.trim_end(), json)
-}
-
-fn plural(what: &str) -> (String, String) {
-    let many = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
-    (what.to_owned(), many)
 }
 
 /// The notes to the model about the records found for a task, for a prompt: memories first, then messages.

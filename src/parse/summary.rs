@@ -82,7 +82,8 @@ pub(super) fn of_directory(title: &str, own: &[String], children: &[Child]) -> S
 
 /// The first paragraphs of a part of a text.
 pub(super) fn paragraphs(extract: &Extract, range: Range<usize>) -> Vec<String> {
-    let text = head(&extract.text[range]);
+    let text = &extract.text[range];
+    let text = &text[..text.floor_char_boundary(READ_BYTES)];
     if extract.markdown {
         let prose = markdown::prose(text, 2 * DESCRIPTION_CHARS);
         // A part that is all code or table is described by its lines.
@@ -92,15 +93,6 @@ pub(super) fn paragraphs(extract: &Extract, range: Range<usize>) -> Vec<String> 
     }
     let lines = text.lines().filter(|line| line.chars().any(char::is_alphanumeric) && !line.starts_with('#'));
     lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-}
-
-/// The beginning of a text.
-fn head(text: &str) -> &str {
-    let mut end = text.len().min(READ_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// The abstract and the description that paragraphs make.

@@ -209,10 +209,7 @@ pub fn shortened(name: &str, limit: usize) -> String {
         return name.to_owned();
     }
     let digest: String = Sha256::digest(name).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    let mut end = limit.saturating_sub(digest.len() + 1);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = name.floor_char_boundary(limit.saturating_sub(digest.len() + 1));
     format!("{}_{digest}", &name[..end])
 }
 

@@ -363,13 +363,16 @@ pub fn invalid_utf8(place: &str) -> Error {
     RecordError::InvalidUtf8 { place: place.to_owned() }.into()
 }
 
+/// A text, or its first `most` characters and `…`.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map(|(end, _)| end);
+    end.map_or_else(|| text.to_owned(), |end| format!("{}…", &text[..end]))
+}
+
 /// The error `content: expected a string, found 12`, for modules that read members of their own.
 pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
-    let mut shown: String = found.chars().take(40).collect();
-    if shown.len() < found.len() {
-        shown.push('…');
-    }
-    RecordError::Unexpected { member: name.to_owned(), expected: what.to_owned(), found: shown }.into()
+    let found = excerpt(found, 40);
+    RecordError::Unexpected { member: name.to_owned(), expected: what.to_owned(), found }.into()
 }
 
 /// The error of a line without a member that it needs.

@@ -5,7 +5,9 @@ use super::api::{Among, Store};
 use super::error::{Result, StoreFault};
 use super::select::Select;
 use crate::error::Error;
-use crate::record::{MIN_SHOWN_LETTERS, Scopes, StoredRecord, digest_numbers, id_digest, kinds, time};
+use crate::record::{
+    MIN_SHOWN_LETTERS, Scopes, StoredRecord, digest_numbers, excerpt, id_digest, kinds, time,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of candidates that an error names, and the characters of each that it shows.
@@ -88,10 +90,6 @@ fn ambiguous(store: &mut dyn Store, given: &str, mut records: Vec<StoredRecord>)
 /// `5744a1c of 2026-11-21T07:03:00.000Z, “Where are the first words…”`.
 fn candidate(record: &StoredRecord, short: &BTreeMap<String, String>) -> String {
     let words = record.shown_text().split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut shown: String = words.chars().take(MAX_WORDS_CHARS).collect();
-    if shown.len() < words.len() {
-        shown.push('…');
-    }
-    let id = short.get(&record.id).unwrap_or(&record.id);
+    let (shown, id) = (excerpt(&words, MAX_WORDS_CHARS), short.get(&record.id).unwrap_or(&record.id));
     format!("{id} of {}, “{shown}”", time::rfc3339(record.timestamp))
 }

@@ -291,18 +291,13 @@ fn sentences(text: &str, line: Range<usize>, units: &mut Vec<Range<usize>>) {
 fn push_pieces(text: &str, mut range: Range<usize>, units: &mut Vec<Range<usize>>) {
     while text[range.clone()].trim().len() > PASSAGE_BYTES {
         range.start = range.end - text[range.clone()].trim_start().len();
-        let most = char_boundary(text, range.start + PASSAGE_BYTES);
-        let half = char_boundary(text, range.start + PASSAGE_BYTES / 2);
+        let most = text.floor_char_boundary(range.start + PASSAGE_BYTES);
+        let half = text.floor_char_boundary(range.start + PASSAGE_BYTES / 2);
         let end = text[half..most].rfind(char::is_whitespace).map_or(most, |space| half + space);
         push_trimmed(text, range.start..end, units);
         range.start = end;
     }
     push_trimmed(text, range, units);
-}
-
-/// The last boundary of a character up to a position.
-fn char_boundary(text: &str, most: usize) -> usize {
-    (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Appends a range without the white space around it, if anything is left.

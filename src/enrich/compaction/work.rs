@@ -246,8 +246,7 @@ fn root<'a>(paths: impl Iterator<Item = &'a String>) -> String {
             None => directory,
             Some(known) => {
                 let same = known.bytes().zip(directory.bytes()).take_while(|(a, b)| a == b).count();
-                let same = (0..=same).rev().find(|at| known.is_char_boundary(*at)).unwrap_or_default();
-                &known[..known[..same].rfind('/').map_or(0, |slash| slash + 1)]
+                &known[..known[..known.floor_char_boundary(same)].rfind('/').map_or(0, |slash| slash + 1)]
             }
         };
         root = Some(common.to_owned());

@@ -263,10 +263,7 @@ pub(in crate::proxy) fn safe_name(sent: &str) -> String {
     // The ending says which format it is.
     let ending = name.rsplit_once('.').map(|(_, ending)| ending).filter(|ending| ending.len() <= 16);
     let ending = ending.map(|ending| format!(".{ending}")).unwrap_or_default();
-    let mut end = MAX_NAME_BYTES - ending.len();
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = name.floor_char_boundary(MAX_NAME_BYTES - ending.len());
     format!("{}{ending}", &name[..end])
 }
 
