@@ -149,7 +149,7 @@ fn number_words(folded: &str, occurrences: &mut [Occurrence]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ranking::bm25;
+    use crate::ranking::query_token;
     use crate::record::MESSAGE;
     use crate::text::{Languages, Occur, Term};
 
@@ -157,7 +157,7 @@ mod tests {
     fn words(question: &str) -> QuestionWords {
         let terms = Term::content(question, Languages::ENGLISH);
         let all = |_: &QueryToken| Ok::<_, std::convert::Infallible>(true);
-        let Ok(mut tokens) = bm25::query_tokens(&terms, Occur::Any, &[&MESSAGE], all);
+        let Ok(mut tokens) = query_token::query_tokens(&terms, Occur::Any, &[&MESSAGE], all);
         for token in &mut tokens {
             token.doc_freq = 1;
         }

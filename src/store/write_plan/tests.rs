@@ -3,6 +3,7 @@
 use super::*;
 use crate::record::{DraftDefaults, Line, Object, RecordDigests, Scope, TombstoneState};
 use crate::store::forgetting::Forgotten;
+use crate::store::identity::NameLimit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
