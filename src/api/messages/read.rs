@@ -64,17 +64,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
             (Some(role), _) => return Err(place(unexpected("role", "a string", role))),
         }
     }
-    if let Some(system) = body.get("system").filter(|system| *system != "null") {
-        let mut message = Object::default();
-        message.set_text("role", "system");
-        message.set("content", system);
-        let message = if Content::from_message(&message).is_ok() {
-            message
-        } else {
-            opaque("system", &text_part(system).to_json())
-        };
-        reading.turns.push(message);
-    }
+    reading.turns.extend(system_turn(body));
     for message in &earlier {
         reading.add_earlier(message);
     }
@@ -85,6 +75,18 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     let is_subagent = body.get("system").is_some_and(|system| system.contains(SUBAGENT_SIGN));
     reading.is_side_call |= is_agent && !has_tools || is_subagent || reading.user.is_none() && !goes_on;
     Ok(reading)
+}
+
+/// The system prompt as a turn, if the request has one.
+fn system_turn(body: &Object) -> Option<Object> {
+    let system = body.get("system").filter(|system| *system != "null")?;
+    if Content::from_json(system).is_err() {
+        return Some(opaque("system", &text_part(system).to_json()));
+    }
+    let mut message = Object::default();
+    message.set_text("role", "system");
+    message.set("content", system);
+    Some(message)
 }
 
 /// The session in `metadata.user_id`, where Claude Code names it, as JSON or in the middle of a name.

@@ -1,5 +1,9 @@
 //! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route
 //! may follow a scope's prefix, since clients keep the path of their base address.
+//!
+//! By hand rather than by axum's table of routes: a relayed path keeps its escapes, a path with dot segments
+//! reaches no provider, and the right that a request needs, its row in the audit and the shape of its errors
+//! follow from its route before it is answered, even if it is refused.
 
 use super::page_route::Page;
 use crate::error::{Error, Result};
