@@ -12,13 +12,13 @@ use rsv::search;
 ///
 /// Does what 'rsv-enrich --strict | rsv-forward --stream | rsv-ingest' does: it adds related and recent messages to
 /// the question, asks the provider of the model, prints the text of the answer as it arrives, and stores question
-/// and answer. Text on standard input is appended to the words of the question, unless that is a terminal. Without a
-/// question, a terminal gets a prompt, at which one question follows the other.
+/// and answer. Text on standard input is appended to the words of the question, unless that is a terminal.
+/// Without a question, a terminal gets a prompt for one question after another.
 #[derive(clap::Args)]
 struct Args {
     /// The words of the question; without any, read standard input, or ask for questions at a terminal
     text: Vec<String>,
-    /// Go on with the last conversation of the scope: its turns are in the request
+    /// Continue the last conversation of the scope: its turns are in the request
     #[arg(short = 'c', long = "continue")]
     goes_on: bool,
     /// Ask this model [default: the setting model]
@@ -27,7 +27,7 @@ struct Args {
     /// Use this trace for the turn, instead of a new one
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
-    /// Name under the answer, on standard error, each record that was recalled
+    /// List the recalled records under the answer, on standard error
     #[arg(long)]
     sources: bool,
     /// Print the request as a line, and its size on standard error; send and store nothing

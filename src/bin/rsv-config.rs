@@ -13,7 +13,8 @@ use rsv::{import, provider, show};
 
 /// Show, change and check the settings
 ///
-/// A setting comes from a flag, else the environment, else the settings file, else its default applies.
+/// A setting comes from a flag, the environment, the settings file or its default, the first of these that
+/// has it.
 /// 'rsv-config list' shows every key, its value, the value's origin, and its purpose. Quote a name
 /// within a key where TOML requires it: 'models."gpt-3.5-turbo".reserve_tokens'.
 #[derive(clap::Args)]
@@ -37,7 +38,7 @@ enum Action {
     Set {
         /// The name of the setting
         key: String,
-        /// The value, or - to read it from standard input; for a secret always -
+        /// The value, or - to read it from standard input; a secret must be -
         value: String,
     },
     /// Remove a value from the settings file
@@ -55,7 +56,7 @@ enum Action {
     Edit,
     /// Print the path of the settings file
     Path,
-    /// Set up what is there; without flags, ask about it
+    /// Set up rsv for the programs on this machine; without flags, ask about each step
     Init(Init),
     /// Rename a partition
     #[command(arg_required_else_help = false)]
@@ -73,11 +74,12 @@ enum Action {
     },
     /// Show a summary of the setup, and what to do next
     Status {
-        /// Print what recall is worth: turns with and without it, and how often the store's own questions find their turn
+        /// Print the worth of recall: turns with and without it, and how often the store's own questions find
+        /// their turn
         #[arg(long)]
         worth: bool,
     },
-    /// Check everything that the tools need, and print what to do
+    /// Check everything that the tools need, and print remedies
     Doctor {
         /// Only return the unused space of the store's file to the disk
         #[arg(long)]
@@ -101,9 +103,9 @@ enum PartitionAction {
 
 #[derive(Subcommand)]
 enum TokenAction {
-    /// Make a token for the partitions of -p, separated by commas, in which * stands for any text; print it once
+    /// Make a token for the partitions of -p, separated by commas, in which * matches any text; print it once
     Add(Box<TokenArgs>),
-    /// List the tokens: their names, whether they hold, their rights and their partitions
+    /// List the tokens: their names, states, rights and partitions
     List,
     /// Revoke a token, which is refused from then on
     Revoke {
@@ -117,7 +119,7 @@ struct Init {
     /// Take the default of each question that no other flag answers
     #[arg(long)]
     yes: bool,
-    /// Import the conversations of these programs, else of all, that 'rsv-import --find' lists
+    /// Import the conversations of these programs, or of all, that 'rsv-import --find' lists
     #[arg(long, value_name = "PROGRAM,...", num_args = 0..=1, value_delimiter = ',', value_parser = programs(), hide_possible_values = true)]
     import: Option<Vec<String>>,
     /// Import nothing
@@ -129,13 +131,13 @@ struct Init {
     /// Start no service
     #[arg(long, conflicts_with = "watch")]
     no_watch: bool,
-    /// Keep secrets out of what is stored
+    /// Keep secrets out of the store
     #[arg(long)]
     redact: bool,
-    /// Store secrets as they are
+    /// Store secrets unchanged
     #[arg(long, conflicts_with = "redact")]
     no_redact: bool,
-    /// Have these clients, else all that are installed, start rsv-mcp: claude, codex, zed, vscode
+    /// Have these clients, or all that are installed, start rsv-mcp: claude, codex, zed, vscode
     #[arg(long, value_name = "CLIENT,...", num_args = 0..=1, value_delimiter = ',', value_parser = setup::CLIENTS, hide_possible_values = true)]
     mcp: Option<Vec<String>>,
     /// Change the settings of no client
@@ -144,7 +146,7 @@ struct Init {
     /// Use this model for requests that name none
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Download an embedding model [default: by the language of what is stored]
+    /// Download an embedding model [default: by the language of the stored messages]
     #[arg(long, value_name = "MODEL", num_args = 0..=1)]
     fetch: Option<Option<String>>,
     /// Download no embedding model
@@ -156,7 +158,7 @@ struct Init {
     /// Search as before
     #[arg(long, conflicts_with = "meaning")]
     no_meaning: bool,
-    /// Ask for the model although the settings file has one, or overwrite it
+    /// Ask for the model even if the settings file has one, or overwrite it
     #[arg(long)]
     force: bool,
 }

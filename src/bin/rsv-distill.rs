@@ -10,7 +10,7 @@ use rsv::structured::Method;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Make memories of sessions, and describe documents, for rsv-ingest to store
+/// Turn sessions into memories, and describe documents, for rsv-ingest to store
 ///
 /// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or both
 /// (partial). With --outcome and --task, the messages among the lines are one session. With --model, a model writes the
@@ -22,17 +22,18 @@ struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Make one commit of the messages: their archive, and the memories found in them, as rsv-view --uncommitted prints
-    /// them
+    /// Turn the messages that 'rsv-view --uncommitted' prints into one commit: their archive, and the
+    /// memories found in them
     #[arg(long, conflicts_with_all = ["outcome", "task", "tags", "session"])]
     commit: bool,
-    /// With --commit: know statements to remember by the patterns in this file too [default: the setting session.patterns]
+    /// With --commit: also recognize statements to remember by the patterns in this file [default: the
+    /// setting session.patterns]
     #[arg(long, value_name = "FILE", requires = "commit")]
     patterns: Option<PathBuf>,
     /// Distil messages too, of a session with this outcome: success, failure or partial
     #[arg(long, value_name = "OUTCOME", value_parser = outcome)]
     outcome: Option<SessionOutcome>,
-    /// Say what the session of the messages was about [default, of a session in the store: its title]
+    /// The task of the session of the messages [default, for a session in the store: its title]
     #[arg(long, value_name = "TEXT", value_parser = task, requires = "outcome")]
     task: Option<String>,
     /// Give the memories of the messages these tags
@@ -43,8 +44,8 @@ struct Args {
     /// memories
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
     session: Option<String>,
-    /// Let this model write: 0 to 3 memories of each session, which are made by rule where it fails, and the abstract and
-    /// the overview of each document, which stays as it is where it fails
+    /// Let this model write up to 3 memories of each session, made by rule if it fails, and the abstract and
+    /// the overview of each document, which stays unchanged if it fails
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// Print the requests to the model, for rsv-forward, instead of sending them

@@ -18,7 +18,7 @@ struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Read plain text, and make a JSON line of each line
+    /// Read plain text, and turn each line into a JSON line
     #[arg(long, conflicts_with = "field")]
     text: bool,
     /// Embed this member of each line
@@ -53,7 +53,7 @@ struct Task {
     /// Embed every message again, with this model or the same one
     #[arg(long, value_name = "MODEL", num_args = 0..=1)]
     replay: Option<Option<String>>,
-    /// Download a model, check it and prepare it [default: by the language of what is stored]
+    /// Download a model, check it and prepare it [default: by the language of the stored messages]
     #[arg(long, value_name = "MODEL", num_args = 0..=1)]
     fetch: Option<Option<String>>,
     /// List the known and the installed models

@@ -20,7 +20,7 @@ struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Take every request for one of this API: chat, messages or responses [default: known by its shape]
+    /// Read every request as one of this API: chat, messages or responses [default: by its shape]
     #[arg(long, value_name = "API", value_parser = Api::NAMES, hide_possible_values = true)]
     api: Option<String>,
     /// Use this trace for the turn, instead of a new one

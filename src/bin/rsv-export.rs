@@ -13,7 +13,8 @@ use std::path::PathBuf;
 ///
 /// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals and rules
 /// of recall, then embeddings (with --vectors), then links. The output is a snapshot of the store, even if other
-/// processes write to it meanwhile. Of a damaged store everything is written that can be read, and the exit status is 2.
+/// processes write to it meanwhile. From a damaged store, everything readable is written, and the exit status
+/// is 2.
 #[derive(clap::Args)]
 struct Args {
     /// Write this format: jsonl, json (Reservoir's array), csv, md, openai (pairs for fine-tuning) or sqlite (with --to)
@@ -34,7 +35,7 @@ struct Args {
     /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
-    /// Read the store's file page by page, without its indexes, as a damaged one needs
+    /// Read the store's file page by page, without its indexes, for a damaged file
     #[arg(long)]
     recover: bool,
     /// Write only the changes after this cursor of an earlier export; without the file, everything
@@ -43,7 +44,8 @@ struct Args {
     /// Write the cursor for the next export to this file, once everything is printed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["recover", "since", "until"])]
     next: Option<PathBuf>,
-    /// Leave out the lines of this file, which may be compressed: those that came from where the export goes
+    /// Leave out the lines of this file, which may be compressed: those that came from the destination of the
+    /// export
     #[arg(long, value_name = "FILE")]
     without: Vec<PathBuf>,
     #[command(flatten)]

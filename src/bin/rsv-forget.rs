@@ -9,14 +9,15 @@ use rsv::search;
 use rsv::store::{self, Select};
 use rsv::tree;
 
-/// Remove messages with everything that belongs to them, and keep them out from then on
+/// Remove messages with everything that belongs to them, and keep them from coming back
 ///
 /// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by conditions. The
 /// removed records are printed, with their words, so that 'rsv-import --allow-return' can undo this; on a terminal as
 /// text without secrets. No later import or retry stores them again. The exit status is 1 if there was nothing to remove.
 #[derive(clap::Args)]
 struct Args {
-    /// The ids of the records, or the first letters of their short ids, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
+    /// The ids of the records, or the first letters of their short ids, or addresses (viking://...) of
+    /// documents, with everything below them; '-' reads lines from
     /// standard input
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -32,18 +33,18 @@ struct Args {
     /// Select everything in the scope; asks at a terminal
     #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until"])]
     everything: bool,
-    /// Select what this import brought and nobody else did, to undo it; 'rsv-import --history' lists the ids, of which a
-    /// beginning suffices
+    /// Select the records that only this import stored, to undo it; 'rsv-import --history' lists the ids, of
+    /// which a prefix suffices
     #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "trace", "role", "since", "until", "kind", "everything", "all", "partition", "instance"])]
     import: Option<String>,
-    /// Select what is older than its partition keeps it, as the settings 'retention' and 'partitions.NAME.retention' say;
-    /// without -p, in all partitions
+    /// Select the records older than the retention of their partition (the settings 'retention' and
+    /// 'partitions.NAME.retention'); without -p, in all partitions
     #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until", "everything", "import", "all"])]
     expired: bool,
     /// Select from all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Remove the records derived from the selected ones too
+    /// Also remove the records derived from the selected ones
     #[arg(long)]
     derived: bool,
     /// Print what would be removed, and remove nothing

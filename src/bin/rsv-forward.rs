@@ -10,15 +10,16 @@ use std::path::PathBuf;
 
 /// Send chat requests to the providers of their models, and print the answers
 ///
-/// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, sends each to the provider of its model (OpenAI, Mistral,
-/// Gemini, Anthropic, Ollama or one of your own), and prints the answers in the same order, one per line. Lines
+/// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, sends each
+/// to the provider of its model (OpenAI, Mistral, Gemini, Anthropic, Ollama or your own), and prints the
+/// answers in the same order, one per line. Lines
 /// that are not requests are passed on.
 #[derive(clap::Args)]
 struct Args {
     /// The files with the requests; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Take every request for one of this API: chat, messages or responses [default: known by its shape]
+    /// Read every request as one of this API: chat, messages or responses [default: by its shape]
     #[arg(long, value_name = "API", value_parser = Api::NAMES, hide_possible_values = true)]
     api: Option<String>,
     /// Print each event of an answer as it arrives, and then the whole answer

@@ -17,8 +17,9 @@ use std::path::PathBuf;
 
 /// Read exports and the files of other programs into the store
 ///
-/// The format of each file is recognized by its content: rsv-export's lines, Reservoir's arrays, and those that --from
-/// list names. Files may be compressed by gzip or zstd. Records keep their times and ids. A record that the store
+/// The format of each file is recognized by its content: rsv-export's lines, Reservoir's arrays, and the
+/// formats that '--from list' prints. Files may be compressed by gzip or zstd. Records keep their times and
+/// ids. A record that the store
 /// already has changes nothing. If a line is bad, an error names it, the other lines are imported, and the exit status
 /// is 2.
 #[derive(clap::Args)]
@@ -29,10 +30,10 @@ struct Args {
     /// List the files of other programs in the home directory, with the commands that import them
     #[arg(long, conflicts_with = "files")]
     find: bool,
-    /// Import what --find lists, after a question
+    /// Import the files that --find lists, after a question
     #[arg(long, requires = "find", conflicts_with_all = ["from", "watch", "history"])]
     import: bool,
-    /// Read this format, whatever the files look like; list prints the names
+    /// Read this format, regardless of the files' content; list prints the names
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
     /// List the imports that can be undone, with their numbers of records, and the commands that undo them
@@ -41,16 +42,16 @@ struct Args {
     /// Read the sessions in these directories, by default those of --find, and then the messages that programs write there
     #[arg(long, conflicts_with_all = ["dry_run", "report", "at", "history"])]
     watch: bool,
-    /// Read calls of tools and their output too
+    /// Also read tool calls and their output
     #[arg(long)]
     keep_tools: bool,
-    /// Read the branches of conversations that are not shown too
+    /// Also read branches of conversations that the program does not show
     #[arg(long)]
     branches: bool,
     /// Take members from other sources: trace_id=conversation, or columns of a table as in role=who,content=said
     #[arg(long, value_name = "MEMBER=SOURCE,...", value_delimiter = ',', value_parser = assignment)]
     map: Vec<(String, String)>,
-    /// Give messages without a time this one
+    /// Give this time to messages without one
     #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
     at: Option<i64>,
     /// Try the import on a temporary copy of the store, and print what would change
@@ -59,10 +60,11 @@ struct Args {
     /// Write the numbers of records by scope and outcome to this file, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Store records again that were forgotten
+    /// Also store forgotten records
     #[arg(long)]
     allow_return: bool,
-    /// Afterwards make the links that are missing, as rsv-link does: from questions to answers, and between messages with
+    /// Afterwards, make the missing links, as rsv-link does: from questions to answers, and between messages
+    /// with
     /// similar vectors
     #[arg(long, conflicts_with_all = ["dry_run", "watch", "history"])]
     link: bool,

@@ -17,7 +17,8 @@ use std::path::Path;
 /// Store messages and print them with the missing fields filled in
 ///
 /// The input is one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
-/// embeddings, accounts, memories, documents, signals, responses, and commits of sessions. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
+/// embeddings, accounts, memories, documents, signals, responses, and commits of sessions. With --title, the
+/// text becomes a memory. A response stores its question and its answer. Each line is
 /// printed once its records are durable.
 #[derive(clap::Args)]
 struct Args {
@@ -44,20 +45,20 @@ struct Args {
     /// Describe the memory in a sentence
     #[arg(long, value_name = "TEXT", requires = "title")]
     description: Option<String>,
-    /// Store that the text corrects the message with this id; standard input is then text
+    /// Mark the text as a correction of the message with this id; standard input is then text
     #[arg(long, value_name = "ID", conflicts_with = "title", value_parser = NonEmptyStringValueParser::new())]
     corrects: Option<String>,
     /// Store system messages too
     #[arg(long)]
     keep_system: bool,
-    /// Take away the documents that the trees of the input, as rsv-parse prints them, do not have; without a complete tree
-    /// line, none
+    /// Remove the documents that the trees of the input, as rsv-parse prints them, do not have; without a
+    /// complete tree line, none
     #[arg(long, conflicts_with_all = ["text", "literal", "role", "title", "corrects"])]
     mirror: bool,
     /// With --mirror, replace the documents of another directory at the same address
     #[arg(long, requires = "mirror")]
     replace: bool,
-    /// Store records again that were forgotten
+    /// Also store forgotten records
     #[arg(long)]
     allow_return: bool,
     /// Print in this format: jsonl, json (one array), text or reservoir [default: text on a terminal, else jsonl]

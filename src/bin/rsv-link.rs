@@ -14,9 +14,10 @@ use std::time::Duration;
 
 /// Link answers to their questions and similar messages to each other, and print the new links
 ///
-/// An answer is linked to the user's turn before it in its trace (RESPONDED_WITH). Messages of one partition are
-/// linked if their vectors are near enough (SYNAPSE): each message that got a vector since the last run is
-/// compared with all others. With FROM and TO, only these two records are linked. rsv-link works on the whole store, or on the scope that -p and -i name.
+/// An answer is linked to the user's turn before it in its trace (RESPONDED_WITH). Messages of one partition
+/// are linked if their vectors are similar (SYNAPSE): each message that got a vector since the last run is
+/// compared with all others. With FROM and TO, only these two records are linked. rsv-link works on the whole
+/// store, or on the scope that -p and -i name.
 #[derive(clap::Args)]
 struct Args {
     /// Link this record, by its id or its address (viking://...), and nothing else
@@ -28,10 +29,10 @@ struct Args {
     /// With FROM and TO: give the link this name, in capitals [default: RELATED]
     #[arg(long, value_name = "NAME", requires = "from")]
     rel: Option<String>,
-    /// With FROM and TO: say why they are linked
+    /// With FROM and TO: store this reason for the link
     #[arg(long, value_name = "TEXT", requires = "from", conflicts_with = "unlink")]
     reason: Option<String>,
-    /// With FROM and TO: remove the link, and keep it out from then on; exit with 1 if there is none
+    /// With FROM and TO: remove the link, and keep it from coming back; exit with 1 if there is none
     #[arg(long, requires = "from")]
     unlink: bool,
     /// Print the links that would be made, and write nothing
@@ -60,8 +61,7 @@ struct Args {
     /// of its category that are nearest to it, for rsv-merge
     #[arg(long, conflicts_with_all = ["Show", "from", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree"])]
     near: bool,
-    /// Print pairs of the user's messages that say different things of the same subject, the newest first, for you to
-    /// settle
+    /// Print pairs of the user's messages that contradict each other, the newest first, for you to resolve
     #[arg(long, conflicts_with_all = ["Show", "from", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree", "near"])]
     contradictions: bool,
     #[command(flatten)]
@@ -106,16 +106,16 @@ struct Clusters {
     /// With --clusters: print at most this many
     #[arg(long, value_name = "COUNT", requires = "clusters", value_parser = clap::value_parser!(u32).range(1..))]
     max: Option<u32>,
-    /// With --clusters: pass over a partition that was consolidated in this time
+    /// With --clusters: skip partitions that were consolidated within this time
     #[arg(long, value_name = "DURATION", default_value = "20h", requires = "clusters", value_parser = window)]
     window: Duration,
-    /// With --clusters: pass over no partition
+    /// With --clusters: skip no partition
     #[arg(long, requires = "clusters", conflicts_with = "window")]
     force: bool,
-    /// With --clusters: print the mean of the vectors of each cluster too
+    /// With --clusters: also print the mean of the vectors of each cluster
     #[arg(long, requires = "clusters")]
     centroid: bool,
-    /// With --clusters: print a last line with the numbers of memories that were examined and that are in clusters
+    /// With --clusters: print a last line with the numbers of examined memories and of those in clusters
     #[arg(long, requires = "clusters")]
     totals: bool,
 }

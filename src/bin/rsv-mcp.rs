@@ -8,7 +8,8 @@ use rsv::mcp;
 /// Serve the memory to a client of the Model Context Protocol
 ///
 /// A client, such as Claude Code, Codex, Zed or Visual Studio Code, starts rsv-mcp, and talks to it on standard input and
-/// output. It gets tools that remember, recall and learn, documents as resources, and two prompts. Without -p and
+/// output. The client gets tools to remember, recall and learn, documents as resources, and two prompts.
+/// Without -p and
 /// '--scope default', the partition is that of the project to which the client's first root belongs, else the working
 /// directory.
 #[derive(clap::Args)]
@@ -16,10 +17,11 @@ struct Args {
     /// Return at most this many tokens of stored text in an answer
     #[arg(long, value_name = "COUNT", default_value_t = mcp::DEFAULT_MAX_TOKENS as u32, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     max_tokens: u32,
-    /// Offer the tool forget too, which removes records
+    /// Also offer the tool forget, which removes records
     #[arg(long)]
     allow_forget: bool,
-    /// Let calls name one of these partitions as their project_id, beside that of the client [default: mcp.projects]
+    /// Let calls name one of these partitions as their project_id, in addition to the client's [default:
+    /// mcp.projects]
     #[arg(long, value_name = "NAME,...")]
     projects: Option<String>,
 }

@@ -11,18 +11,18 @@ use rsv::text::counted;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Make one memory of each cluster of similar ones, for rsv-ingest to store
+/// Merge each cluster of similar memories into one, for rsv-ingest to store
 ///
 /// Reads the clusters that 'rsv-link --clusters' prints, and prints for each a memory with the sentences of all
 /// members. With --model, a model writes it. rsv-ingest stores it, and archives the members in the same transaction.
-/// Of a commit of a session, as 'rsv-link --near' prints it, it decides what becomes of each memory.
+/// For a commit of a session, as 'rsv-link --near' prints it, it decides the fate of each memory.
 /// Other lines are passed on. No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Let this model write the memories; a cluster for which it fails is left as it is
+    /// Let this model write the memories; a cluster for which it fails stays unchanged
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// Print the requests to the model, for rsv-forward, instead of sending them

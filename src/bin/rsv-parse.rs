@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Make a tree of documents of files, for rsv-ingest to store
+/// Turn files into a tree of documents, for rsv-ingest to store
 ///
 /// Prints a document for each directory, file and section, a directory after its children, and a line that ends the
 /// tree of each operand. Files that cannot be read are named, and the others are read; in a directory, those of kinds
@@ -19,29 +19,30 @@ struct Args {
     /// The files, directories and addresses (http, https) to read; without any, or for '-', read standard input
     #[arg(value_name = "PATH|URL")]
     operands: Vec<PathBuf>,
-    /// Put the tree at this address, such as viking://resources/notes; of several operands, each below it [default:
+    /// Put the tree at this address, such as viking://resources/notes, and several operands below it
+    /// [default:
     /// viking://resources and the name of the operand]
     #[arg(long, value_name = "URI")]
     to: Option<String>,
     /// Skip the files that have not changed since these lines, as 'rsv-view --tree' prints them
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     known: Option<PathBuf>,
-    /// Read the operands in this format, whatever their content and names say
+    /// Read the operands in this format, regardless of their content and names
     #[arg(long = "as", value_name = "FORMAT", value_parser = format)]
     format: Option<Format>,
     /// Open archives too: zip, tar, gzip
     #[arg(long, conflicts_with = "text")]
     archives: bool,
-    /// Take files of kinds without text for errors in directories too
+    /// Report files of kinds without text as errors in directories too
     #[arg(long, conflicts_with = "text")]
     strict: bool,
     /// Follow symbolic links in directories
     #[arg(long, conflicts_with = "text")]
     follow: bool,
-    /// Fetch from this machine and from private networks too
+    /// Also fetch from this machine and from private networks
     #[arg(long)]
     private: bool,
-    /// Print the text that is read of files, and no lines
+    /// Print the text of the files, and no lines
     #[arg(long, conflicts_with = "to")]
     text: bool,
     /// Parse this many files at once [default: the number of processors]

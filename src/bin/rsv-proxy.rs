@@ -33,25 +33,27 @@ static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:500,muzzy_de
 /// OpenAI's newer one. POST /v1/embeddings makes vectors, and GET /v1/models lists the
 /// models. Any other request under /v1 or /api goes to its provider unchanged. GET
 /// /command/search/COUNT?term=WORDS and /command/view/COUNT return the results of rsv-search and rsv-view. GET
-/// /health reports the state of the proxy, and GET /metrics the same and its times for Prometheus. GET / is, for a browser,
-/// a page to look at the memory. Every path also works under /partition/NAME and /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
+/// /health reports the state of the proxy, and GET /metrics the same and its times for Prometheus. For a
+/// browser, GET / is a page that shows the memory. Every path also works under /partition/NAME and
+/// /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
 ///
 /// With a command, rsv-proxy runs it with the address of the proxy in the variables that clients of OpenAI,
-/// Anthropic and Ollama read; for claude, codex, aider and opencode, with all that they need, and with the partition
-/// of the project (--scope auto). It stops when the command stops, with the command's exit status, and prints notes
+/// Anthropic and Ollama read; for claude, codex, aider and opencode, with everything that they need, and with
+/// the partition of the project (--scope auto). It stops when the command stops, with the command's exit
+/// status, and prints notes
 /// only with -v.
 #[derive(clap::Args)]
 struct Args {
     /// Listen on this port; 0 means any free port [default: 3017, see reservoir_port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Listen on this address; others than loopback need a token [default: 127.0.0.1, see reservoir_host]
+    /// Listen on this address; any but loopback needs a token [default: 127.0.0.1, see reservoir_host]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Listen on Ollama's port, 11434, unless --port is given; Ollama itself must use another port
     #[arg(long)]
     ollama: bool,
-    /// Serve a page for chats, sessions and documents too, at /chat
+    /// Also serve a page for chats, sessions and documents, at /chat
     #[arg(long)]
     chat: bool,
     /// Check everything that the proxy needs, print the problems with their remedies, and exit
@@ -60,7 +62,8 @@ struct Args {
     /// Log each request as a line on standard error: json or text
     #[arg(long, value_name = "FORMAT")]
     log: Option<LogFormat>,
-    /// Run this command as a client of the running proxy, else of a new one, on a free port unless --port is given
+    /// Run this command as a client of the running proxy, or of a new one, on a free port unless --port is
+    /// given
     #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama", "chat"])]
     command: Vec<OsString>,
 }

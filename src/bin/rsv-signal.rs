@@ -9,11 +9,11 @@ use rsv::show;
 use rsv::statement::{self, Statement};
 use rsv::store::{self, Derived, OpenMode};
 
-/// Say of memories whether they helped, were used, or led to success; or of messages whether they are recalled
+/// Record whether memories helped, were used, or led to success; or whether messages are recalled
 ///
 /// With ids, each memory is printed with its new confidence, or each message. Without ids, lines of memories, messages,
 /// hits and signals are read from standard input and passed on unchanged, once the signals about their memories or
-/// messages are stored. An id that is no memory's, or no message's, is an error; the others are done.
+/// messages are stored. An id that is not a memory's or a message's is an error; the others are processed.
 #[derive(clap::Args)]
 struct Args {
     /// The ids of the memories or messages, or the first letters of their short ids; without any, read lines from standard input
@@ -21,16 +21,16 @@ struct Args {
     ids: Vec<String>,
     #[command(flatten)]
     signal: Signal,
-    /// Name the session in which this was found
+    /// Name the session in which this was observed
     #[arg(long, value_name = "ID", requires = "Signal", conflicts_with_all = ["always", "never", "auto"])]
     session: Option<String>,
-    /// Print the weights of the types of signals that were learnt in the partition
+    /// Print the signal weights that the partition has learnt
     #[arg(long, conflicts_with_all = ["Signal", "ids"])]
     weights: bool,
     /// Print the numbers of memories and signals, the last use, and the mean confidence
     #[arg(long, conflicts_with_all = ["Signal", "ids", "weights"])]
     stats: bool,
-    /// Count all signals again, and say whether the counts differed
+    /// Recount all signals, and report whether the counts differed
     #[arg(long, conflicts_with_all = ["Signal", "ids", "weights", "stats"])]
     rebuild: bool,
     /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
@@ -42,16 +42,16 @@ struct Args {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Signal {
-    /// Say that they helped
+    /// Record that they helped
     #[arg(long)]
     helpful: bool,
-    /// Say that they did not help
+    /// Record that they did not help
     #[arg(long)]
     unhelpful: bool,
-    /// Say that acting on them succeeded
+    /// Record that acting on them succeeded
     #[arg(long)]
     succeeded: bool,
-    /// Say that acting on them failed
+    /// Record that acting on them failed
     #[arg(long)]
     failed: bool,
     /// Count a use

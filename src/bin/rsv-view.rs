@@ -40,10 +40,11 @@ struct Args {
     /// Print memories in this state: active, archived or all
     #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
-    /// Print the signals about this memory, or the rules of recall about this message, of any scope unless -p or -i names one
+    /// Print the signals about this memory, or the recall rules about this message, of any scope unless -p or
+    /// -i names one
     #[arg(long, value_name = "ID", conflicts_with_all = ["accounts", "trace", "role"])]
     of: Option<String>,
-    /// Leave out the last records, as many as this
+    /// Leave out this many of the last records
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
     /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i names one
@@ -65,10 +66,10 @@ struct Args {
     /// With --id: print the turn that it belongs to: its messages and actions, in their order
     #[arg(long, requires = "id", conflicts_with_all = ["context", "conversation", "kind"])]
     turn: bool,
-    /// Print the accounts of requests instead of messages: what was recalled, and what it cost
+    /// Print the accounts of requests instead of messages: the recalled messages, and their cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
-    /// Print messages as they are stored too, until you press Ctrl-C
+    /// Also print messages as they are stored, until you press Ctrl-C
     #[arg(short, long, conflicts_with_all = ["id", "until"])]
     follow: bool,
     /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
@@ -95,17 +96,17 @@ struct Args {
 #[derive(clap::Args)]
 #[group(id = "tree-options")]
 struct Tree {
-    /// With an address: print all that is below it, and the document itself
+    /// With an address: print the document itself and everything below it
     #[arg(long, requires = "count")]
     tree: bool,
-    /// With an address: go down this many levels
+    /// With an address: descend this many levels
     #[arg(long, value_name = "LEVELS", requires = "count", conflicts_with = "stale", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
     /// With an address: print the texts up to this level of detail: 0 the abstract, 1 the overview, 2 the content
     #[arg(long, value_name = "LEVEL", requires = "count", value_parser = clap::value_parser!(u8).range(0..=2))]
     level: Option<u8>,
     /// With an address: print the documents that a model should describe, each after those below it. With --kind memory:
-    /// print the memories that were made of messages which later ones supersede
+    /// print the memories made from superseded messages
     #[arg(long, conflicts_with = "tree")]
     stale: bool,
 }

@@ -16,7 +16,7 @@ pub struct Common {
     /// All partitions that are given, for a tool that takes several.
     #[arg(skip)]
     pub partitions: Vec<String>,
-    /// Use this instance of the partition, such as a task or a device
+    /// Use this instance of the partition, such as a conversation or a task
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
     /// Use the partition of the project that the working directory belongs to (auto), or default without -p (default)
@@ -98,7 +98,8 @@ pub const SEVERAL_PARTITIONS: &str = "several-partitions";
 #[derive(Args, Clone, Debug, Default)]
 #[group(id = SEVERAL_PARTITIONS)]
 pub struct Sharing {
-    /// Leave out private partitions (partitions.NAME.private); -p is a pattern then, in which * is any text, and may be repeated
+    /// Leave out private partitions (partitions.NAME.private); -p is then a pattern, in which * matches any
+    /// text, and may be repeated
     #[arg(long, conflicts_with_all = ["instance", "scope"])]
     pub shared: bool,
 }

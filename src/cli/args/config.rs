@@ -7,18 +7,18 @@ use clap::Args;
 // A doc comment would be the help of the subcommand.
 #[derive(Args)]
 pub struct TokenArgs {
-    /// The name by which people, the log and the audit know the token
+    /// The name of the token, for people, the log and the audit
     pub name: String,
     /// Give these rights: read, write, forget, admin
     #[arg(long, value_name = "RIGHT,...", default_value = "read,write")]
     pub rights: String,
-    /// Let it hold until this time: a date, RFC 3339, or a span of time from now such as 90d [default: until it is revoked]
+    /// Let it expire at this time: a date, RFC 3339, or a span of time from now such as 90d [default: never]
     #[arg(long, value_name = "TIME", value_parser = time_ahead)]
     pub expires: Option<i64>,
-    /// Let it spend at most this many tokens of models a day, UTC
+    /// Let it spend at most this many model tokens a day, in UTC
     #[arg(long, value_name = "COUNT")]
     pub daily_tokens: Option<u64>,
-    /// Read keys that are sent to providers for it from standard input, a line PROVIDER=KEY each
+    /// Read the keys to send to providers for it from standard input, as lines PROVIDER=KEY
     #[arg(long)]
     pub provider_keys: bool,
 }

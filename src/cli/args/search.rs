@@ -12,7 +12,7 @@ pub const RANKING_NAMES: [&str; 5] = ["keyword", "any", "semantic", "hybrid", "a
 /// Find messages by words or by meaning, best first
 ///
 /// By words, the default, a message must contain every term; up to 3 conversations follow whose titles do. A term matches inside longer words too;
-/// case and accents do not matter. Words between double quotes form a phrase ('"green tea" kettle'), with any
+/// case and accents are ignored. Words between double quotes form a phrase ('"green tea" kettle'), with any
 /// white space between them. With a partition alone, all of its instances are searched; with neither,
 /// default/default is searched in a pipe, and on a terminal the partition of the project, else everything.
 /// The exit status is 1 if nothing was found.
@@ -49,10 +49,10 @@ pub struct SearchArgs {
     pub filter: Filter,
     #[command(flatten)]
     pub actions: Actions,
-    /// Leave out messages that later ones correct, or that the rule finds to be superseded
+    /// Leave out messages that later ones correct or, by the rule, supersede
     #[arg(long, conflicts_with = "Tree")]
     pub current: bool,
-    /// Answer as of this time: only what was said by then counts, and what had been corrected by then is left out
+    /// Answer as of this time: use only messages written by then, and leave out those corrected by then
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with_all = ["until", "Tree"])]
     pub as_of: Option<i64>,
     /// Leave out messages of this trace; may be repeated
@@ -66,16 +66,17 @@ pub struct SearchArgs {
     pub kind: Vec<&'static RecordKind>,
     #[command(flatten)]
     pub tree: Tree,
-    /// Find memories with at least this confidence [default: 0.7 for those that were written, 0.5 for those that were made]
+    /// Find memories with at least this confidence [default: 0.7 for those written by hand, 0.5 for others]
     #[arg(long, value_name = "CONFIDENCE", value_parser = score)]
     pub min_confidence: Option<f64>,
-    /// Find the records that hold secrets, such as keys and tokens, and print them without these
+    /// Find the records that hold secrets, such as keys and tokens, and print them without the secrets
     #[arg(long, conflicts_with_all = ["terms", "Kind", "Tree", "link", "context", "min_score", "deduplicate"])]
     pub secrets: bool,
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     pub all: bool,
-    /// In a pipe too, search as on a terminal: the partition of the project, if it has records, else all scopes
+    /// Even in a pipe, search as on a terminal: the partition of the project, if it has records, else all
+    /// scopes
     #[arg(long, conflicts_with_all = ["partition", "instance", "scope", "all"])]
     pub here: bool,
     /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model) [default: text on a terminal, else jsonl]
@@ -132,10 +133,11 @@ impl SearchArgs {
 #[derive(Args)]
 #[group(multiple = true, conflicts_with_all = ["Tree", "secrets"])]
 pub struct Actions {
-    /// Find actions on this file, or whose command names it: its path, or the end of that; without words, the newest
+    /// Find actions on this file, or whose command names it: its path, or the last names of its path; without
+    /// words, the newest
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new(), value_hint = ValueHint::FilePath)]
     pub file: Option<String>,
-    /// Find actions whose command has these words, one after the other; without words to find, the newest
+    /// Find actions whose command has these words in this order; without words to find, the newest
     #[arg(long, value_name = "WORDS", value_parser = NonEmptyStringValueParser::new())]
     pub command: Option<String>,
     /// Find actions that failed; without words, the newest
@@ -160,19 +162,20 @@ pub struct Tree {
     /// Search all documents below the targets at once
     #[arg(long, conflicts_with = "recursive")]
     pub flat: bool,
-    /// Search from the targets and the best directories down
+    /// Search downwards from the targets and the best directories
     #[arg(long)]
     pub recursive: bool,
     /// Before the hits, print the steps of the search
     #[arg(long)]
     pub steps: bool,
-    /// Print this of a hit: 0, its abstract; 1, its overview too, and the passage for the question; 2, its content too [default: 1, else the content]
+    /// Print hits at this level of detail: 0, the abstract; 1, also the overview, and the passage for the
+    /// question; 2, also the content [default: 1, or the content if there is neither]
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
     pub level: Option<u8>,
     /// Add the words of this session to the question, with less weight
     #[arg(long, value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
     pub with_session: Option<String>,
-    /// Let this model say what to search for
+    /// Let this model choose what to search for
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub plan: Option<String>,
 }
